@@ -1,0 +1,30 @@
+# Every target sets up what it needs first; `make help` lists them.
+VENV ?= .venv
+PY   := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+
+help:            ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(VENV)/.ready: pyproject.toml
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Muster needs Python 3.11 or newer"; exit 1; }
+	@python3 -m venv $(VENV) 2>/dev/null || { \
+	  echo "python3 has no venv module; installing it (apt-get install python3-venv)"; \
+	  apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(VENV); }
+	@echo "installing Muster and its tools into $(VENV) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[coordinator,agent,dev]'
+	@touch $@
+
+setup: $(VENV)/.ready  ## install Muster and its tools into .venv
+
+check: setup     ## formatting, lint, types, layers
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+protos: setup    ## generate the stubs from protos/
+	$(PY) tests/house/generate_stubs.py
+
+.PHONY: help setup check protos

@@ -1,0 +1,1 @@
+"""The agent: reports what its node has, and brings executions as far as the coordinator wants them."""

@@ -1,0 +1,1 @@
+"""The deterministic core of the agent: desired against observed, actions out. No clock, no chance, no I/O."""

@@ -1,0 +1,1 @@
+"""What runs executions: one protocol (`runtime.py`), one module per runtime."""

@@ -1,0 +1,108 @@
+"""The contract of a runtime; `tests/contract/test_runtime.py` holds every runtime to it."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from agent.spool import LogSpool
+from muster.domain.failure import Exit
+from muster.domain.ids import ExecutionId
+from muster.domain.job import RuntimeKind
+from muster.domain.node import RuntimeOffer
+from muster.domain.plan import Assignment, Launch
+from muster.domain.roster import PortLease
+
+Progress = Callable[[str], None]
+"""Called from the event loop with what a sandbox is doing, for people: `pulling image 41 %`."""
+
+
+class Room:
+    """The directories of one execution on the node, under the agent's state directory.
+
+    `config/` (roster files, read-only for the execution), `outputs/` and `work/` (the working directory of a
+    process) and the log. The loop makes and removes it; runtimes only use it.
+    """
+
+    def __init__(self, root: Path, execution: ExecutionId) -> None:
+        self.path = root / execution
+        self.config = self.path / "config"
+        self.outputs = self.path / "outputs"
+        self.work = self.path / "work"
+        self.log = self.path / "log.cri"
+
+
+class Sandbox(Protocol):
+    """One execution in a runtime, from `prepare` to `remove`.
+
+    Calls come one at a time, except `exited` and `drained`, which may wait beside any other call.
+    Whatever goes wrong before user code runs is raised as ExecutionError with the kind and a sentence for the user.
+    """
+
+    @property
+    def execution(self) -> ExecutionId:
+        """Whose sandbox it is."""
+        ...
+
+    async def arm(self, launch: Launch) -> None:
+        """Bring everything to the point where `start` has nothing left that can fail for lack of something.
+
+        Writes the role's inline files and `launch.config_files` (atomically, mode 0644), creates the container.
+        User code does not run. A second `arm` replaces what the first one made.
+        """
+        ...
+
+    async def start(self) -> None:
+        """Start user code. The caller has let go of held ports just before. Starting twice starts once."""
+        ...
+
+    async def exited(self) -> Exit:
+        """Wait until user code has ended; every call gives the same answer. Only after `start`."""
+        ...
+
+    async def drained(self) -> None:
+        """Wait until all that user code printed is in the spool; after `exited`."""
+        ...
+
+    async def stop(self, grace: timedelta) -> None:
+        """SIGTERM to all of it, SIGKILL after `grace`; returns when nothing runs. A sandbox that never started stays so."""
+        ...
+
+    async def remove(self) -> None:
+        """Kill what runs and clear everything of it away, whatever state it is in. Removing twice is harmless."""
+        ...
+
+
+class Runtime(Protocol):
+    """Makes sandboxes."""
+
+    @property
+    def kind(self) -> RuntimeKind:
+        """Which runtime it is."""
+        ...
+
+    async def offer(self) -> RuntimeOffer:
+        """Whether it works here, and its version; never raises."""
+        ...
+
+    async def prepare(
+        self, assignment: Assignment, room: Room, spool: LogSpool, ports: Sequence[PortLease], progress: Progress
+    ) -> Sandbox:
+        """Fetch the image and get everything ready that does not depend on the other members of the job.
+
+        On bridge networking the host ports in `ports` are free to be published from here on. The directories of
+        `room` exist. Raises ExecutionError; then nothing of it is left behind. May be cancelled at any point.
+        """
+        ...
+
+    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+        """What is left from before a restart of the agent: sandbox, its spool, and whether user code was started.
+
+        For started ones `exited` tells the exact exit code, also of those that ended meanwhile, and `drained`
+        resumes the log without a lost or doubled record. What cannot be adopted is removed. Called once, first of all.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections; sandboxes stay as they are."""
+        ...

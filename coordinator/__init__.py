@@ -1,0 +1,1 @@
+"""The coordinator: queues gangs, places them, calls the roll and releases them."""

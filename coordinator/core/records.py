@@ -1,0 +1,113 @@
+"""The records of the coordinator: frozen values; the store keeps exactly these."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from muster.domain.failure import Exit, Failure
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.job import JobSpec
+from muster.domain.lifecycle import State
+from muster.domain.node import Inventory
+from muster.domain.plan import Goal
+from muster.domain.roster import PortLease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What was accepted. Its phase is derived from the executions of its newest attempt."""
+
+    id: JobId
+    spec: JobSpec
+    sequence: int
+    """Counts submits up: first in, first out among equal priorities."""
+    submitted_at: datetime
+    idempotency_key: str = ""
+    """Given by the client; the same key is the same submit."""
+    attempt: int = 1
+    """The number of the newest attempt."""
+    stop_requested_at: datetime | None = None
+    delete_when_ended: bool = False
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One start of the whole gang, and how far the coordinator has let it go."""
+
+    job: JobId
+    number: int
+    goal: Goal | None = None
+    """The order that stands for all its executions; None while it is queued."""
+    placed_at: datetime | None = None
+    deadline: datetime | None = None
+    """Until when all must be armed; set at placement, does not slide."""
+    checked_in_at: datetime | None = None
+    """When the last one checked in."""
+    released_at: datetime | None = None
+    """When the last one was armed and all were let go."""
+    started_at: datetime | None = None
+    """When the last one ran."""
+    ended_at: datetime | None = None
+    failure: Failure | None = None
+    """The first one; it ended the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One worker of one attempt."""
+
+    id: ExecutionId
+    job: JobId
+    attempt: int
+    rank: int
+    state: State = State.QUEUED
+    times: Mapping[State, datetime] = field(default_factory=dict)
+    """When it entered each state that it was in, by the coordinator's clock."""
+    node: NodeId | None = None
+    gpus: tuple[GpuUuid, ...] = ()
+    detail: str = ""
+    address: str | None = None
+    ports: tuple[PortLease, ...] = ()
+    exit: Exit | None = None
+    failure: Failure | None = None
+    log_complete: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node that has joined; whether it is there right now is its lease, which is not stored."""
+
+    name: NodeId
+    identity: str
+    address: str
+    inventory: Inventory
+    agent_version: str
+    joined_at: datetime
+
+
+Record = Job | Attempt | Execution | Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """Store this record in place of the one with the same key."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropJob:
+    """Forget a job with its attempts and executions."""
+
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropNode:
+    """Forget a node."""
+
+    node: NodeId
+
+
+Change = Put | DropJob | DropNode

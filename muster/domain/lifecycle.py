@@ -1,0 +1,118 @@
+"""The lifecycle of an execution: one table, and the phases of a job derived from it.
+
+`docs/lifecycle.md` is printed from `TRANSITIONS` (`make docs`); a house test keeps it fresh.
+"""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+
+from muster.domain.errors import IllegalTransitionError
+
+
+class State(StrEnum):
+    """Where one execution stands."""
+
+    QUEUED = "queued"  #: waiting for all its gang to fit
+    PLACED = "placed"  #: GPUs, CPU and memory are reserved for the whole gang
+    PREPARING = "preparing"  #: the agent fetches the image, makes directories, holds ports
+    CHECKED_IN = "checked_in"  #: prepared; its addresses and ports are known to the coordinator
+    ARMED = "armed"  #: roster files written and container created; nothing started
+    RUNNING = "running"  #: user code was started
+    STOPPING = "stopping"  #: ordered to stop; the agent has not confirmed the end yet
+    SUCCEEDED = "succeeded"  #: user code ended well
+    FAILED = "failed"  #: it could not be prepared or started, or user code ended badly
+    STOPPED = "stopped"  #: ended because the attempt was stopped
+    LOST = "lost"  #: its node's lease ran out; what became of it is not known
+
+
+class Trigger(StrEnum):
+    """A fact that moves an execution."""
+
+    PLACED = "placed"  #: the scheduler found room for the whole gang
+    PREPARING = "preparing"  #: the agent took the order
+    CHECKED_IN = "checked in"  #: the agent reports it prepared
+    ARMED = "armed"  #: the agent reports it armed
+    STARTED = "started"  #: the agent reports that user code was started
+    SUCCEEDED = "succeeded"  #: user code ended with exit code 0
+    FAILED = "failed"  #: any failure, from a missing image to an exit code
+    STOP_ORDERED = "stop ordered"  #: by a user, or because the attempt ends
+    STOPPED = "stopped"  #: the agent confirms that nothing of it runs
+    LOST = "lost"  #: the node's lease ran out
+
+
+_BEFORE_RUN = (State.PLACED, State.PREPARING, State.CHECKED_IN, State.ARMED)
+_PLACED_AND_LIVE = (*_BEFORE_RUN, State.RUNNING)
+
+TRANSITIONS: Mapping[tuple[State, Trigger], State] = {
+    (State.QUEUED, Trigger.PLACED): State.PLACED,
+    (State.QUEUED, Trigger.STOPPED): State.STOPPED,
+    (State.PLACED, Trigger.PREPARING): State.PREPARING,
+    (State.PREPARING, Trigger.CHECKED_IN): State.CHECKED_IN,
+    (State.CHECKED_IN, Trigger.ARMED): State.ARMED,
+    (State.ARMED, Trigger.STARTED): State.RUNNING,
+    (State.RUNNING, Trigger.SUCCEEDED): State.SUCCEEDED,
+    **{(state, Trigger.FAILED): State.FAILED for state in _PLACED_AND_LIVE},
+    **{(state, Trigger.STOP_ORDERED): State.STOPPING for state in _PLACED_AND_LIVE},
+    (State.STOPPING, Trigger.STOPPED): State.STOPPED,
+    **{(state, Trigger.LOST): State.LOST for state in (*_PLACED_AND_LIVE, State.STOPPING)},
+}
+
+TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.STOPPED, State.LOST})
+"""States without a way out."""
+
+PROGRESS = (State.QUEUED, State.PLACED, State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING)
+"""The straight way, in order; an execution only moves forward on it."""
+
+
+def advance(subject: str, state: State, trigger: Trigger) -> State:
+    """The state after `trigger`; raises IllegalTransitionError for a move that is not in the table."""
+    try:
+        return TRANSITIONS[(state, trigger)]
+    except KeyError:
+        raise IllegalTransitionError(subject, state, trigger) from None
+
+
+class JobPhase(StrEnum):
+    """How a job is doing, derived from its executions; never stored."""
+
+    QUEUED = "queued"
+    PREPARING = "preparing"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job is over."""
+        return self in {JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.STOPPED}
+
+
+class SuccessRule(StrEnum):
+    """When an attempt counts as a success."""
+
+    ALL = "all"  #: every execution ended well
+    RANK0 = "rank0"  #: rank 0 ended well; the others are then stopped
+
+
+def phase(states: Collection[State], rank0: State, rule: SuccessRule) -> JobPhase:
+    """The phase of a job from the states of its current attempt: the first line that fits."""
+    present = set(states)
+    if not present <= TERMINAL:
+        return _live_phase(present)
+    if rule is SuccessRule.RANK0 and rank0 is State.SUCCEEDED and not present & {State.FAILED, State.LOST}:
+        return JobPhase.SUCCEEDED
+    if present & {State.FAILED, State.LOST}:
+        return JobPhase.FAILED
+    return JobPhase.SUCCEEDED if present == {State.SUCCEEDED} else JobPhase.STOPPED
+
+
+def _live_phase(present: set[State]) -> JobPhase:
+    if present & {State.STOPPING, State.FAILED, State.LOST, State.STOPPED}:
+        return JobPhase.STOPPING
+    if present & {State.RUNNING, State.SUCCEEDED}:
+        return JobPhase.RUNNING
+    if present & {State.PLACED, State.PREPARING, State.CHECKED_IN, State.ARMED}:
+        return JobPhase.PREPARING
+    return JobPhase.QUEUED

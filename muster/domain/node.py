@@ -1,0 +1,86 @@
+"""A machine as its agent reports it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from muster.domain.ids import GpuUuid
+from muster.domain.job import RuntimeKind
+
+
+class NodeState(StrEnum):
+    """How far the coordinator believes in a node."""
+
+    READY = "ready"  #: its lease is valid
+    UNREACHABLE = "unreachable"  #: silent past its lease; executions go on, nothing new is placed
+    LOST = "lost"  #: silent past `lost_after`; its executions count as lost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuProcess:
+    """A process that has a context on a GPU (host pid)."""
+
+    pid: int
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU; what the driver does not tell is None."""
+
+    uuid: GpuUuid
+    index: int
+    model: str
+    memory: int
+    """Bytes."""
+    compute_capability: str | None = None
+    pci_bus_id: str | None = None
+    numa_node: int | None = None
+    nvlink_peers: tuple[GpuUuid, ...] = ()
+    mig_enabled: bool | None = None
+    problems: tuple[str, ...] = ()
+    """Why nothing is placed on it; empty for a healthy GPU."""
+    processes: tuple[GpuProcess, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether executions may be placed on it."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeOffer:
+    """A runtime that works on the node, or why it does not."""
+
+    kind: RuntimeKind
+    version: str = ""
+    gpus: bool = True
+    """Whether it can hand GPUs to executions."""
+    problem: str | None = None
+    """None: it works."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """What a node has."""
+
+    cpus: int
+    memory: int
+    """Bytes of main memory."""
+    disk_total: int = 0
+    """Bytes on the file system of the agent's state directory."""
+    disk_free: int = 0
+    kernel: str = ""
+    os: str = ""
+    architecture: str = ""
+    addresses: tuple[str, ...] = ()
+    """Every address of the node that is not loopback or link-local; for information."""
+    gpus: tuple[Gpu, ...] = ()
+    gpu_driver: str | None = None
+    cuda: str | None = None
+    """Highest CUDA version that the driver supports, like `12.8`."""
+    gpu_problem: str | None = None
+    """Why GPUs could not be read, where a driver is there but does not answer."""
+    runtimes: tuple[RuntimeOffer, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Set by the operator in the agent's configuration."""

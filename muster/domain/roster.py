@@ -1,0 +1,161 @@
+"""The roster: the members of an attempt, and the files in which every execution finds it.
+
+The file format is a superset of the one that Valohai's distributed tasks use, so code written for
+`valohai-utils` reads it as it is; `docs/roster.md` describes every key.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.job import Network
+
+MASTER_PORT_NAME = "master"
+"""Name of the port that rank 0 always has: `MASTER_PORT`."""
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortLease:
+    """A port of an execution, held from check-in until just before user code starts."""
+
+    name: str
+    host_port: int
+    """Where peers reach it, at the execution's address."""
+    container_port: int
+    """Where user code listens; differs from `host_port` only on bridge networking."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One execution of the attempt, as its peers see it."""
+
+    rank: int
+    execution: ExecutionId
+    role: str
+    node: NodeId
+    address: str
+    checked_in_at: datetime
+    ports: tuple[PortLease, ...] = ()
+    gpus: tuple[GpuUuid, ...] = ()
+
+    def port(self, name: str) -> PortLease | None:
+        """The lease of that name, if it has one."""
+        return next((lease for lease in self.ports if lease.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """All members of one attempt, sorted by rank."""
+
+    job: JobId
+    job_name: str
+    attempt: int
+    network: Network
+    members: tuple[Member, ...]
+
+    @property
+    def master(self) -> Member:
+        """Rank 0."""
+        return self.members[0]
+
+    @property
+    def master_port(self) -> int:
+        """The port of rank 0 that peers connect to first; raises LookupError for a roster without one."""
+        lease = self.master.port(MASTER_PORT_NAME)
+        if lease is None:
+            raise LookupError(f"rank 0 of {self.job} has no port named {MASTER_PORT_NAME}")
+        return lease.host_port
+
+
+def config_files(roster: Roster, rank: int) -> dict[str, bytes]:
+    """The files of one member by name: `distributed.json`, `distributed.yaml`, `hostfile`, `hosts`."""
+    document = _document(roster, rank)
+    return {
+        "distributed.json": (json.dumps(document, indent=2) + "\n").encode(),
+        "distributed.yaml": ("\n".join(_yaml(document, "")) + "\n").encode(),
+        "hostfile": _hostfile(roster).encode(),
+        "hosts": "".join(f"{address}\t{name}\n" for name, address in host_names(roster).items()).encode(),
+    }
+
+
+def host_names(roster: Roster) -> dict[str, str]:
+    """Name → address of every member (`worker-0`, …), numbered within its role."""
+    seen: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for member in roster.members:
+        number = seen.get(member.role, 0)
+        seen[member.role] = number + 1
+        names[f"{member.role}-{number}"] = member.address
+    return names
+
+
+def _document(roster: Roster, rank: int) -> dict[str, Json]:
+    names = list(host_names(roster))
+    members: list[Json] = [_entry(roster, member, names[member.rank]) for member in roster.members]
+    return {
+        "config": {
+            "group_name": f"task-{roster.job}-{roster.attempt}",
+            "member_id": str(rank),
+            "required_count": len(members),
+            "job_id": roster.job,
+            "job_name": roster.job_name,
+            "attempt": roster.attempt,
+            "rank": rank,
+            "world_size": len(members),
+        },
+        "master": {"address": roster.master.address, "port": roster.master_port},
+        "members": members,
+        "self": members[rank],
+    }
+
+
+def _entry(roster: Roster, member: Member, name: str) -> Json:
+    exposed: Mapping[str, str] = {}
+    if roster.network is Network.BRIDGE:
+        exposed = {str(lease.host_port): str(lease.container_port) for lease in member.ports}
+    return {
+        "announce_time": member.checked_in_at.replace(tzinfo=None).isoformat(timespec="seconds"),
+        "identity": member.node,
+        "job_id": f"exec-{member.execution}",
+        "member_id": str(member.rank),
+        "network": {
+            "exposed_ports": dict(exposed),
+            "local_ips": [member.address],
+            "public_ips": [],
+        },
+        "rank": member.rank,
+        "role": member.role,
+        "name": name,
+        "node": member.node,
+        "address": member.address,
+        "ports": {lease.name: lease.host_port for lease in member.ports},
+        "gpus": list(member.gpus),
+    }
+
+
+def _hostfile(roster: Roster) -> str:
+    """Open MPI's hostfile: one line a node, in rank order, with the number of its members as slots."""
+    slots: dict[str, int] = {}
+    for member in roster.members:
+        slots[member.address] = slots.get(member.address, 0) + 1
+    return "".join(f"{address} slots={count}\n" for address, count in slots.items())
+
+
+def _yaml(value: Json, indent: str) -> list[str]:
+    """Block YAML in which every string is quoted, so that YAML 1.1 and 1.2 readers load what the JSON says."""
+    if isinstance(value, dict) and value:
+        return [line for key, item in value.items() for line in _yaml_item(f"{json.dumps(key)}:", item, indent)]
+    if isinstance(value, list) and value:
+        return [line for item in value for line in _yaml_item("-", item, indent)]
+    return [indent + json.dumps(value)]
+
+
+def _yaml_item(head: str, item: Json, indent: str) -> list[str]:
+    if isinstance(item, (dict, list)) and item:
+        return [indent + head, *_yaml(item, indent + "  ")]
+    return [f"{indent}{head} {json.dumps(item)}"]

@@ -1,0 +1,24 @@
+"""Runs `async def` tests, each in an event loop of its own and with a limit in time."""
+
+import asyncio
+import inspect
+
+import pytest
+
+LIMIT = 120.0
+"""Seconds; a test that hangs fails with the line it hangs at instead of blocking the run."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine function to its end; other tests go their usual way."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+
+    async def limited() -> None:
+        async with asyncio.timeout(LIMIT):
+            await pyfuncitem.obj(**arguments)
+
+    asyncio.run(limited())
+    return True
