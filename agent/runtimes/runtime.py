@@ -65,7 +65,7 @@ class Sandbox(Protocol):
         ...
 
     async def stop(self, grace: timedelta) -> None:
-        """SIGTERM to all of it, SIGKILL after `grace`; returns when nothing runs. A sandbox that never started stays so."""
+        """SIGTERM to all of it, SIGKILL after `grace`; returns when nothing runs. Never started: does nothing."""
         ...
 
     async def remove(self) -> None:
