@@ -46,10 +46,10 @@ class Assignment:
 class Desired:
     """One line of a plan: an execution and how far it shall go."""
 
-    assignment: Assignment
+    execution: ExecutionId
     goal: Goal
-    roster: Roster | None = None
-    """There from goal ARM on."""
+    assignment: Assignment | None = None
+    """There whenever the agent may not have it yet: with goal PREPARE, and in whole plans."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +64,8 @@ class Plan:
     base: int = 0
     """The revision that this one changes; 0: this is the whole plan, and what it does not list must go."""
     desired: tuple[Desired, ...] = ()
+    rosters: tuple[Roster, ...] = ()
+    """One per attempt that is to be armed; in whole plans also of those that are further."""
     removed: tuple[ExecutionId, ...] = ()
     """No longer wanted: stop it if need be and clear it away."""
 

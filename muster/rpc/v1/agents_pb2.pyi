@@ -318,6 +318,7 @@ class Plan(_message.Message):
     BASE_FIELD_NUMBER: _builtins.int
     DESIRED_FIELD_NUMBER: _builtins.int
     REMOVED_FIELD_NUMBER: _builtins.int
+    ROSTERS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Counts up."""
     base: _builtins.int
@@ -330,6 +331,10 @@ class Plan(_message.Message):
     def removed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Executions to be cleared away."""
 
+    @_builtins.property
+    def rosters(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.Roster]:
+        """One per attempt that is to be armed; in whole plans also of those that are further."""
+
     def __init__(
         self,
         *,
@@ -337,10 +342,11 @@ class Plan(_message.Message):
         base: _builtins.int = ...,
         desired: _abc.Iterable[Global___DesiredExecution] | None = ...,
         removed: _abc.Iterable[_builtins.str] | None = ...,
+        rosters: _abc.Iterable[_model_pb2.Roster] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base", b"base", "desired", b"desired", "removed", b"removed", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base", b"base", "desired", b"desired", "removed", b"removed", "revision", b"revision", "rosters", b"rosters"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -352,29 +358,27 @@ class DesiredExecution(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    ASSIGNMENT_FIELD_NUMBER: _builtins.int
+    EXECUTION_FIELD_NUMBER: _builtins.int
     GOAL_FIELD_NUMBER: _builtins.int
-    ROSTER_FIELD_NUMBER: _builtins.int
+    ASSIGNMENT_FIELD_NUMBER: _builtins.int
+    execution: _builtins.str
+    """Its id."""
     goal: Global___Goal.ValueType
     """How far it shall go."""
     @_builtins.property
     def assignment(self) -> Global___Assignment:
-        """The execution."""
-
-    @_builtins.property
-    def roster(self) -> _model_pb2.Roster:
-        """There from GOAL_ARM on."""
+        """There whenever the agent may not have it yet: with GOAL_PREPARE, and in whole plans."""
 
     def __init__(
         self,
         *,
-        assignment: Global___Assignment | None = ...,
+        execution: _builtins.str = ...,
         goal: Global___Goal.ValueType = ...,
-        roster: _model_pb2.Roster | None = ...,
+        assignment: Global___Assignment | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "roster", b"roster"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "goal", b"goal", "roster", b"roster"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "execution", b"execution", "goal", b"goal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
