@@ -1,0 +1,96 @@
+"""How both ends of every connection are set up: keepalive, message size, encryption."""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from muster.domain.errors import MusterError, PermissionDeniedError
+
+_MAX_MESSAGE = 64 * 1024 * 1024
+
+_COMMON: Sequence[tuple[str, int]] = (
+    # A half-open connection is noticed after 5 s of silence and 3 s without an answer to a ping.
+    ("grpc.keepalive_time_ms", 5_000),
+    ("grpc.keepalive_timeout_ms", 3_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.max_send_message_length", _MAX_MESSAGE),
+    ("grpc.max_receive_message_length", _MAX_MESSAGE),
+)
+
+CHANNEL_OPTIONS: Sequence[tuple[str, int]] = (
+    *_COMMON,
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 3_000),
+    # Two channels of one process to one coordinator never share a connection that one of them has broken.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+"""For whoever dials."""
+
+SERVER_OPTIONS: Sequence[tuple[str, int]] = (
+    *_COMMON,
+    # Must not exceed the dialler's keepalive time, or the server closes with `too_many_pings`.
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_000),
+    # A second coordinator on the same address is refused instead of sharing it.
+    ("grpc.so_reuseport", 0),
+)
+"""For whoever listens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Files in PEM form with which a peer is believed, and believes."""
+
+    ca: Path
+    """Who signed the other side's certificate."""
+    cert: Path | None = None
+    """One's own certificate; None: one stays anonymous."""
+    key: Path | None = None
+    """The key of `cert`."""
+
+
+def open_channel(address: str, credentials: Credentials | None = None, *, insecure: bool = False) -> grpc.aio.Channel:
+    """A channel to `host:port`, not connected yet.
+
+    Without credentials it is plain text, which is refused beyond this machine unless `insecure` says that the network
+    is trusted.
+    """
+    if credentials is not None:
+        return grpc.aio.secure_channel(address, _channel_credentials(credentials), CHANNEL_OPTIONS)
+    if not insecure and not is_loopback(address):
+        raise PermissionDeniedError(
+            f"will not speak unencrypted to {address}, which is not this machine; give credentials, "
+            "or say --insecure (MUSTER_INSECURE=1) if you trust the network between",
+        )
+    return grpc.aio.insecure_channel(address, CHANNEL_OPTIONS)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether `host:port` can only be reached from this machine."""
+    host = address.removeprefix("dns:///").rpartition(":")[0].strip("[]")
+    if address.startswith("unix:") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _channel_credentials(credentials: Credentials) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(
+        root_certificates=_pem(credentials.ca),
+        private_key=None if credentials.key is None else _pem(credentials.key),
+        certificate_chain=None if credentials.cert is None else _pem(credentials.cert),
+    )
+
+
+def _pem(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise MusterError(f"cannot read the credentials file {path}: {error.strerror}") from error

@@ -1,0 +1,48 @@
+"""What a gRPC status means to a client: one table from status code to error."""
+
+from collections.abc import Mapping
+
+import grpc
+
+from muster.domain.errors import (
+    ConflictError,
+    InvalidJobError,
+    MusterError,
+    PermissionDeniedError,
+    UnavailableError,
+    UnknownNameError,
+)
+
+ERRORS: Mapping[grpc.StatusCode, type[MusterError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidJobError,
+    grpc.StatusCode.NOT_FOUND: UnknownNameError,
+    grpc.StatusCode.FAILED_PRECONDITION: ConflictError,
+    grpc.StatusCode.ALREADY_EXISTS: ConflictError,
+    grpc.StatusCode.ABORTED: ConflictError,
+    grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: UnavailableError,
+    grpc.StatusCode.UNAUTHENTICATED: PermissionDeniedError,
+    grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
+}
+"""Statuses that are not listed are faults of the coordinator and become a plain MusterError."""
+
+
+def error_from(status: grpc.StatusCode, details: str, *, address: str) -> MusterError:
+    """The error that a call to the coordinator at `address` ended with."""
+    error = ERRORS.get(status)
+    if error is None:
+        return MusterError(f"the coordinator at {address} failed ({status.name}): {details}")
+    if status is grpc.StatusCode.UNAVAILABLE:
+        return error(_nobody_answers(address, details))
+    if status is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return error(f"the coordinator at {address} did not answer in time")
+    return error(details)
+
+
+def _nobody_answers(address: str, details: str) -> str:
+    # A refused connection needs no more words; a failed TLS handshake or an unknown name does.
+    cause = "" if "onnection refused" in details or not details else f" [{details}]"
+    return (
+        f"no coordinator answers at {address}; is it running? "
+        f"(`muster up` starts one here; MUSTER_COORDINATOR or --coordinator names another){cause}"
+    )
