@@ -1,0 +1,170 @@
+"""What a message from a peer must satisfy before it becomes a value; each check names message and field."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from muster.domain.errors import MusterError
+
+MAX_SIZE = 10_000
+"""Executions in one job; far above any fleet that one coordinator serves, far below what would exhaust it."""
+MAX_BYTES = 2**63 - 1
+"""Sizes in bytes fit a signed 64-bit integer, as databases keep them."""
+MAX_COUNT = 2**31 - 1
+"""Other whole numbers."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_PORT_NAME = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
+_ADDRESS = re.compile(r"[A-Za-z0-9_.:%-]{1,253}")
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+class WireError(MusterError):
+    """A message from a peer is not valid; names the message and the field."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where} {problem}")
+        self.message, _, self.field = where.partition(".")
+        self.problem = problem
+
+
+def require(message: Message, *fields: str) -> None:
+    """Refuse a message that lacks one of these sub-messages."""
+    for field in fields:
+        if not message.HasField(field):
+            raise WireError(f"{message.DESCRIPTOR.name}.{field}", "is missing")
+
+
+def word(kind: type[Word], value: str, where: str) -> Word:
+    """The member of a closed vocabulary that a peer wrote as text."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise WireError(where, f"is {value!r}; known are {', '.join(kind)}") from None
+
+
+def between(value: int, low: int, high: int, where: str) -> int:
+    """A number within its limits, both included."""
+    if not low <= value <= high:
+        raise WireError(where, f"is {value}; it must be between {low} and {high}")
+    return value
+
+
+def port(value: int, where: str) -> int:
+    """A port number that can be bound and reached."""
+    return between(value, 1, 65535, where)
+
+
+def size(value: int, where: str) -> int:
+    """A number of bytes."""
+    return between(value, 0, MAX_BYTES, where)
+
+
+def identifier(value: str, where: str) -> str:
+    """An id that is safe in file names and container names."""
+    return _matching(_IDENTIFIER, value, where, "letters, digits, dots, hyphens and underscores")
+
+
+def label(value: str, where: str) -> str:
+    """A name that is safe as a host name."""
+    return _matching(_LABEL, value, where, "at most 63 lower-case letters, digits and inner hyphens")
+
+
+def port_name(value: str, where: str) -> str:
+    """The name of a port; it becomes part of an environment variable's name."""
+    return _matching(_PORT_NAME, value, where, "a lower-case word")
+
+
+def address(value: str, where: str) -> str:
+    """An address or host name; it is written into files line by line."""
+    return _matching(_ADDRESS, value, where, "an IP address or a host name")
+
+
+def words(values: Iterable[str], where: str) -> tuple[str, ...]:
+    """Texts that a program can be given: without NUL."""
+    result = tuple(values)
+    if any("\0" in value for value in result):
+        raise WireError(where, "contains a NUL character")
+    return result
+
+
+def path(value: str, where: str) -> str:
+    """The path of a file, relative or absolute."""
+    if not value:
+        raise WireError(where, "is empty")
+    return words((value,), where)[0]
+
+
+def absolute(value: str, where: str) -> str:
+    """An absolute path."""
+    if not value.startswith("/"):
+        raise WireError(where, f"is {value!r}; it must be an absolute path")
+    return path(value, where)
+
+
+def unique(values: Sequence[str], where: str) -> None:
+    """Refuse a list that names something twice."""
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise WireError(where, f"has {value!r} twice")
+        seen.add(value)
+
+
+def moment(value: Timestamp, where: str) -> datetime:
+    """A time in UTC, to the microsecond."""
+    try:
+        return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    except OverflowError:
+        raise WireError(where, f"is {value.seconds} seconds after 1970, which no calendar has") from None
+
+
+def optional_moment(message: Message, field: str) -> datetime | None:
+    """The time in a field of that message; None where it is absent."""
+    if not message.HasField(field):
+        return None
+    return moment(getattr(message, field), f"{message.DESCRIPTOR.name}.{field}")
+
+
+def span(value: Duration, where: str) -> timedelta:
+    """A length of time, not negative, to the microsecond."""
+    try:
+        result = timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    except OverflowError:
+        raise WireError(where, f"is {value.seconds} seconds, which is too long") from None
+    if result < timedelta(0):
+        raise WireError(where, f"is {result.total_seconds():g} seconds; it must not be negative")
+    return result
+
+
+def timestamp(value: datetime | None) -> Timestamp | None:
+    """The message for a time; None for None, which leaves the field absent."""
+    if value is None:
+        return None
+    result = Timestamp()
+    result.FromDatetime(value)
+    return result
+
+
+def duration(value: timedelta | None) -> Duration | None:
+    """The message for a length of time; None for None, which leaves the field absent."""
+    if value is None:
+        return None
+    result = Duration()
+    result.FromTimedelta(value)
+    return result
+
+
+def _matching(pattern: re.Pattern[str], value: str, where: str, wanted: str) -> str:
+    if not pattern.fullmatch(value):
+        raise WireError(where, f"is {value[:80]!r}; it must be {wanted}")
+    return value

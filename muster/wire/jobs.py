@@ -1,0 +1,201 @@
+"""Values of jobs.proto: what clients see of jobs."""
+
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.lifecycle import JobPhase, State
+from muster.domain.view import (
+    AttemptView,
+    Awaited,
+    ExecutionView,
+    Explanation,
+    JobView,
+    LogLine,
+    NodeRefusal,
+    Transition,
+)
+from muster.rpc.v1 import jobs_pb2 as pb
+from muster.wire import checks
+from muster.wire.checks import WireError
+from muster.wire.model import (
+    exit_from_wire,
+    exit_to_wire,
+    failure_from_wire,
+    failure_to_wire,
+    job_spec_from_wire,
+    job_spec_to_wire,
+    port_lease_from_wire,
+    port_lease_to_wire,
+)
+
+_STREAMS = ("stdout", "stderr")
+
+
+def job_to_wire(job: JobView) -> pb.Job:
+    """A job as a client sees it."""
+    return pb.Job(
+        id=job.id,
+        spec=job_spec_to_wire(job.spec),
+        phase=job.phase,
+        summary=job.summary,
+        submitted_at=checks.timestamp(job.submitted_at),
+        started_at=checks.timestamp(job.started_at),
+        ended_at=checks.timestamp(job.ended_at),
+        attempts=map(attempt_to_wire, job.attempts),
+        states={str(state): count for state, count in job.states.items()},
+        failure=None if job.failure is None else failure_to_wire(job.failure),
+    )
+
+
+def job_from_wire(message: pb.Job) -> JobView:
+    """A job as a client sees it; raises WireError."""
+    checks.require(message, "spec", "submitted_at")
+    return JobView(
+        id=JobId(checks.identifier(message.id, "Job.id") if message.id else ""),
+        spec=job_spec_from_wire(message.spec),
+        phase=checks.word(JobPhase, message.phase, "Job.phase"),
+        summary=message.summary,
+        submitted_at=checks.moment(message.submitted_at, "Job.submitted_at"),
+        started_at=checks.optional_moment(message, "started_at"),
+        ended_at=checks.optional_moment(message, "ended_at"),
+        attempts=tuple(attempt_from_wire(attempt) for attempt in message.attempts),
+        states={checks.word(State, state, "Job.states"): count for state, count in message.states.items()},
+        failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
+    )
+
+
+def attempt_to_wire(attempt: AttemptView) -> pb.Attempt:
+    """One start of the whole gang."""
+    return pb.Attempt(
+        number=attempt.number,
+        placed_at=checks.timestamp(attempt.placed_at),
+        checked_in_at=checks.timestamp(attempt.checked_in_at),
+        released_at=checks.timestamp(attempt.released_at),
+        started_at=checks.timestamp(attempt.started_at),
+        ended_at=checks.timestamp(attempt.ended_at),
+        failure=None if attempt.failure is None else failure_to_wire(attempt.failure),
+        executions=map(execution_to_wire, attempt.executions),
+    )
+
+
+def attempt_from_wire(message: pb.Attempt) -> AttemptView:
+    """One start of the whole gang; raises WireError."""
+    return AttemptView(
+        number=checks.between(message.number, 1, checks.MAX_COUNT, "Attempt.number"),
+        placed_at=checks.optional_moment(message, "placed_at"),
+        checked_in_at=checks.optional_moment(message, "checked_in_at"),
+        released_at=checks.optional_moment(message, "released_at"),
+        started_at=checks.optional_moment(message, "started_at"),
+        ended_at=checks.optional_moment(message, "ended_at"),
+        failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
+        executions=tuple(execution_from_wire(execution) for execution in message.executions),
+    )
+
+
+def execution_to_wire(execution: ExecutionView) -> pb.Execution:
+    """One worker of an attempt."""
+    return pb.Execution(
+        id=execution.id,
+        rank=execution.rank,
+        role=execution.role,
+        node=execution.node or "",
+        gpus=execution.gpus,
+        state=execution.state,
+        detail=execution.detail,
+        address=execution.address or "",
+        ports=map(port_lease_to_wire, execution.ports),
+        failure=None if execution.failure is None else failure_to_wire(execution.failure),
+        exit=None if execution.exit is None else exit_to_wire(execution.exit),
+        transitions=[pb.Transition(state=t.state, at=checks.timestamp(t.at)) for t in execution.transitions],
+        log_complete=execution.log_complete,
+    )
+
+
+def execution_from_wire(message: pb.Execution) -> ExecutionView:
+    """One worker of an attempt; raises WireError."""
+    return ExecutionView(
+        id=ExecutionId(checks.identifier(message.id, "Execution.id")),
+        rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "Execution.rank"),
+        role=checks.label(message.role, "Execution.role"),
+        state=checks.word(State, message.state, "Execution.state"),
+        node=NodeId(checks.identifier(message.node, "Execution.node")) if message.node else None,
+        gpus=tuple(GpuUuid(uuid) for uuid in message.gpus),
+        detail=message.detail,
+        address=checks.address(message.address, "Execution.address") if message.address else None,
+        ports=tuple(port_lease_from_wire(lease) for lease in message.ports),
+        failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
+        exit=exit_from_wire(message.exit) if message.HasField("exit") else None,
+        transitions=tuple(_transition(transition) for transition in message.transitions),
+        log_complete=message.log_complete,
+    )
+
+
+def explanation_to_wire(explanation: Explanation) -> pb.WhyResponse:
+    """Why a job is where it is."""
+    return pb.WhyResponse(
+        summary=explanation.summary,
+        phase=explanation.phase,
+        queue_position=explanation.queue_position,
+        refusals=[pb.NodeRefusal(node=refusal.node, reason=refusal.reason) for refusal in explanation.refusals],
+        awaited=[
+            pb.Awaited(rank=awaited.rank, node=awaited.node or "", state=awaited.state, detail=awaited.detail)
+            for awaited in explanation.awaited
+        ],
+        failure=None if explanation.failure is None else failure_to_wire(explanation.failure),
+    )
+
+
+def explanation_from_wire(message: pb.WhyResponse) -> Explanation:
+    """Why a job is where it is; raises WireError."""
+    return Explanation(
+        summary=message.summary,
+        phase=checks.word(JobPhase, message.phase, "WhyResponse.phase"),
+        queue_position=checks.between(message.queue_position, 0, checks.MAX_COUNT, "WhyResponse.queue_position"),
+        refusals=tuple(_refusal(refusal) for refusal in message.refusals),
+        awaited=tuple(_awaited(awaited) for awaited in message.awaited),
+        failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
+    )
+
+
+def log_line_to_wire(line: LogLine) -> pb.LogLine:
+    """A piece of output of one rank."""
+    return pb.LogLine(
+        rank=line.rank,
+        stream=line.stream,
+        time=checks.timestamp(line.time),
+        text=line.text,
+        partial=line.partial,
+    )
+
+
+def log_line_from_wire(message: pb.LogLine) -> LogLine:
+    """A piece of output of one rank; raises WireError."""
+    checks.require(message, "time")
+    if message.stream not in _STREAMS:
+        raise WireError("LogLine.stream", f"is {message.stream!r}; known are {', '.join(_STREAMS)}")
+    return LogLine(
+        rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "LogLine.rank"),
+        stream=message.stream,
+        time=checks.moment(message.time, "LogLine.time"),
+        text=message.text,
+        partial=message.partial,
+    )
+
+
+def _transition(message: pb.Transition) -> Transition:
+    checks.require(message, "at")
+    return Transition(
+        state=checks.word(State, message.state, "Transition.state"),
+        at=checks.moment(message.at, "Transition.at"),
+    )
+
+
+def _refusal(message: pb.NodeRefusal) -> NodeRefusal:
+    return NodeRefusal(node=NodeId(checks.identifier(message.node, "NodeRefusal.node")), reason=message.reason)
+
+
+def _awaited(message: pb.Awaited) -> Awaited:
+    return Awaited(
+        rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "Awaited.rank"),
+        node=NodeId(checks.identifier(message.node, "Awaited.node")) if message.node else None,
+        state=checks.word(State, message.state, "Awaited.state"),
+        detail=message.detail,
+    )

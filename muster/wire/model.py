@@ -1,0 +1,291 @@
+"""Values of model.proto: what coordinator, agents and clients all exchange."""
+
+from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.job import (
+    InlineFile,
+    JobSpec,
+    Mount,
+    Network,
+    Packing,
+    PortRequest,
+    PullPolicy,
+    Resources,
+    Role,
+    Timeouts,
+    Ulimit,
+)
+from muster.domain.lifecycle import SuccessRule
+from muster.domain.roster import Member, PortLease, Roster
+from muster.rpc.v1 import model_pb2 as pb
+from muster.wire import checks
+from muster.wire.checks import WireError
+
+_PRIORITY = 1000
+_EXIT_CODE = 255
+_UNLIMITED = -1
+
+
+def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
+    """A job as submitted."""
+    return pb.JobSpec(
+        name=spec.name,
+        roles=map(role_to_wire, spec.roles),
+        network=spec.network,
+        success=spec.success,
+        priority=spec.priority,
+        packing=spec.packing,
+        max_per_node=spec.max_per_node,
+        node_labels=spec.node_labels,
+        timeouts=pb.Timeouts(
+            check_in=checks.duration(spec.timeouts.check_in),
+            grace=checks.duration(spec.timeouts.grace),
+            run=checks.duration(spec.timeouts.run),
+        ),
+    )
+
+
+def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
+    """A job as submitted; raises WireError."""
+    checks.require(message, "timeouts")
+    roles = tuple(role_from_wire(role) for role in message.roles)
+    checks.unique([role.name for role in roles], "JobSpec.roles")
+    checks.between(sum(role.count for role in roles), 1, checks.MAX_SIZE, "JobSpec.roles")
+    return JobSpec(
+        name=checks.label(message.name, "JobSpec.name"),
+        roles=roles,
+        network=checks.word(Network, message.network, "JobSpec.network"),
+        success=checks.word(SuccessRule, message.success, "JobSpec.success"),
+        priority=checks.between(message.priority, -_PRIORITY, _PRIORITY, "JobSpec.priority"),
+        packing=checks.word(Packing, message.packing, "JobSpec.packing"),
+        max_per_node=_max_per_node(message),
+        node_labels=dict(message.node_labels),
+        timeouts=_timeouts(message.timeouts),
+    )
+
+
+def role_to_wire(role: Role) -> pb.Role:
+    """A named part of a job."""
+    return pb.Role(
+        name=role.name,
+        count=role.count,
+        image=role.image or "",
+        pull=role.pull,
+        entrypoint=None if role.entrypoint is None else pb.Words(items=role.entrypoint),
+        command=role.command,
+        env=role.env,
+        workdir=role.workdir or "",
+        user=role.user or "",
+        resources=resources_to_wire(role.resources),
+        ports=[pb.PortRequest(name=request.name, port=request.port) for request in role.ports],
+        mounts=[pb.Mount(source=m.source, target=m.target, read_only=m.read_only) for m in role.mounts],
+        ulimits=[pb.Ulimit(name=limit.name, soft=limit.soft, hard=limit.hard) for limit in role.ulimits],
+        files=[pb.InlineFile(path=f.path, content=f.content, executable=f.executable) for f in role.files],
+    )
+
+
+def role_from_wire(message: pb.Role) -> Role:
+    """A named part of a job; raises WireError."""
+    checks.require(message, "resources")
+    if not message.image and not message.command:
+        raise WireError("Role.command", "is empty; a role without an image needs one")
+    checks.unique([request.name for request in message.ports], "Role.ports")
+    return Role(
+        name=checks.label(message.name, "Role.name"),
+        count=checks.between(message.count, 1, checks.MAX_SIZE, "Role.count"),
+        image=message.image or None,
+        pull=checks.word(PullPolicy, message.pull, "Role.pull"),
+        entrypoint=_entrypoint(message),
+        command=checks.words(message.command, "Role.command"),
+        env=_env(message),
+        workdir=message.workdir or None,
+        user=message.user or None,
+        resources=resources_from_wire(message.resources),
+        ports=tuple(_port_request(request) for request in message.ports),
+        mounts=tuple(_mount(mount) for mount in message.mounts),
+        ulimits=tuple(_ulimit(limit) for limit in message.ulimits),
+        files=tuple(_inline_file(file) for file in message.files),
+    )
+
+
+def resources_to_wire(resources: Resources) -> pb.Resources:
+    """What one execution needs."""
+    return pb.Resources(
+        gpus=resources.gpus,
+        gpu_model=resources.gpu_model or "",
+        cpu_millis=resources.cpu_millis,
+        memory=resources.memory,
+        shm=resources.shm,
+    )
+
+
+def resources_from_wire(message: pb.Resources) -> Resources:
+    """What one execution needs; raises WireError."""
+    return Resources(
+        gpus=checks.between(message.gpus, 0, checks.MAX_COUNT, "Resources.gpus"),
+        gpu_model=message.gpu_model or None,
+        cpu_millis=checks.between(message.cpu_millis, 0, checks.MAX_COUNT, "Resources.cpu_millis"),
+        memory=checks.size(message.memory, "Resources.memory") if message.HasField("memory") else None,
+        shm=checks.size(message.shm, "Resources.shm") if message.HasField("shm") else None,
+    )
+
+
+def roster_to_wire(roster: Roster) -> pb.Roster:
+    """The members of an attempt."""
+    return pb.Roster(
+        job=roster.job,
+        job_name=roster.job_name,
+        attempt=roster.attempt,
+        network=roster.network,
+        members=map(member_to_wire, roster.members),
+    )
+
+
+def roster_from_wire(message: pb.Roster) -> Roster:
+    """The members of an attempt, one for each rank in order; raises WireError."""
+    checks.between(len(message.members), 1, checks.MAX_SIZE, "Roster.members")
+    if any(member.rank != place for place, member in enumerate(message.members)):
+        raise WireError("Roster.members", "must be one for each rank from 0, in order")
+    return Roster(
+        job=JobId(checks.identifier(message.job, "Roster.job")),
+        job_name=checks.label(message.job_name, "Roster.job_name"),
+        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "Roster.attempt"),
+        network=checks.word(Network, message.network, "Roster.network"),
+        members=tuple(member_from_wire(member) for member in message.members),
+    )
+
+
+def member_to_wire(member: Member) -> pb.Member:
+    """One execution as its peers see it."""
+    return pb.Member(
+        rank=member.rank,
+        execution=member.execution,
+        role=member.role,
+        node=member.node,
+        address=member.address,
+        checked_in_at=checks.timestamp(member.checked_in_at),
+        ports=map(port_lease_to_wire, member.ports),
+        gpus=member.gpus,
+    )
+
+
+def member_from_wire(message: pb.Member) -> Member:
+    """One execution as its peers see it; raises WireError."""
+    checks.require(message, "checked_in_at")
+    checks.unique([lease.name for lease in message.ports], "Member.ports")
+    return Member(
+        rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "Member.rank"),
+        execution=ExecutionId(checks.identifier(message.execution, "Member.execution")),
+        role=checks.label(message.role, "Member.role"),
+        node=NodeId(checks.identifier(message.node, "Member.node")),
+        address=checks.address(message.address, "Member.address"),
+        checked_in_at=checks.moment(message.checked_in_at, "Member.checked_in_at"),
+        ports=tuple(port_lease_from_wire(lease) for lease in message.ports),
+        gpus=tuple(GpuUuid(uuid) for uuid in message.gpus),
+    )
+
+
+def port_lease_to_wire(lease: PortLease) -> pb.PortLease:
+    """A port of an execution."""
+    return pb.PortLease(name=lease.name, host_port=lease.host_port, container_port=lease.container_port)
+
+
+def port_lease_from_wire(message: pb.PortLease) -> PortLease:
+    """A port of an execution; raises WireError."""
+    return PortLease(
+        name=checks.port_name(message.name, "PortLease.name"),
+        host_port=checks.port(message.host_port, "PortLease.host_port"),
+        container_port=checks.port(message.container_port, "PortLease.container_port"),
+    )
+
+
+def exit_to_wire(ended: Exit) -> pb.Exit:
+    """How user code ended."""
+    return pb.Exit(code=ended.code, out_of_memory=ended.out_of_memory)
+
+
+def exit_from_wire(message: pb.Exit) -> Exit:
+    """How user code ended; raises WireError."""
+    return Exit(code=checks.between(message.code, 0, _EXIT_CODE, "Exit.code"), out_of_memory=message.out_of_memory)
+
+
+def failure_to_wire(failure: Failure) -> pb.Failure:
+    """Why an execution failed."""
+    return pb.Failure(
+        kind=failure.kind,
+        message=failure.message,
+        rank=failure.rank,
+        node=failure.node or "",
+        exit=None if failure.exit is None else exit_to_wire(failure.exit),
+        log_tail=failure.log_tail,
+    )
+
+
+def failure_from_wire(message: pb.Failure) -> Failure:
+    """Why an execution failed; raises WireError."""
+    return Failure(
+        kind=checks.word(FailureKind, message.kind, "Failure.kind"),
+        message=message.message,
+        rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "Failure.rank") if message.HasField("rank") else None,
+        node=NodeId(checks.identifier(message.node, "Failure.node")) if message.node else None,
+        exit=exit_from_wire(message.exit) if message.HasField("exit") else None,
+        log_tail=tuple(message.log_tail),
+    )
+
+
+def _max_per_node(message: pb.JobSpec) -> int | None:
+    if not message.HasField("max_per_node"):
+        return None
+    return checks.between(message.max_per_node, 1, checks.MAX_COUNT, "JobSpec.max_per_node")
+
+
+def _timeouts(message: pb.Timeouts) -> Timeouts:
+    checks.require(message, "check_in", "grace")
+    return Timeouts(
+        check_in=checks.span(message.check_in, "Timeouts.check_in"),
+        grace=checks.span(message.grace, "Timeouts.grace"),
+        run=checks.span(message.run, "Timeouts.run") if message.HasField("run") else None,
+    )
+
+
+def _entrypoint(message: pb.Role) -> tuple[str, ...] | None:
+    return checks.words(message.entrypoint.items, "Role.entrypoint") if message.HasField("entrypoint") else None
+
+
+def _env(message: pb.Role) -> dict[str, str]:
+    for name in checks.words(message.env, "Role.env"):
+        if not name or "=" in name:
+            raise WireError("Role.env", f"has the name {name!r}; a name is not empty and has no equals sign")
+    checks.words(message.env.values(), "Role.env")
+    return dict(message.env)
+
+
+def _port_request(message: pb.PortRequest) -> PortRequest:
+    return PortRequest(
+        name=checks.port_name(message.name, "PortRequest.name"),
+        port=checks.port(message.port, "PortRequest.port") if message.HasField("port") else None,
+    )
+
+
+def _mount(message: pb.Mount) -> Mount:
+    return Mount(
+        source=checks.absolute(message.source, "Mount.source"),
+        target=checks.absolute(message.target, "Mount.target"),
+        read_only=message.read_only,
+    )
+
+
+def _ulimit(message: pb.Ulimit) -> Ulimit:
+    return Ulimit(
+        name=checks.label(message.name, "Ulimit.name"),
+        soft=checks.between(message.soft, _UNLIMITED, checks.MAX_BYTES, "Ulimit.soft"),
+        hard=checks.between(message.hard, _UNLIMITED, checks.MAX_BYTES, "Ulimit.hard"),
+    )
+
+
+def _inline_file(message: pb.InlineFile) -> InlineFile:
+    return InlineFile(
+        path=checks.path(message.path, "InlineFile.path"),
+        content=message.content,
+        executable=message.executable,
+    )

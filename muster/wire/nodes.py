@@ -1,0 +1,138 @@
+"""Values of nodes.proto and the inventory of model.proto: what a node has, and what clients see of it."""
+
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId
+from muster.domain.job import RuntimeKind
+from muster.domain.node import Gpu, GpuProcess, Inventory, NodeState, RuntimeOffer
+from muster.domain.view import NodeView
+from muster.rpc.v1 import model_pb2, nodes_pb2
+from muster.wire import checks
+
+
+def inventory_to_wire(inventory: Inventory) -> model_pb2.Inventory:
+    """What a node has."""
+    return model_pb2.Inventory(
+        cpus=inventory.cpus,
+        memory=inventory.memory,
+        disk_total=inventory.disk_total,
+        disk_free=inventory.disk_free,
+        kernel=inventory.kernel,
+        os=inventory.os,
+        architecture=inventory.architecture,
+        addresses=inventory.addresses,
+        gpus=map(gpu_to_wire, inventory.gpus),
+        gpu_driver=inventory.gpu_driver or "",
+        cuda=inventory.cuda or "",
+        gpu_problem=inventory.gpu_problem or "",
+        runtimes=[
+            model_pb2.RuntimeOffer(kind=o.kind, version=o.version, gpus=o.gpus, problem=o.problem or "")
+            for o in inventory.runtimes
+        ],
+        labels=inventory.labels,
+    )
+
+
+def inventory_from_wire(message: model_pb2.Inventory) -> Inventory:
+    """What a node has; raises WireError."""
+    checks.unique([gpu.uuid for gpu in message.gpus], "Inventory.gpus")
+    checks.unique([offer.kind for offer in message.runtimes], "Inventory.runtimes")
+    return Inventory(
+        cpus=checks.between(message.cpus, 1, checks.MAX_COUNT, "Inventory.cpus"),
+        memory=checks.size(message.memory, "Inventory.memory"),
+        disk_total=checks.size(message.disk_total, "Inventory.disk_total"),
+        disk_free=checks.size(message.disk_free, "Inventory.disk_free"),
+        kernel=message.kernel,
+        os=message.os,
+        architecture=message.architecture,
+        addresses=tuple(checks.address(address, "Inventory.addresses") for address in message.addresses),
+        gpus=tuple(gpu_from_wire(gpu) for gpu in message.gpus),
+        gpu_driver=message.gpu_driver or None,
+        cuda=message.cuda or None,
+        gpu_problem=message.gpu_problem or None,
+        runtimes=tuple(_runtime_offer(offer) for offer in message.runtimes),
+        labels=dict(message.labels),
+    )
+
+
+def gpu_to_wire(gpu: Gpu) -> model_pb2.Gpu:
+    """One GPU."""
+    return model_pb2.Gpu(
+        uuid=gpu.uuid,
+        index=gpu.index,
+        model=gpu.model,
+        memory=gpu.memory,
+        compute_capability=gpu.compute_capability or "",
+        pci_bus_id=gpu.pci_bus_id or "",
+        numa_node=gpu.numa_node,
+        nvlink_peers=gpu.nvlink_peers,
+        mig_enabled=gpu.mig_enabled,
+        problems=gpu.problems,
+        processes=[model_pb2.GpuProcess(pid=process.pid, memory=process.memory) for process in gpu.processes],
+    )
+
+
+def gpu_from_wire(message: model_pb2.Gpu) -> Gpu:
+    """One GPU; raises WireError."""
+    return Gpu(
+        uuid=GpuUuid(checks.identifier(message.uuid, "Gpu.uuid")),
+        index=checks.between(message.index, 0, checks.MAX_COUNT, "Gpu.index"),
+        model=message.model,
+        memory=checks.size(message.memory, "Gpu.memory"),
+        compute_capability=message.compute_capability or None,
+        pci_bus_id=message.pci_bus_id or None,
+        numa_node=message.numa_node if message.HasField("numa_node") else None,
+        nvlink_peers=tuple(GpuUuid(uuid) for uuid in message.nvlink_peers),
+        mig_enabled=message.mig_enabled if message.HasField("mig_enabled") else None,
+        problems=tuple(message.problems),
+        processes=tuple(_gpu_process(process) for process in message.processes),
+    )
+
+
+def node_to_wire(node: NodeView) -> nodes_pb2.Node:
+    """A node as a client sees it."""
+    return nodes_pb2.Node(
+        name=node.name,
+        state=node.state,
+        address=node.address,
+        inventory=inventory_to_wire(node.inventory),
+        executions=node.executions,
+        gpus_taken=node.gpus_taken,
+        cpu_millis_taken=node.cpu_millis_taken,
+        memory_taken=node.memory_taken,
+        agent_version=node.agent_version,
+        last_seen_at=checks.timestamp(node.last_seen_at),
+        joined_at=checks.timestamp(node.joined_at),
+    )
+
+
+def node_from_wire(message: nodes_pb2.Node) -> NodeView:
+    """A node as a client sees it; raises WireError."""
+    checks.require(message, "inventory")
+    return NodeView(
+        name=NodeId(checks.identifier(message.name, "Node.name")),
+        state=checks.word(NodeState, message.state, "Node.state"),
+        address=checks.address(message.address, "Node.address"),
+        inventory=inventory_from_wire(message.inventory),
+        executions=tuple(ExecutionId(execution) for execution in message.executions),
+        gpus_taken=tuple(GpuUuid(uuid) for uuid in message.gpus_taken),
+        cpu_millis_taken=checks.between(message.cpu_millis_taken, 0, checks.MAX_COUNT, "Node.cpu_millis_taken"),
+        memory_taken=checks.size(message.memory_taken, "Node.memory_taken"),
+        agent_version=message.agent_version,
+        last_seen_at=checks.optional_moment(message, "last_seen_at"),
+        joined_at=checks.optional_moment(message, "joined_at"),
+    )
+
+
+def _runtime_offer(message: model_pb2.RuntimeOffer) -> RuntimeOffer:
+    return RuntimeOffer(
+        kind=checks.word(RuntimeKind, message.kind, "RuntimeOffer.kind"),
+        version=message.version,
+        gpus=message.gpus,
+        problem=message.problem or None,
+    )
+
+
+def _gpu_process(message: model_pb2.GpuProcess) -> GpuProcess:
+    return GpuProcess(
+        pid=checks.between(message.pid, 0, checks.MAX_COUNT, "GpuProcess.pid"),
+        memory=checks.size(message.memory, "GpuProcess.memory") if message.HasField("memory") else None,
+    )
