@@ -20,6 +20,8 @@ ERRORS: Mapping[grpc.StatusCode, type[MusterError]] = {
     grpc.StatusCode.ALREADY_EXISTS: ConflictError,
     grpc.StatusCode.ABORTED: ConflictError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    # So a stream ends when the coordinator shuts down.
+    grpc.StatusCode.CANCELLED: UnavailableError,
     grpc.StatusCode.DEADLINE_EXCEEDED: UnavailableError,
     grpc.StatusCode.UNAUTHENTICATED: PermissionDeniedError,
     grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
@@ -32,7 +34,7 @@ def error_from(status: grpc.StatusCode, details: str, *, address: str) -> Muster
     error = ERRORS.get(status)
     if error is None:
         return MusterError(f"the coordinator at {address} failed ({status.name}): {details}")
-    if status is grpc.StatusCode.UNAVAILABLE:
+    if status in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
         return error(_nobody_answers(address, details))
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return error(f"the coordinator at {address} did not answer in time")

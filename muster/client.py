@@ -1,0 +1,294 @@
+"""The SDK: ask a coordinator about jobs and nodes.
+
+    async with muster.Client() as client:
+        job = await client.submit(spec)
+        ended = await client.wait(job.id)
+
+Wherever a method takes `job`, it is an id, the unique beginning of an id, or a name (the newest job of that name).
+What goes wrong is raised as an error of `muster.domain.errors`.
+"""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Collection
+from datetime import datetime
+from types import TracebackType
+from typing import Self, TypeVar
+
+import grpc
+import grpc.aio
+
+from muster import wire
+from muster.domain.errors import UnavailableError
+from muster.domain.ids import JobId
+from muster.domain.job import JobSpec
+from muster.domain.lifecycle import JobPhase
+from muster.domain.view import Explanation, JobView, LogLine, NodeView
+from muster.endpoint import coordinator_address
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.status import error_from
+from muster.rpc.v1 import jobs_pb2, nodes_pb2
+from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
+from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
+
+_RETRY_PAUSES = (0.1, 0.4)
+"""Seconds between the tries of one question while nobody answers; short, because a person waits."""
+
+_RESUBSCRIBE_PAUSES = (0.2, 0.5, 1.0, 2.0, *(3.0,) * 40)
+"""Seconds between the tries to take up a broken stream again: two minutes, enough to restart a coordinator."""
+
+_PAGE = 500
+
+_Request = TypeVar("_Request")
+_Answer = TypeVar("_Answer")
+
+
+class Client:
+    """A connection to a coordinator; use it with `async with`.
+
+    `address` is `host:port`; None finds it as the command line does (docs/cli.md). `timeout` is how long one question
+    may take, in seconds; streams have no limit. Questions and streams survive a restart of the coordinator.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        credentials: Credentials | None = None,
+        *,
+        timeout: float = 10.0,
+        insecure: bool = False,
+    ) -> None:
+        self.address = address or coordinator_address(os.environ)
+        self._credentials = credentials
+        self._timeout = timeout
+        self._insecure = insecure
+
+    async def __aenter__(self) -> Self:
+        self._channel = open_channel(self.address, self._credentials, insecure=self._insecure)
+        self._jobs = JobServiceStub(self._channel)
+        self._nodes = NodeServiceStub(self._channel)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._channel.close()
+
+    async def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> JobView:
+        """The job, accepted and stored durably; with `dry_run` only checked, and its id is empty.
+
+        Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
+        `queue_anyway`. An answer that got lost never leads to a second job.
+        """
+        request = jobs_pb2.SubmitRequest(
+            spec=wire.job_spec_to_wire(spec),
+            queue_anyway=queue_anyway,
+            dry_run=dry_run,
+            idempotency_key=uuid.uuid4().hex,
+        )
+        return wire.job_from_wire((await self._ask(self._jobs.Submit, request)).job)
+
+    async def job(self, job: str) -> JobView:
+        """One job with its attempts and executions."""
+        return wire.job_from_wire(await self._ask(self._jobs.Get, jobs_pb2.GetJobRequest(job=job)))
+
+    async def jobs(
+        self,
+        *,
+        phases: Collection[JobPhase] = (),
+        name_contains: str = "",
+        limit: int | None = None,
+    ) -> AsyncIterator[JobView]:
+        """Jobs, newest first, without their executions; all of them, or those in one of `phases`."""
+        token = ""
+        while limit is None or limit > 0:
+            page = await self._ask(
+                self._jobs.List,
+                jobs_pb2.ListJobsRequest(
+                    page_size=_PAGE if limit is None else min(limit, _PAGE),
+                    page_token=token,
+                    phases=list(phases),
+                    name_contains=name_contains,
+                ),
+            )
+            for job in page.jobs[:limit]:
+                yield wire.job_from_wire(job)
+            limit = None if limit is None else limit - len(page.jobs)
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def stop(self, job: str) -> JobView:
+        """The job after the order to stop was stored; an ended job stays as it is."""
+        return wire.job_from_wire((await self._ask(self._jobs.Stop, jobs_pb2.StopRequest(job=job))).job)
+
+    async def delete(self, job: str, *, force: bool = False) -> JobId:
+        """The id of the job that is forgotten now; `force` stops it first if need be."""
+        request = jobs_pb2.DeleteRequest(job=job, force=force)
+        # Never repeated: what was deleted by a request whose answer got lost would not be found by the next one.
+        return JobId((await self._ask(self._jobs.Delete, request, pauses=())).job)
+
+    async def why(self, job: str) -> Explanation:
+        """Why a job is where it is."""
+        return wire.explanation_from_wire(await self._ask(self._jobs.Why, jobs_pb2.WhyRequest(job=job)))
+
+    async def watch(self, job: str) -> AsyncIterator[JobView]:
+        """The job now, then at each change, until it has ended; a slow reader misses states in between, never the last.
+
+        Goes on after a broken connection; raises UnavailableError when nobody answers for two minutes.
+        """
+        seen = await self.job(job)
+        yield seen
+        patience = _Patience()
+        while not seen.phase.ended:
+            try:
+                async for message in self._stream(self._jobs.Watch, jobs_pb2.WatchRequest(job=seen.id)):
+                    patience.renew()
+                    view = wire.job_from_wire(message)
+                    if view != seen:
+                        seen = view
+                        yield seen
+            except UnavailableError as error:
+                await patience.pause_or_raise(error)
+
+    async def wait(self, job: str) -> JobView:
+        """The job once it has ended."""
+        last = await self.job(job)
+        async for view in self.watch(last.id):
+            last = view
+        return last
+
+    async def logs(
+        self,
+        job: str,
+        *,
+        ranks: Collection[int] = (),
+        since: datetime | None = None,
+        tail: int | None = None,
+        follow: bool = False,
+        attempt: int | None = None,
+    ) -> AsyncIterator[LogLine]:
+        """What the ranks of a job printed, merged in the order of time as far as known.
+
+        `tail` means the last so many lines of each rank; `follow` goes on until all logs are complete, and takes a
+        broken connection up again without losing or repeating a line.
+        """
+        request = jobs_pb2.LogsRequest(
+            job=(await self.job(job)).id,
+            ranks=sorted(ranks),
+            tail=tail,
+            follow=follow,
+            attempt=attempt or 0,
+        )
+        if since is not None:
+            request.since.FromDatetime(since)
+        delivered, patience = _Delivered(), _Patience()
+        while True:
+            try:
+                async for batch in self._stream(self._jobs.Logs, request):
+                    patience.renew()
+                    for line in map(wire.log_line_from_wire, batch.lines):
+                        if delivered.is_new(line):
+                            yield line
+            except UnavailableError as error:
+                await patience.pause_or_raise(error)
+                delivered.start_again()
+                # From where the first subscription began there may be other last lines now.
+                request.ClearField("tail")
+            else:
+                return
+
+    async def nodes(self) -> tuple[NodeView, ...]:
+        """All nodes by name."""
+        nodes: list[NodeView] = []
+        token = ""
+        while True:
+            page = await self._ask(self._nodes.List, nodes_pb2.ListNodesRequest(page_size=_PAGE, page_token=token))
+            nodes.extend(map(wire.node_from_wire, page.nodes))
+            token = page.next_page_token
+            if not token:
+                return tuple(nodes)
+
+    async def node(self, name: str) -> NodeView:
+        """One node."""
+        return wire.node_from_wire(await self._ask(self._nodes.Get, nodes_pb2.GetNodeRequest(node=name)))
+
+    async def _ask(
+        self,
+        call: "grpc.aio.UnaryUnaryMultiCallable[_Request, _Answer]",
+        request: _Request,
+        *,
+        pauses: tuple[float, ...] = _RETRY_PAUSES,
+    ) -> _Answer:
+        for pause in (*pauses, None):
+            try:
+                return await call(request, timeout=self._timeout)
+            except grpc.aio.AioRpcError as error:
+                if pause is None or error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    raise error_from(error.code(), error.details() or "", address=self.address) from error
+                await asyncio.sleep(pause)
+        raise AssertionError("the last try answers or raises")
+
+    async def _stream(
+        self,
+        call: "grpc.aio.UnaryStreamMultiCallable[_Request, _Answer]",
+        request: _Request,
+    ) -> AsyncIterator[_Answer]:
+        stream = call(request)
+        try:
+            async for message in stream:
+                yield message
+        except grpc.aio.AioRpcError as error:
+            raise error_from(error.code(), error.details() or "", address=self.address) from error
+        finally:
+            stream.cancel()
+
+
+class _Delivered:
+    """What of each rank was handed out, so that a stream that begins anew goes on where the last one broke.
+
+    The position of a rank is the time of its last line and how many of its lines carry that very time.
+    """
+
+    def __init__(self) -> None:
+        self._positions: dict[int, tuple[datetime, int]] = {}
+        self._repeated: dict[int, int] = {}
+
+    def start_again(self) -> None:
+        """The stream begins anew: lines up to the positions will come once more."""
+        self._repeated = dict.fromkeys(self._positions, 0)
+
+    def is_new(self, line: LogLine) -> bool:
+        """Whether the line was not handed out before; it is now."""
+        time, count = self._positions.get(line.rank, (line.time, 0))
+        if line.rank in self._repeated:
+            if line.time < time:
+                return False
+            if line.time == time and self._repeated[line.rank] < count:
+                self._repeated[line.rank] += 1
+                return False
+            del self._repeated[line.rank]
+        self._positions[line.rank] = (line.time, count + 1 if line.time == time else 1)
+        return True
+
+
+class _Patience:
+    """How long a broken stream is taken up again; every message renews it."""
+
+    def __init__(self) -> None:
+        self._pauses = iter(_RESUBSCRIBE_PAUSES)
+
+    def renew(self) -> None:
+        """Somebody answers."""
+        self._pauses = iter(_RESUBSCRIBE_PAUSES)
+
+    async def pause_or_raise(self, error: UnavailableError) -> None:
+        """Wait before the next try; raise `error` when there were enough."""
+        pause = next(self._pauses, None)
+        if pause is None:
+            raise error
+        await asyncio.sleep(pause)
