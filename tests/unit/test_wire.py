@@ -1,0 +1,218 @@
+"""Every value comes back from the wire as it was, and no message from a peer does worse than WireError."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError, Message
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster import wire
+from muster.domain.job import JobSpec, PortRequest, Role
+from muster.domain.view import Transition
+from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2
+from muster.wire import WireError
+from tests.unit import wire_values as values
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A kind of value with its two functions, found by name."""
+
+    name: str
+    strategy: st.SearchStrategy[Any]
+    message: type[Message]
+
+    @property
+    def to_wire(self) -> Callable[[Any], Message]:
+        return getattr(wire, f"{self.name}_to_wire")
+
+    @property
+    def from_wire(self) -> Callable[[Message], Any]:
+        return getattr(wire, f"{self.name}_from_wire")
+
+
+PAIRS = (
+    Pair("assignment", values.assignments(), agents_pb2.Assignment),
+    Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
+    Pair("desired", values.desired_lines(), agents_pb2.DesiredExecution),
+    Pair("execution", values.execution_views, jobs_pb2.Execution),
+    Pair("exit", values.exits, model_pb2.Exit),
+    Pair("explanation", values.explanations, jobs_pb2.WhyResponse),
+    Pair("failure", values.failures, model_pb2.Failure),
+    Pair("gpu", values.gpus, model_pb2.Gpu),
+    Pair("inventory", values.inventories, model_pb2.Inventory),
+    Pair("job", values.job_views, jobs_pb2.Job),
+    Pair("job_spec", values.job_specs, model_pb2.JobSpec),
+    Pair("log_line", values.log_lines, jobs_pb2.LogLine),
+    Pair("member", values.members, model_pb2.Member),
+    Pair("node", values.node_views, nodes_pb2.Node),
+    Pair("plan", values.plans(), agents_pb2.Plan),
+    Pair("port_lease", values.port_leases, model_pb2.PortLease),
+    Pair("report", values.reports(), agents_pb2.ExecutionReport),
+    Pair("resources", values.resources, model_pb2.Resources),
+    Pair("role", values.roles, model_pb2.Role),
+    Pair("roster", values.rosters(), model_pb2.Roster),
+)
+
+every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+quick = settings(max_examples=15, deadline=None)
+
+
+def test_every_function_of_the_wire_is_tested_here() -> None:
+    names = {name for name, _ in inspect.getmembers(wire, inspect.isfunction)}
+    assert names == {f"{pair.name}_{way}_wire" for pair in PAIRS for way in ("to", "from")}
+
+
+@every_pair
+@quick
+@given(data=st.data())
+def test_a_value_comes_back_as_it_was(pair: Pair, data: st.DataObject) -> None:
+    value = data.draw(pair.strategy)
+    sent = pair.to_wire(value).SerializeToString()
+    assert pair.from_wire(pair.message.FromString(sent)) == value
+
+
+@every_pair
+@quick
+@given(noise=st.binary(max_size=60))
+def test_noise_is_a_value_or_a_wire_error(pair: Pair, noise: bytes) -> None:
+    _receive(pair, noise)
+
+
+@every_pair
+@quick
+@given(data=st.data())
+def test_a_damaged_message_is_a_value_or_a_wire_error(pair: Pair, data: st.DataObject) -> None:
+    sent = bytearray(pair.to_wire(data.draw(pair.strategy)).SerializeToString())
+    for _ in range(min(len(sent), 3)):
+        sent[data.draw(st.integers(0, len(sent) - 1))] = data.draw(st.integers(0, 255))
+    _receive(pair, bytes(sent))
+
+
+@every_pair
+@quick
+@given(data=st.data())
+def test_a_well_formed_message_with_any_content_is_a_value_or_a_wire_error(pair: Pair, data: st.DataObject) -> None:
+    _receive(pair, data.draw(_messages(pair.message.DESCRIPTOR)))
+
+
+def _receive(pair: Pair, sent: bytes) -> None:
+    """A value must survive the way back as well; anything but WireError fails the test."""
+    try:
+        value = pair.from_wire(pair.message.FromString(sent))
+    except (DecodeError, WireError):
+        return
+    assert pair.from_wire(pair.to_wire(value)) == value
+
+
+def _named(message: str) -> Descriptor:
+    files = (agents_pb2, jobs_pb2, model_pb2, nodes_pb2)
+    return next(found for file in files if (found := file.DESCRIPTOR.message_types_by_name.get(message)))
+
+
+@st.composite
+def _messages(draw: st.DrawFn, descriptor: Descriptor) -> bytes:
+    """Bytes in which the fields have their right wire types and arbitrary content."""
+    sent = b""
+    for field in descriptor.fields:
+        for _ in range(draw(st.integers(0, 2 if field.is_repeated else 1))):
+            if field.message_type is not None:
+                sent += _length_delimited(field.number, draw(_messages(field.message_type)))
+            elif field.cpp_type == field.CPPTYPE_STRING:
+                text = draw(st.sampled_from(["", "a", "host", "docker", "/x", "running", "stdout", "=", "\0", "a b"]))
+                sent += _length_delimited(field.number, text.encode())
+            else:
+                sent += _varint(field.number << 3) + _varint(draw(st.integers(0, 9) | st.integers(0, 2**64 - 1)))
+    return sent
+
+
+def _length_delimited(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*encoded, value])
+
+
+def _job(**changes: object) -> model_pb2.JobSpec:
+    message = wire.job_spec_to_wire(
+        JobSpec(name="ring", roles=(Role(count=3, command=("ring",), ports=(PortRequest(name="ring"),)),)),
+    )
+    message.MergeFrom(model_pb2.JobSpec(**changes))  # type: ignore[arg-type]
+    return message
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [
+        (_job(network="overlay"), "JobSpec.network is 'overlay'; known are host, bridge"),
+        (_job(priority=1001), "JobSpec.priority is 1001; it must be between -1000 and 1000"),
+        (_job(name="../etc"), "JobSpec.name is '../etc'; it must be at most 63 lower-case letters"),
+        (_job(max_per_node=0), "JobSpec.max_per_node is 0; it must be between 1 and"),
+        (_job(roles=[_job().roles[0]]), "JobSpec.roles has 'worker' twice"),
+        (model_pb2.JobSpec(name="ring"), "JobSpec.timeouts is missing"),
+    ],
+)
+def test_a_job_that_no_coordinator_should_accept_is_refused(message: model_pb2.JobSpec, complaint: str) -> None:
+    with pytest.raises(WireError, match=re.escape(complaint)):
+        wire.job_spec_from_wire(message)
+
+
+@pytest.mark.parametrize("port", [0, 65536])
+def test_a_port_that_cannot_be_bound_is_refused(port: int) -> None:
+    with pytest.raises(WireError, match=rf"PortLease\.host_port is {port}; it must be between 1 and 65535"):
+        wire.port_lease_from_wire(model_pb2.PortLease(name="a", host_port=port, container_port=1))
+
+
+def test_more_executions_than_any_fleet_has_are_refused() -> None:
+    message = _job()
+    message.roles[0].count = 2**32 - 1
+    with pytest.raises(WireError, match=r"Role\.count is 4294967295"):
+        wire.job_spec_from_wire(message)
+
+
+def test_a_goal_that_is_not_set_is_refused() -> None:
+    with pytest.raises(WireError, match=r"DesiredExecution\.goal is 0, which is no goal"):
+        wire.desired_from_wire(agents_pb2.DesiredExecution(execution="a-1-0"))
+
+
+def test_a_stage_of_a_later_version_is_refused() -> None:
+    with pytest.raises(WireError, match=r"ExecutionReport\.stage is 99, which is no stage"):
+        wire.report_from_wire(agents_pb2.ExecutionReport.FromString(b"\x10\x63"))
+
+
+def test_a_roster_with_a_gap_is_refused() -> None:
+    message = model_pb2.Roster(members=[model_pb2.Member(rank=0), model_pb2.Member(rank=2)])
+    with pytest.raises(WireError, match=r"Roster\.members must be one for each rank from 0, in order"):
+        wire.roster_from_wire(message)
+
+
+@given(moment=st.datetimes(timezones=st.just(timezone(timedelta(hours=-7)))).filter(lambda at: 1 < at.year < 9999))
+def test_times_of_any_zone_travel_as_utc(moment: datetime) -> None:
+    message = jobs_pb2.Transition()
+    message.at.FromDatetime(moment)
+    execution = jobs_pb2.Execution(id="a-1-0", role="worker", state="running")
+    execution.transitions.add(state="queued", at=message.at)
+    (transition,) = wire.execution_from_wire(execution).transitions
+    assert transition == Transition(state=transition.state, at=moment)
+    assert transition.at.utcoffset() == timedelta(0)
+
+
+def test_errors_name_fields_that_exist() -> None:
+    source = "".join(path.read_text() for path in Path(wire.__file__).parent.glob("*.py"))
+    named = re.findall(r'"([A-Z]\w+)\.(\w+)"', source)
+    assert len(named) > 60
+    for message, field in named:
+        assert field in _named(message).fields_by_name, f"{message}.{field}"

@@ -1,0 +1,310 @@
+"""Hypothesis strategies for every value that travels: all that its type and the checks of muster.wire allow."""
+
+from datetime import UTC, timedelta
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from muster.domain import failure, job, lifecycle, node, plan, roster, view
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+
+Value = TypeVar("Value")
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+filled = texts.filter(bool)
+labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
+port_names = st.from_regex(r"[a-z]([a-z0-9_-]{0,8}[a-z0-9])?", fullmatch=True)
+identifiers = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,12}", fullmatch=True)
+addresses = st.ip_addresses().map(str)
+moments = st.datetimes(timezones=st.just(UTC))
+spans = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=10_000))
+sizes = st.integers(0, 2**63 - 1)
+counts = st.integers(0, 2**31 - 1)
+ports = st.integers(1, 65535)
+ranks = st.integers(0, 9_999)
+env_names = filled.filter(lambda name: "=" not in name)
+absolute_paths = texts.map(lambda tail: f"/{tail}")
+job_ids = identifiers.map(JobId)
+node_ids = identifiers.map(NodeId)
+execution_ids = identifiers.map(ExecutionId)
+gpu_uuids = identifiers.map(GpuUuid)
+
+
+def optional(values: st.SearchStrategy[Value]) -> st.SearchStrategy[Value | None]:
+    return st.none() | values
+
+
+def tuples_of(
+    values: st.SearchStrategy[Value], *, least: int = 0, by: str = ""
+) -> st.SearchStrategy[tuple[Value, ...]]:
+    """Short tuples; with `by`, that attribute differs in all of them."""
+    unique_by = (lambda value: getattr(value, by)) if by else None
+    return st.lists(values, min_size=least, max_size=3, unique_by=unique_by).map(tuple)
+
+
+labels_map = st.dictionaries(texts, texts, max_size=3)
+exits = st.builds(failure.Exit, code=st.integers(0, 255), out_of_memory=st.booleans())
+failures = st.builds(
+    failure.Failure,
+    kind=st.sampled_from(failure.FailureKind),
+    message=texts,
+    rank=optional(ranks),
+    node=optional(node_ids),
+    exit=optional(exits),
+    log_tail=tuples_of(texts),
+)
+
+resources = st.builds(
+    job.Resources,
+    gpus=counts,
+    gpu_model=optional(filled),
+    cpu_millis=counts,
+    memory=optional(sizes),
+    shm=optional(sizes),
+)
+limits = st.integers(-1, 2**63 - 1)
+roles = st.builds(
+    job.Role,
+    name=labels,
+    count=st.integers(1, 3_000),
+    image=optional(filled),
+    pull=st.sampled_from(job.PullPolicy),
+    entrypoint=optional(tuples_of(texts)),
+    command=tuples_of(texts, least=1),
+    env=st.dictionaries(env_names, texts, max_size=3),
+    workdir=optional(filled),
+    user=optional(filled),
+    resources=resources,
+    ports=tuples_of(st.builds(job.PortRequest, name=port_names, port=optional(ports)), by="name"),
+    mounts=tuples_of(st.builds(job.Mount, source=absolute_paths, target=absolute_paths, read_only=st.booleans())),
+    ulimits=tuples_of(st.builds(job.Ulimit, name=labels, soft=limits, hard=limits)),
+    files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
+)
+job_specs = st.builds(
+    job.JobSpec,
+    name=labels,
+    roles=tuples_of(roles, least=1, by="name"),
+    network=st.sampled_from(job.Network),
+    success=st.sampled_from(lifecycle.SuccessRule),
+    priority=st.integers(-1000, 1000),
+    packing=st.sampled_from(job.Packing),
+    max_per_node=optional(st.integers(1, 2**31 - 1)),
+    node_labels=labels_map,
+    timeouts=st.builds(job.Timeouts, check_in=spans, grace=spans, run=optional(spans)),
+)
+
+port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)
+lease_tuples = tuples_of(port_leases, by="name")
+members = st.builds(
+    roster.Member,
+    rank=ranks,
+    execution=execution_ids,
+    role=labels,
+    node=node_ids,
+    address=addresses,
+    checked_in_at=moments,
+    ports=lease_tuples,
+    gpus=tuples_of(gpu_uuids),
+)
+
+
+@st.composite
+def rosters(draw: st.DrawFn, size: int | None = None) -> roster.Roster:
+    size = draw(st.integers(1, 4)) if size is None else size
+    return draw(
+        st.builds(
+            roster.Roster,
+            job=job_ids,
+            job_name=labels,
+            attempt=st.integers(1, 2**31 - 1),
+            network=st.sampled_from(job.Network),
+            members=st.tuples(
+                *(
+                    st.builds(
+                        roster.Member,
+                        rank=st.just(rank),
+                        execution=execution_ids,
+                        role=labels,
+                        node=node_ids,
+                        address=addresses,
+                        checked_in_at=moments,
+                        ports=lease_tuples,
+                        gpus=tuples_of(gpu_uuids),
+                    )
+                    for rank in range(size)
+                ),
+            ),
+        ),
+    )
+
+
+@st.composite
+def assignments(draw: st.DrawFn) -> plan.Assignment:
+    world_size = draw(st.integers(1, 9_000))
+    local_world_size, node_count = draw(st.integers(1, world_size)), draw(st.integers(1, world_size))
+    return plan.Assignment(
+        execution=draw(execution_ids),
+        job=draw(job_ids),
+        job_name=draw(labels),
+        attempt=draw(st.integers(1, 2**31 - 1)),
+        rank=draw(st.integers(0, world_size - 1)),
+        world_size=world_size,
+        local_rank=draw(st.integers(0, local_world_size - 1)),
+        local_world_size=local_world_size,
+        node_rank=draw(st.integers(0, node_count - 1)),
+        node_count=node_count,
+        role=draw(roles),
+        network=draw(st.sampled_from(job.Network)),
+        gpus=draw(tuples_of(gpu_uuids)),
+        grace=draw(spans),
+    )
+
+
+@st.composite
+def desired_lines(draw: st.DrawFn) -> plan.Desired:
+    goal = draw(st.sampled_from(plan.Goal))
+    assignment = draw(assignments() if goal is plan.Goal.PREPARE else optional(assignments()))
+    execution = draw(execution_ids) if assignment is None else assignment.execution
+    return plan.Desired(execution=execution, goal=goal, assignment=assignment)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> plan.Plan:
+    revision = draw(st.integers(1, 2**63 - 1))
+    return plan.Plan(
+        revision=revision,
+        base=draw(st.integers(0, revision - 1)),
+        desired=draw(tuples_of(desired_lines(), by="execution")),
+        rosters=draw(tuples_of(rosters(), by="job")),
+        removed=draw(tuples_of(execution_ids)),
+    )
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> plan.Report:
+    stage = draw(st.sampled_from(plan.Stage))
+    return plan.Report(
+        execution=draw(execution_ids),
+        stage=stage,
+        at=draw(moments),
+        detail=draw(texts),
+        address=draw(addresses if stage is plan.Stage.PREPARED else optional(addresses)),
+        ports=draw(lease_tuples),
+        started_at=draw(optional(moments)),
+        exit=draw(exits if stage is plan.Stage.EXITED else optional(exits)),
+        failure=draw(failures if stage is plan.Stage.FAILED else optional(failures)),
+        log_complete=draw(st.booleans()),
+    )
+
+
+gpus = st.builds(
+    node.Gpu,
+    uuid=gpu_uuids,
+    index=counts,
+    model=texts,
+    memory=sizes,
+    compute_capability=optional(filled),
+    pci_bus_id=optional(filled),
+    numa_node=optional(st.integers(-1, 1000)),
+    nvlink_peers=tuples_of(gpu_uuids),
+    mig_enabled=optional(st.booleans()),
+    problems=tuples_of(texts),
+    processes=tuples_of(st.builds(node.GpuProcess, pid=counts, memory=optional(sizes))),
+)
+runtime_offers = st.builds(
+    node.RuntimeOffer,
+    kind=st.sampled_from(job.RuntimeKind),
+    version=texts,
+    gpus=st.booleans(),
+    problem=optional(filled),
+)
+inventories = st.builds(
+    node.Inventory,
+    cpus=st.integers(1, 2**31 - 1),
+    memory=sizes,
+    disk_total=sizes,
+    disk_free=sizes,
+    kernel=texts,
+    os=texts,
+    architecture=texts,
+    addresses=tuples_of(addresses),
+    gpus=tuples_of(gpus, by="uuid"),
+    gpu_driver=optional(filled),
+    cuda=optional(filled),
+    gpu_problem=optional(filled),
+    runtimes=tuples_of(runtime_offers, by="kind"),
+    labels=labels_map,
+)
+node_views = st.builds(
+    view.NodeView,
+    name=node_ids,
+    state=st.sampled_from(node.NodeState),
+    address=addresses,
+    inventory=inventories,
+    executions=tuples_of(execution_ids),
+    gpus_taken=tuples_of(gpu_uuids),
+    cpu_millis_taken=counts,
+    memory_taken=sizes,
+    agent_version=texts,
+    last_seen_at=optional(moments),
+    joined_at=optional(moments),
+)
+
+states = st.sampled_from(lifecycle.State)
+execution_views = st.builds(
+    view.ExecutionView,
+    id=execution_ids,
+    rank=ranks,
+    role=labels,
+    state=states,
+    node=optional(node_ids),
+    gpus=tuples_of(gpu_uuids),
+    detail=texts,
+    address=optional(addresses),
+    ports=lease_tuples,
+    failure=optional(failures),
+    exit=optional(exits),
+    transitions=tuples_of(st.builds(view.Transition, state=states, at=moments)),
+    log_complete=st.booleans(),
+)
+attempt_views = st.builds(
+    view.AttemptView,
+    number=st.integers(1, 2**31 - 1),
+    placed_at=optional(moments),
+    checked_in_at=optional(moments),
+    released_at=optional(moments),
+    started_at=optional(moments),
+    ended_at=optional(moments),
+    failure=optional(failures),
+    executions=tuples_of(execution_views),
+)
+job_views = st.builds(
+    view.JobView,
+    id=st.just(JobId("")) | job_ids,
+    spec=job_specs,
+    phase=st.sampled_from(lifecycle.JobPhase),
+    summary=texts,
+    submitted_at=moments,
+    started_at=optional(moments),
+    ended_at=optional(moments),
+    attempts=tuples_of(attempt_views),
+    states=st.dictionaries(states, counts, max_size=3),
+    failure=optional(failures),
+)
+explanations = st.builds(
+    view.Explanation,
+    summary=texts,
+    phase=st.sampled_from(lifecycle.JobPhase),
+    queue_position=counts,
+    refusals=tuples_of(st.builds(view.NodeRefusal, node=node_ids, reason=texts)),
+    awaited=tuples_of(st.builds(view.Awaited, rank=ranks, node=optional(node_ids), state=states, detail=texts)),
+    failure=optional(failures),
+)
+log_lines = st.builds(
+    view.LogLine,
+    rank=ranks,
+    stream=st.sampled_from(["stdout", "stderr"]),
+    time=moments,
+    text=st.binary(max_size=20),
+    partial=st.booleans(),
+)
