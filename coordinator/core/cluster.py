@@ -1,0 +1,334 @@
+"""The cluster: all records with the indexes that let a step cost in proportion to what it touches.
+
+The only mutable object of the core; it belongs to the engine.
+"""
+
+import heapq
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from coordinator.core.placement import Room
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
+from muster.domain.node import NodeState
+
+HEARTBEAT_INTERVAL = timedelta(seconds=10)
+LEASE = timedelta(seconds=30)
+"""How long a silent node is believed: three missed heartbeats."""
+LOST_AFTER = timedelta(seconds=90)
+"""How long a silent node's executions are believed to run."""
+
+AttemptKey = tuple[JobId, int]
+
+
+@dataclass(slots=True)
+class Usage:
+    """What of a node is given to executions."""
+
+    gpus: set[GpuUuid] = field(default_factory=set)
+    cpu_millis: int = 0
+    memory: int = 0
+    executions: set[ExecutionId] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Presence:
+    """What the coordinator believes of a node right now; not stored."""
+
+    last_seen_at: datetime
+    """After a start of the coordinator: the time of the start, so that nobody is judged before a lease."""
+    seen: bool = False
+    """Whether it spoke since the coordinator started."""
+    session: int | None = None
+    """The open stream; None: there is none."""
+    lost: bool = False
+    plan_revision: int = 0
+    """Of the newest plan made for it."""
+    plan_at_heartbeat: int = 0
+    """That revision when it last sent a heartbeat: by the next one it must have applied it."""
+    ghosts: set[ExecutionId] = field(default_factory=set)
+    """Executions that it still runs although nobody wants them; nothing is placed there until they are gone."""
+
+    @property
+    def state(self) -> NodeState:
+        """READY only while its stream is open."""
+        if self.lost:
+            return NodeState.LOST
+        return NodeState.READY if self.session is not None else NodeState.UNREACHABLE
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Deadline:
+    """A time at which somebody must be looked at again."""
+
+    at: datetime
+    kind: str
+    """`lease`, `check-in` or `run`."""
+    subject: NodeId | AttemptKey
+
+
+class Cluster:
+    """All records by key, and what follows from them."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[JobId, Job] = {}
+        self.attempts: dict[AttemptKey, Attempt] = {}
+        self.executions: dict[ExecutionId, Execution] = {}
+        self.nodes: dict[NodeId, Node] = {}
+        self.presence: dict[NodeId, Presence] = {}
+        self.refused: dict[JobId, str] = {}
+        """Why a queued job did not fit when it was last tried."""
+        self.reservation: tuple[JobId, dict[NodeId, Usage]] | None = None
+        """What is kept free for the head of the queue."""
+        self._ranks: dict[AttemptKey, list[ExecutionId]] = {}
+        self._tally: dict[AttemptKey, Counter[State]] = {}
+        self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
+        self._usage: defaultdict[NodeId, Usage] = defaultdict(Usage)
+        self._queue: list[tuple[int, int, JobId]] = []
+        self._keys: dict[str, JobId] = {}
+        self._deadlines: list[Deadline] = []
+        self._next_sequence = 1
+        self._rooms: dict[NodeId, Room] = {}
+
+    # reading
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was submitted with this key."""
+        job = self._keys.get(idempotency_key) if idempotency_key else None
+        return self.jobs[job] if job is not None else None
+
+    def newest_attempt(self, job: JobId) -> Attempt:
+        """The attempt that counts."""
+        return self.attempts[(job, self.jobs[job].attempt)]
+
+    def members(self, attempt: AttemptKey) -> Iterator[Execution]:
+        """The executions of an attempt by rank."""
+        return (self.executions[execution] for execution in self._ranks[attempt])
+
+    def rank(self, attempt: AttemptKey, rank: int) -> Execution:
+        """One execution of an attempt."""
+        return self.executions[self._ranks[attempt][rank]]
+
+    def tally(self, attempt: AttemptKey) -> Counter[State]:
+        """How many executions of an attempt are in which state."""
+        return self._tally[attempt]
+
+    def phase(self, job: JobId) -> JobPhase:
+        """The phase of a job, from its newest attempt."""
+        key = (job, self.jobs[job].attempt)
+        present = {state for state, count in self._tally[key].items() if count}
+        return phase(present, self.rank(key, 0).state, self.jobs[job].spec.success)
+
+    def planned(self, node: NodeId) -> Iterable[Execution]:
+        """The executions that the plan of a node lists: live ones, and ended ones whose log is not complete."""
+        return (self.executions[execution] for execution in self._planned[node])
+
+    def is_planned(self, node: NodeId, execution: ExecutionId) -> bool:
+        """Whether the plan of a node lists an execution."""
+        return execution in self._planned[node]
+
+    def usage(self, node: NodeId) -> Usage:
+        """What of a node is given away; not to be changed."""
+        return self._usage[node]
+
+    def placeable(self, node: NodeId) -> str | None:
+        """Why nothing can be placed on a node at all; None: something can."""
+        presence = self.presence[node]
+        if presence.lost:
+            return "is lost: its agent has been silent for too long"
+        if presence.session is None:
+            return "is unreachable: its agent is not connected"
+        if presence.ghosts:
+            return f"is clearing away {len(presence.ghosts)} executions of before"
+        return None
+
+    def room(self, node: NodeId) -> Room:
+        """What a node has to give now."""
+        if node not in self._rooms:
+            self._rooms[node] = _less(capacity(self.nodes[node]), self._usage[node], self.placeable(node))
+        return self._rooms[node]
+
+    def queued(self) -> Iterator[Job]:
+        """Jobs that wait for placement: higher priority first, then first come, first served."""
+        return (self.jobs[job] for _, _, job in self._queue)
+
+    def queue_position(self, job: JobId) -> int:
+        """1 for the head of the queue; 0: it does not wait."""
+        entry = _queue_entry(self.jobs[job])
+        place = bisect_left(self._queue, entry)
+        return place + 1 if place < len(self._queue) and self._queue[place] == entry else 0
+
+    def next_deadline(self) -> datetime | None:
+        """When TimePassed is due."""
+        return self._deadlines[0].at if self._deadlines else None
+
+    # changing
+
+    def next_sequence(self) -> int:
+        """A number higher than that of every job before."""
+        self._next_sequence += 1
+        return self._next_sequence - 1
+
+    def put(self, record: Record) -> None:
+        """Add a record or replace the one with the same key."""
+        match record:
+            case Job():
+                self._put_job(record)
+            case Attempt():
+                self.attempts[(record.job, record.number)] = record
+            case Execution():
+                self._put_execution(record)
+            case Node():
+                self.nodes[record.name] = record
+                self.touch(record.name)
+
+    def drop_job(self, job: JobId) -> None:
+        """Forget a job that has ended."""
+        dropped = self.jobs.pop(job)
+        self._keys.pop(dropped.idempotency_key, None)
+        self.refused.pop(job, None)
+        for number in range(1, dropped.attempt + 1):
+            key = (job, number)
+            self.attempts.pop(key, None)
+            self._tally.pop(key, None)
+            for execution in self._ranks.pop(key, []):
+                node = self.executions.pop(execution).node
+                if node is not None:
+                    self._planned[node].pop(execution, None)
+
+    def appear(self, node: NodeId, now: datetime) -> Presence:
+        """Start to believe in a node."""
+        presence = self.presence.setdefault(node, Presence(last_seen_at=now))
+        self.wake_at(now + LEASE, "lease", node)
+        return presence
+
+    def touch(self, node: NodeId) -> None:
+        """What a node has to give must be worked out anew: its presence, inventory or usage changed."""
+        self._rooms.pop(node, None)
+
+    def wake_at(self, at: datetime, kind: str, subject: NodeId | AttemptKey) -> None:
+        """Ask for TimePassed at a time."""
+        heapq.heappush(self._deadlines, Deadline(at, kind, subject))
+
+    def pop_due(self, now: datetime) -> list[Deadline]:
+        """Deadlines that have come, earliest first; each is given out once."""
+        due = []
+        while self._deadlines and self._deadlines[0].at <= now:
+            due.append(heapq.heappop(self._deadlines))
+        return due
+
+    def _put_job(self, job: Job) -> None:
+        before = self.jobs.get(job.id)
+        self.jobs[job.id] = job
+        self._next_sequence = max(self._next_sequence, job.sequence + 1)
+        if before is None and job.idempotency_key:
+            self._keys[job.idempotency_key] = job.id
+
+    def _put_execution(self, after: Execution) -> None:
+        before = self.executions.get(after.id)
+        key = (after.job, after.attempt)
+        self.executions[after.id] = after
+        if before is None:
+            self._ranks.setdefault(key, []).append(after.id)
+            self._tally.setdefault(key, Counter())[after.state] += 1
+        elif before.state is not after.state:
+            self._tally[key][before.state] -= 1
+            self._tally[key][after.state] += 1
+        self._index_queue(before, after)
+        self._index_usage(before, after)
+        if after.node is not None:
+            if _listed(after):
+                self._planned[after.node][after.id] = None
+            else:
+                self._planned[after.node].pop(after.id, None)
+
+    def _index_queue(self, before: Execution | None, after: Execution) -> None:
+        """Rank 0 stands for its gang: all of a gang leave the queue in one step."""
+        was, waits = before is not None and before.state is State.QUEUED, after.state is State.QUEUED
+        if after.rank != 0 or was == waits:
+            return
+        entry = _queue_entry(self.jobs[after.job])
+        if waits:
+            insort(self._queue, entry)
+        else:
+            del self._queue[bisect_left(self._queue, entry)]
+            self.refused.pop(after.job, None)
+
+    def _index_usage(self, before: Execution | None, after: Execution) -> None:
+        held, holds = before is not None and _holds(before), _holds(after)
+        if held == holds or after.node is None:
+            return
+        self.touch(after.node)
+        usage, role = self._usage[after.node], self.jobs[after.job].spec.role_of(after.rank)
+        sign = 1 if holds else -1
+        usage.cpu_millis += sign * role.resources.cpu_millis
+        usage.memory += sign * (role.resources.memory or 0)
+        if holds:
+            usage.gpus.update(after.gpus)
+            usage.executions.add(after.id)
+        else:
+            usage.gpus.difference_update(after.gpus)
+            usage.executions.discard(after.id)
+
+
+def load(records: Iterable[Record], now: datetime) -> Cluster:
+    """The cluster as stored: jobs come before their attempts and executions."""
+    cluster = Cluster()
+    for record in records:
+        cluster.put(record)
+        if isinstance(record, Node):
+            cluster.appear(record.name, now)
+    for key, attempt in cluster.attempts.items():
+        if attempt.ended_at is None:
+            watch_deadlines(cluster, key, attempt)
+    return cluster
+
+
+def watch_deadlines(cluster: Cluster, key: AttemptKey, attempt: Attempt) -> None:
+    """Have the limits in time of an attempt looked at when they are due."""
+    if attempt.deadline is not None and attempt.released_at is None:
+        cluster.wake_at(attempt.deadline, "check-in", key)
+    limit = cluster.jobs[key[0]].spec.timeouts.run
+    if limit is not None and attempt.released_at is not None:
+        cluster.wake_at(attempt.released_at + limit, "run", key)
+
+
+def capacity(node: Node) -> Room:
+    """What a node has in all, as if nothing ran there and every GPU were well."""
+    inventory = node.inventory
+    return Room(
+        node=node.name,
+        gpus=inventory.gpus,
+        cpu_millis=inventory.cpus * 1000,
+        memory=inventory.memory,
+        runtimes=inventory.runtimes,
+        labels=inventory.labels,
+    )
+
+
+def _less(room: Room, usage: Usage, problem: str | None) -> Room:
+    return replace(
+        room,
+        gpus=tuple(gpu for gpu in room.gpus if gpu.usable and gpu.uuid not in usage.gpus),
+        cpu_millis=room.cpu_millis - usage.cpu_millis,
+        memory=room.memory - usage.memory,
+        problem=problem,
+    )
+
+
+def _queue_entry(job: Job) -> tuple[int, int, JobId]:
+    return (-job.spec.priority, job.sequence, job.id)
+
+
+def _holds(execution: Execution) -> bool:
+    return execution.state is not State.QUEUED and execution.state not in TERMINAL
+
+
+def _listed(execution: Execution) -> bool:
+    if execution.state in TERMINAL:
+        return execution.state is not State.LOST and not execution.log_complete
+    return True

@@ -1,0 +1,100 @@
+"""What happened: the only inputs of the core. Facts, in the past tense."""
+
+from dataclasses import dataclass
+
+from muster.domain.ids import JobId, NodeId
+from muster.domain.job import JobSpec
+from muster.domain.node import Inventory
+from muster.domain.plan import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSubmitted:
+    """A client asks for a job."""
+
+    job: JobId
+    """Made by the edge; taken only if the job is accepted."""
+    spec: JobSpec
+    queue_anyway: bool = False
+    dry_run: bool = False
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRequested:
+    """A client wants a job to stop."""
+
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRequested:
+    """A client wants a job to be forgotten."""
+
+    job: JobId
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConnected:
+    """An agent opened its stream."""
+
+    node: NodeId
+    session: int
+    """Counts streams up; tells a new stream of a node from its old one."""
+    identity: str
+    version: str
+    address: str
+    inventory: Inventory
+    reports: tuple[Report, ...] = ()
+    """Every execution that the agent knows of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDisconnected:
+    """The stream of an agent ended."""
+
+    node: NodeId
+    session: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatReceived:
+    """An agent is alive, and has applied plans up to a revision."""
+
+    node: NodeId
+    plan_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryChanged:
+    """A node has other things than before."""
+
+    node: NodeId
+    inventory: Inventory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionsReported:
+    """News from a node about its executions."""
+
+    node: NodeId
+    reports: tuple[Report, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimePassed:
+    """The earliest deadline may have come."""
+
+
+Event = (
+    JobSubmitted
+    | StopRequested
+    | DeleteRequested
+    | NodeConnected
+    | NodeDisconnected
+    | HeartbeatReceived
+    | InventoryChanged
+    | ExecutionsReported
+    | TimePassed
+)

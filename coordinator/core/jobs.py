@@ -1,0 +1,82 @@
+"""What clients ask for: submit, stop, delete."""
+
+from dataclasses import replace
+
+from coordinator.core import attempts
+from coordinator.core.answers import Accepted, Answer, RefusalCause, Refused
+from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
+from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.scheduling import possible
+from coordinator.core.turn import Turn
+from muster.domain.ids import JobId, execution_id
+from muster.domain.lifecycle import State
+
+
+def submit(turn: Turn, event: JobSubmitted) -> Answer:
+    """Accept a job, unless no node could ever run it; the same key gives the same job."""
+    known = turn.cluster.job_of_key(event.idempotency_key)
+    if known is not None:
+        return Accepted(job=known)
+    never = possible(turn.cluster, event.spec)
+    if never is not None and not event.queue_anyway:
+        return Refused(
+            cause=RefusalCause.IMPOSSIBLE, message=f"no node could ever run it: {never}", refusals=never.refusals
+        )
+    job = Job(
+        id=event.job,
+        spec=event.spec,
+        sequence=turn.cluster.next_sequence(),
+        submitted_at=turn.now,
+        idempotency_key=event.idempotency_key,
+    )
+    if not event.dry_run:
+        turn.put(job)
+        enqueue(turn, job)
+    return Accepted(job=job)
+
+
+def enqueue(turn: Turn, job: Job) -> None:
+    """Make the attempt that the job stands at, with all its executions in the queue."""
+    turn.put(Attempt(job=job.id, number=job.attempt))
+    for rank in range(job.spec.size):
+        turn.put(
+            Execution(
+                id=execution_id(job.id, job.attempt, rank),
+                job=job.id,
+                attempt=job.attempt,
+                rank=rank,
+                times={State.QUEUED: turn.now},
+            ),
+        )
+    turn.room_changed = True
+
+
+def stop(turn: Turn, event: StopRequested) -> Answer:
+    """Order a job to stop; one that has ended stays as it is."""
+    job = turn.cluster.jobs.get(event.job)
+    if job is None:
+        return unknown(event.job)
+    if job.ended_at is None and job.stop_requested_at is None:
+        turn.put(replace(job, stop_requested_at=turn.now))
+        attempts.stop(turn, (job.id, job.attempt))
+    return Accepted(job=turn.cluster.jobs[event.job])
+
+
+def delete(turn: Turn, event: DeleteRequested) -> Answer:
+    """Forget a job; one that has not ended is stopped first if the client insists, and refused otherwise."""
+    job = turn.cluster.jobs.get(event.job)
+    if job is None:
+        return unknown(event.job)
+    if job.ended_at is not None:
+        turn.drop(job.id)
+        return Accepted(job=job)
+    if not event.force:
+        message = f"job {job.id} has not ended ({turn.cluster.phase(job.id)}); stop it first, or delete it with force"
+        return Refused(cause=RefusalCause.CONFLICT, message=message)
+    turn.put(replace(job, delete_when_ended=True))
+    return stop(turn, StopRequested(job=job.id))
+
+
+def unknown(job: JobId) -> Refused:
+    """The answer for a job that is not there."""
+    return Refused(cause=RefusalCause.UNKNOWN, message=f"there is no job {job}; `muster jobs --all` lists them")

@@ -1,0 +1,142 @@
+"""Nodes come, stay, change and go silent."""
+
+from dataclasses import replace
+
+from coordinator.core import attempts, reports
+from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
+from coordinator.core.cluster import LEASE, LOST_AFTER
+from coordinator.core.events import (
+    ExecutionsReported,
+    HeartbeatReceived,
+    InventoryChanged,
+    NodeConnected,
+    NodeDisconnected,
+)
+from coordinator.core.records import Execution, Node
+from coordinator.core.turn import Turn
+from muster.domain.failure import Failure, FailureKind
+from muster.domain.ids import NodeId
+from muster.domain.lifecycle import TERMINAL, State, Trigger
+
+
+def connect(turn: Turn, event: NodeConnected) -> Answer:
+    """A node joins or comes back: believe its inventory and its executions, and send it its whole plan."""
+    known, presence = turn.cluster.nodes.get(event.node), turn.cluster.presence.get(event.node)
+    if known is not None and known.identity != event.identity and presence is not None and presence.session is not None:
+        message = (
+            f"another agent is connected as node {event.node} from {known.address}; give each agent its own --name"
+        )
+        return Refused(cause=RefusalCause.CONFLICT, message=message)
+    turn.put(_record(turn, known, event))
+    presence = turn.cluster.appear(event.node, turn.now)
+    presence.session, presence.seen, presence.lost = event.session, True, False
+    presence.last_seen_at, presence.plan_at_heartbeat = turn.now, 0
+    presence.ghosts = {
+        report.execution
+        for report in event.reports
+        if report.stage not in reports.ENDED and not turn.cluster.is_planned(event.node, report.execution)
+    }
+    _miss_executions(turn, event)
+    for report in event.reports:
+        reports.take(turn, event.node, report)
+    turn.cluster.touch(event.node)
+    turn.replan_node(event.node)
+    turn.room_changed = True
+    return Noted()
+
+
+def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
+    """Its stream ended; an older stream of a node that is back already does not count."""
+    presence = turn.cluster.presence.get(event.node)
+    if presence is not None and presence.session == event.session:
+        presence.session = None
+        turn.cluster.touch(event.node)
+    return Noted()
+
+
+def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
+    """Its lease begins anew; a node that missed a plan gets the whole one."""
+    presence = turn.cluster.presence.get(event.node)
+    if presence is not None and presence.session is not None:
+        presence.last_seen_at = turn.now
+        if event.plan_revision < presence.plan_at_heartbeat:
+            turn.replan_node(event.node)
+        presence.plan_at_heartbeat = presence.plan_revision
+    return Noted()
+
+
+def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
+    """It has other things than before."""
+    node = turn.cluster.nodes.get(event.node)
+    if node is not None:
+        turn.put(replace(node, inventory=event.inventory))
+        turn.room_changed = True
+    return Noted()
+
+
+def take_reports(turn: Turn, event: ExecutionsReported) -> Answer:
+    """News about its executions; also a sign of life."""
+    presence = turn.cluster.presence.get(event.node)
+    if presence is not None:
+        presence.last_seen_at = turn.now
+    for report in event.reports:
+        reports.take(turn, event.node, report)
+    return Noted()
+
+
+def judge(turn: Turn, node: NodeId) -> None:
+    """Look at the lease of a node: silent past LOST_AFTER, its executions count as lost."""
+    presence = turn.cluster.presence.get(node)
+    if presence is None or presence.lost:
+        return
+    silence = turn.now - presence.last_seen_at
+    if silence < LOST_AFTER:
+        lease_end, end = presence.last_seen_at + LEASE, presence.last_seen_at + LOST_AFTER
+        turn.cluster.wake_at(lease_end if lease_end > turn.now else end, "lease", node)
+        if silence >= LEASE and presence.session is not None:
+            presence.session = None
+            turn.cluster.touch(node)
+        return
+    presence.lost, presence.session = True, None
+    turn.cluster.touch(node)
+    for execution in list(turn.cluster.planned(node)):
+        _lose(turn, turn.cluster.executions[execution.id], silence.total_seconds())
+
+
+def _record(turn: Turn, known: Node | None, event: NodeConnected) -> Node:
+    return Node(
+        name=event.node,
+        identity=event.identity,
+        address=event.address,
+        inventory=event.inventory,
+        agent_version=event.version,
+        joined_at=known.joined_at if known is not None else turn.now,
+    )
+
+
+def _miss_executions(turn: Turn, event: NodeConnected) -> None:
+    """Executions that had got somewhere and that the agent does not know any more cannot be brought back."""
+    reported = {report.execution for report in event.reports}
+    for planned in list(turn.cluster.planned(event.node)):
+        execution = turn.cluster.executions.get(planned.id)
+        if execution is None or execution.id in reported:
+            continue
+        if execution.state in TERMINAL:
+            turn.put(replace(execution, log_complete=True))
+        elif execution.state not in {State.PLACED, State.PREPARING}:
+            message = "the agent restarted and does not have the execution any more"
+            attempts.fail(turn, execution, Failure(kind=FailureKind.AGENT_RESTARTED, message=message))
+
+
+def _lose(turn: Turn, execution: Execution, silence: float) -> None:
+    if execution.state in TERMINAL:
+        return
+    message = f"its node has been silent for {silence:.0f} s"
+    failure = Failure(kind=FailureKind.NODE_LOST, message=message, rank=execution.rank, node=execution.node)
+    stopping = execution.state is State.STOPPING
+    turn.move(replace(execution, failure=failure), Trigger.LOST)
+    key = (execution.job, execution.attempt)
+    if stopping:
+        attempts.settle(turn, key)
+    else:
+        attempts.blame(turn, key, failure)

@@ -1,0 +1,106 @@
+"""What agents report about executions, taken into the records; repeated and late reports change nothing."""
+
+from dataclasses import replace
+
+from coordinator.core import attempts
+from coordinator.core.records import Execution
+from coordinator.core.turn import Turn
+from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.ids import NodeId
+from muster.domain.lifecycle import PROGRESS, TERMINAL, State, Trigger
+from muster.domain.plan import Report, Stage
+
+ENDED = frozenset({Stage.EXITED, Stage.FAILED, Stage.STOPPED})
+"""Stages in which nothing of an execution runs any more."""
+
+
+def take(turn: Turn, node: NodeId, report: Report) -> None:
+    """Bring the record of an execution up to what its node says."""
+    _lay_ghost(turn, node, report)
+    execution = turn.cluster.executions.get(report.execution)
+    if execution is None or execution.node != node:
+        return
+    if execution.state not in TERMINAL:
+        _progress(turn, execution, report)
+    if report.log_complete:
+        _complete_log(turn, report)
+
+
+def _progress(turn: Turn, execution: Execution, report: Report) -> None:
+    key = (execution.job, execution.attempt)
+    match report.stage:
+        case Stage.PREPARING:
+            _describe(turn, attempts.reach(turn, execution, State.PREPARING), report.detail)
+        case Stage.PREPARED:
+            attempts.reach(turn, _checked_in(execution, report), State.CHECKED_IN)
+        case Stage.ARMED:
+            attempts.reach(turn, _checked_in(execution, report), State.ARMED)
+        case Stage.RUNNING:
+            attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
+        case Stage.EXITED:
+            _exited(turn, execution, report)
+        case Stage.FAILED:
+            attempts.fail(turn, execution, report.failure or Failure(kind=FailureKind.RUNTIME, message="failed"))
+        case Stage.STOPPED:
+            _stopped(turn, execution, report)
+    attempts.go_on(turn, key) if key in turn.cluster.attempts else None
+
+
+def _checked_in(execution: Execution, report: Report) -> Execution:
+    """With the address and ports, which stay as they were first reported."""
+    if execution.address is not None or execution.state not in PROGRESS:
+        return execution
+    return replace(execution, address=report.address, ports=report.ports, detail=report.detail)
+
+
+def _describe(turn: Turn, execution: Execution, detail: str) -> None:
+    if execution.state is State.PREPARING and execution.detail != detail:
+        turn.put(replace(execution, detail=detail))
+
+
+def _exited(turn: Turn, execution: Execution, report: Report) -> None:
+    exit_ = report.exit or Exit(code=0)
+    execution = replace(execution, exit=exit_)
+    if execution.state is State.STOPPING:
+        turn.move(execution, Trigger.STOPPED)
+        attempts.settle(turn, (execution.job, execution.attempt))
+        return
+    running = attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
+    attempts.go_on(turn, (execution.job, execution.attempt))
+    running = turn.cluster.executions[running.id]
+    if exit_.code == 0:
+        turn.move(running, Trigger.SUCCEEDED)
+        attempts.settle(turn, (execution.job, execution.attempt))
+    else:
+        attempts.fail(
+            turn, running, report.failure or Failure(kind=FailureKind.EXIT_CODE, message=_ended(exit_), exit=exit_)
+        )
+
+
+def _stopped(turn: Turn, execution: Execution, report: Report) -> None:
+    """Confirmed, if it was ordered; otherwise the agent gave it up by itself."""
+    if execution.state is State.STOPPING:
+        turn.move(execution, Trigger.STOPPED)
+        attempts.settle(turn, (execution.job, execution.attempt))
+    else:
+        message = report.detail or "the agent stopped it without being told to"
+        attempts.fail(turn, execution, Failure(kind=FailureKind.AGENT_RESTARTED, message=message))
+
+
+def _complete_log(turn: Turn, report: Report) -> None:
+    execution = turn.cluster.executions.get(report.execution)
+    if execution is not None and not execution.log_complete and execution.state in TERMINAL:
+        turn.put(replace(execution, log_complete=True))
+        turn.replan(execution)
+
+
+def _lay_ghost(turn: Turn, node: NodeId, report: Report) -> None:
+    presence = turn.cluster.presence.get(node)
+    if presence is not None and report.stage in ENDED and report.execution in presence.ghosts:
+        presence.ghosts.discard(report.execution)
+        turn.cluster.touch(node)
+        turn.room_changed = True
+
+
+def _ended(exit_: Exit) -> str:
+    return f"was killed by {exit_.signal}" if exit_.signal else f"ended with exit code {exit_.code}"

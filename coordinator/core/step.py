@@ -1,0 +1,64 @@
+"""The one door of the core: an event in, an answer out, everything else in the turn."""
+
+from typing import assert_never
+
+from coordinator.core import attempts, jobs, nodes
+from coordinator.core.answers import Answer, Noted
+from coordinator.core.events import (
+    DeleteRequested,
+    Event,
+    ExecutionsReported,
+    HeartbeatReceived,
+    InventoryChanged,
+    JobSubmitted,
+    NodeConnected,
+    NodeDisconnected,
+    StopRequested,
+    TimePassed,
+)
+from coordinator.core.scheduling import schedule
+from coordinator.core.turn import Turn
+
+
+def step(turn: Turn, event: Event) -> Answer:  # noqa: PLR0911 - one line for each kind of event
+    """Take one event into the cluster; the changes and orders that follow are in the turn."""
+    match event:
+        case JobSubmitted():
+            return jobs.submit(turn, event)
+        case StopRequested():
+            return jobs.stop(turn, event)
+        case DeleteRequested():
+            return jobs.delete(turn, event)
+        case NodeConnected():
+            return nodes.connect(turn, event)
+        case NodeDisconnected():
+            return nodes.disconnect(turn, event)
+        case HeartbeatReceived():
+            return nodes.renew(turn, event)
+        case InventoryChanged():
+            return nodes.change_inventory(turn, event)
+        case ExecutionsReported():
+            return nodes.take_reports(turn, event)
+        case TimePassed():
+            return _pass_time(turn)
+        case _:
+            assert_never(event)
+
+
+def finish(turn: Turn) -> None:
+    """After the last event of a turn: forget what is to be forgotten, place what has room now."""
+    turn.drop_doomed()
+    if turn.room_changed:
+        turn.room_changed = False
+        schedule(turn)
+
+
+def _pass_time(turn: Turn) -> Answer:
+    for deadline in turn.cluster.pop_due(turn.now):
+        match deadline.subject:
+            case str():
+                nodes.judge(turn, deadline.subject)
+            case (_, _):
+                attempts.miss_check_in(turn, deadline.subject)
+                attempts.exceed_run_time(turn, deadline.subject)
+    return Noted()

@@ -1,0 +1,98 @@
+"""One turn of the engine: what its steps change, and what is to be done once that is durable."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from coordinator.core import plans
+from coordinator.core.cluster import Cluster
+from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs, SendPlan
+from coordinator.core.records import Attempt, Change, DropJob, Execution, Job, Node, Put, Record
+from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.lifecycle import Trigger, advance
+
+
+class Turn:
+    """Changes the cluster on behalf of several events and keeps account of it."""
+
+    def __init__(self, cluster: Cluster, now: datetime) -> None:
+        self.cluster = cluster
+        self.now = now
+        self.room_changed = False
+        """Whether the queue is worth another look: something came free, or somebody joined the queue."""
+        self._puts: dict[object, Record] = {}
+        self._drops: dict[JobId, None] = {}
+        self._jobs: dict[JobId, None] = {}
+        self._plans: dict[NodeId, dict[ExecutionId, None]] = {}
+        self._whole_plans: dict[NodeId, None] = {}
+        self._doomed: dict[JobId, None] = {}
+
+    def put(self, record: Record) -> None:
+        """Add or replace a record."""
+        self.cluster.put(record)
+        self._puts[_key(record)] = record
+        if not isinstance(record, Node):
+            self._jobs[record.id if isinstance(record, Job) else record.job] = None
+
+    def move(self, execution: Execution, trigger: Trigger) -> Execution:
+        """Bring an execution to its next state, note the time, and tell its node."""
+        state = advance(f"execution {execution.id}", execution.state, trigger)
+        after = replace(execution, state=state, times={**execution.times, state: self.now})
+        self.put(after)
+        self.replan(after)
+        return after
+
+    def replan(self, execution: Execution) -> None:
+        """Have the plan line of an execution sent to its node."""
+        if execution.node is not None:
+            self._plans.setdefault(execution.node, {})[execution.id] = None
+
+    def replan_node(self, node: NodeId) -> None:
+        """Have the whole plan of a node sent."""
+        self._whole_plans[node] = None
+
+    def doom(self, job: JobId) -> None:
+        """Have a job dropped at the end of the turn, when nothing looks at it any more."""
+        self._doomed[job] = None
+
+    def drop_doomed(self) -> None:
+        """Drop what was doomed."""
+        for job in self._doomed:
+            self.drop(job)
+        self._doomed.clear()
+
+    def drop(self, job: JobId) -> None:
+        """Forget a job that has ended, and its logs."""
+        for key in ((job, number) for number in range(1, self.cluster.jobs[job].attempt + 1)):
+            for execution in self.cluster.members(key):
+                self._puts.pop(execution.id, None)
+                self.replan(execution)
+            self._puts.pop(key, None)
+        self._puts.pop(job, None)
+        self.cluster.drop_job(job)
+        self._drops[job] = None
+        self._jobs[job] = None
+
+    def changes(self) -> tuple[Change, ...]:
+        """What must become durable, in an order in which every record finds the one it belongs to."""
+        return (*(DropJob(job=job) for job in self._drops), *(Put(record=record) for record in self._puts.values()))
+
+    def effects(self) -> tuple[Effect, ...]:
+        """What to do once it is."""
+        layouts = plans.Layouts(self.cluster)
+        sends = [SendPlan(node=node, plan=plans.whole(self.cluster, node, layouts)) for node in self._whole_plans]
+        for node, executions in self._plans.items():
+            presence = self.cluster.presence.get(node)
+            if node not in self._whole_plans and presence is not None and presence.session is not None:
+                sends.append(SendPlan(node=node, plan=plans.change(self.cluster, node, executions, layouts)))
+        forget: tuple[Effect, ...] = tuple(ForgetLogs(job=job) for job in self._drops)
+        return (*sends, *(AnnounceJob(job=job) for job in self._jobs), *forget)
+
+
+def _key(record: Record) -> object:
+    match record:
+        case Job() | Execution():
+            return record.id
+        case Attempt():
+            return (record.job, record.number)
+        case Node():
+            return ("node", record.name)
