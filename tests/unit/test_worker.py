@@ -1,0 +1,124 @@
+"""What code in a container learns from the roster files that Muster writes."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from muster import worker
+from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
+from muster.domain.job import Network
+from muster.domain.roster import Member, PortLease, Roster, config_files
+
+AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+JOB = JobId("j7k2")
+
+
+def member(rank: int, node: str, *, port: int = 20001, container_port: int | None = None) -> Member:
+    return Member(
+        rank=rank,
+        execution=execution_id(JOB, 2, rank),
+        role="worker",
+        node=NodeId(node),
+        address=f"10.0.0.{rank + 1}",
+        checked_in_at=AT,
+        ports=(PortLease(name="master", host_port=port, container_port=container_port or port),),
+        gpus=(GpuUuid(f"GPU-{rank}"),),
+    )
+
+
+def roster(*members: Member, network: Network = Network.HOST) -> Roster:
+    return Roster(job=JOB, job_name="ring", attempt=2, network=network, members=members)
+
+
+def files_of(tmp_path: Path, written: Roster, rank: int) -> Path:
+    for name, content in config_files(written, rank).items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path / "distributed.json"
+
+
+def test_a_worker_knows_its_rank_its_peers_and_the_master(tmp_path: Path) -> None:
+    written = roster(member(0, "a"), member(1, "b", port=20005), member(2, "b"))
+
+    loaded = worker.load(files_of(tmp_path, written, 1))
+
+    assert (loaded.rank, loaded.world_size, loaded.attempt, loaded.job, loaded.job_name) == (1, 3, 2, "j7k2", "ring")
+    assert loaded.master == ("10.0.0.1", 20001)
+    assert not loaded.is_master
+    assert [peer.rank for peer in loaded.peers] == [0, 2]
+    assert loaded.me == worker.Member(
+        rank=1,
+        role="worker",
+        name="worker-1",
+        node="b",
+        address="10.0.0.2",
+        ports={"master": 20005},
+        gpus=("GPU-1",),
+    )
+
+
+def test_the_local_rank_counts_members_on_the_same_node(tmp_path: Path) -> None:
+    written = roster(member(0, "b"), member(1, "a"), member(2, "b"))
+
+    loaded = worker.load(files_of(tmp_path, written, 2))
+
+    assert (loaded.local_rank, loaded.local_world_size) == (1, 2)
+
+
+def test_on_bridge_networking_the_port_to_listen_on_is_the_containers_own(tmp_path: Path) -> None:
+    written = roster(member(0, "a", port=20001, container_port=29500), network=Network.BRIDGE)
+
+    loaded = worker.load(files_of(tmp_path, written, 0))
+
+    assert (loaded.ports, loaded.listen) == ({"master": 20001}, {"master": 29500})
+
+
+def test_the_environment_says_where_the_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files_of(tmp_path, roster(member(0, "a")), 0)
+    monkeypatch.setenv("MUSTER_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("MUSTER_OUTPUTS_DIR", "/data/out")
+
+    loaded = worker.load()
+
+    assert loaded.is_master
+    assert loaded.outputs == Path("/data/out")
+
+
+def test_outside_of_a_job_the_error_says_how_to_get_inside_one(tmp_path: Path) -> None:
+    with pytest.raises(worker.NotInAJobError, match=r"does not run inside a Muster job .start it with `muster run`"):
+        worker.load(tmp_path / "distributed.json")
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"config": {}}', '{"config": {"rank": 5}, "master": {}, "members": []}']
+)
+def test_a_file_of_another_format_is_named(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "distributed.json"
+    file.write_text(content)
+
+    with pytest.raises(worker.NotInAJobError, match=str(file)):
+        worker.load(file)
+
+
+def test_an_address_reads_like_one() -> None:
+    assert str(worker.Address("10.0.0.1", 1)) == "10.0.0.1:1"
+    assert str(worker.Address("fd00::1", 1)) == "[fd00::1]:1"
+
+
+def test_the_module_needs_only_the_standard_library() -> None:
+    program = (
+        "import sys, muster.worker;"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names) - {'__main__'}))"
+    )
+
+    printed = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        cwd=Path(worker.__file__).parents[1],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    assert printed.stdout.strip() == "['muster']"
