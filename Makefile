@@ -27,4 +27,7 @@ check: setup     ## formatting, lint, types, layers
 protos: setup    ## generate the stubs from protos/
 	$(PY) tests/house/generate_stubs.py
 
-.PHONY: help setup check protos
+docs: setup      ## print the documents that follow from the code
+	$(PY) tests/house/generate_docs.py
+
+.PHONY: help setup check protos docs

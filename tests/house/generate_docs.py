@@ -1,0 +1,76 @@
+"""Print the documents that follow from the code: `python tests/house/generate_docs.py` (`make docs`)."""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from muster.domain.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, SuccessRule, Trigger, phase
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def documents() -> Mapping[Path, str]:
+    """Every generated document: its path and what it should contain."""
+    return {ROOT / "docs" / "lifecycle.md": "\n".join(_lifecycle()) + "\n"}
+
+
+def _lifecycle() -> Iterator[str]:
+    yield "# Lifecycle of an execution"
+    yield ""
+    yield "<!-- Printed from muster/domain/lifecycle.py by `make docs`; do not edit. -->"
+    yield ""
+    yield "One table in `muster/domain/lifecycle.py` lists every move; a move that is not in it raises an error. Each"
+    yield "transition is stored with its time. The straight way is"
+    yield f"{' → '.join(f'`{state}`' for state in (*PROGRESS, State.SUCCEEDED))};"
+    yield f"{', '.join(f'`{state}`' for state in State if state in TERMINAL)} have no way out."
+    yield ""
+    yield from _diagram()
+    yield ""
+    yield "## States"
+    yield ""
+    yield from _glossary(State, "state")
+    yield ""
+    yield "## Triggers"
+    yield ""
+    yield from _glossary(Trigger, "trigger")
+    yield ""
+    yield "## The phase of a job"
+    yield ""
+    yield "It is derived from the states of the newest attempt whenever someone asks, and never stored."
+    yield ""
+    yield from _phases()
+
+
+def _diagram() -> Iterator[str]:
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    yield f"    [*] --> {State.QUEUED}"
+    for (state, trigger), after in TRANSITIONS.items():
+        yield f"    {state} --> {after}: {trigger}"
+    for state in State:
+        if state in TERMINAL:
+            yield f"    {state} --> [*]"
+    yield "```"
+
+
+def _glossary(words: type[StrEnum], title: str) -> Iterator[str]:
+    yield f"| {title} | meaning |"
+    yield "|---|---|"
+    explained = dict(re.findall(r"^\s+(\w+) = .*#: (.+)$", inspect.getsource(words), re.MULTILINE))
+    for word in words:
+        yield f"| `{word}` | {explained[word.name]} |"
+
+
+def _phases() -> Iterator[str]:
+    yield "| state | the job when all executions are in it | when one is and the others are `running` |"
+    yield "|---|---|---|"
+    for state in State:
+        alone, among = (phase(states, state, SuccessRule.ALL) for states in ([state], [state, State.RUNNING]))
+        yield f"| `{state}` | `{alone}` | `{among}` |"
+
+
+if __name__ == "__main__":
+    for path, text in documents().items():
+        path.write_text(text)
