@@ -1,10 +1,15 @@
 """The contract of a store; `tests/contract/test_store.py` holds every store to it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.core.records import Attempt, Change, Execution, Job, Node
+from muster.domain.errors import MusterError
+
+
+class StoreError(MusterError):
+    """State could not be kept or read; says where, why and what to do. Nothing of the change at hand was stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +36,28 @@ class Store(Protocol):
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, in order, in one transaction.
 
-        When it returns they are durable; when it raises, none of them is there.
+        When it returns they are durable; when it raises StoreError, none of them is there. After the last change
+        every attempt must have its job and every execution its attempt; in between they may come in any order.
         """
         ...
 
     def close(self) -> None:
         """Let go of files and connections; what was committed stays."""
         ...
+
+
+def snapshot(
+    jobs: Iterable[Job],
+    attempts: Iterable[Attempt],
+    executions: Iterable[Execution],
+    nodes: Iterable[Node],
+) -> Snapshot:
+    """These records in the order that the contract asks for."""
+    in_order = sorted(jobs, key=lambda job: (job.sequence, job.id))
+    place = {job.id: number for number, job in enumerate(in_order)}
+    return Snapshot(
+        jobs=tuple(in_order),
+        attempts=tuple(sorted(attempts, key=lambda attempt: (place[attempt.job], attempt.number))),
+        executions=tuple(sorted(executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
+        nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+    )

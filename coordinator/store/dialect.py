@@ -1,0 +1,90 @@
+"""Everything that differs between databases: opening one, upserts, and what its errors mean."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from coordinator.store.store import StoreError
+
+PRAGMAS = (
+    "journal_mode = WAL",  # one fsync a commit, and readers do not stop the writer
+    "synchronous = FULL",  # what was committed survives a power cut
+    "busy_timeout = 5000",  # milliseconds; a backup or a curious person may hold the file for a moment
+    "journal_size_limit = 67108864",  # after a burst the write-ahead log shrinks again
+)
+
+
+def connect(database: Path | str, *, foreign_keys: bool = True) -> Engine:
+    """An engine for a SQLite file or for the database of an SQLAlchemy URL; connects when first used."""
+    url = make_url(database) if isinstance(database, str) else URL.create("sqlite", database=str(database))
+    engine = create_engine(url)
+    if engine.dialect.name == "sqlite":
+        _prepare_sqlite(engine, foreign_keys=foreign_keys)
+    return engine
+
+
+def upsert(engine: Engine, table: Table) -> Insert:
+    """Insert a row, or replace all of the row that has its key."""
+    statement = _insert(engine, table)
+    key = table.primary_key.columns
+    values = {column.name: statement.excluded[column.name] for column in table.columns if column not in set(key)}
+    return statement.on_conflict_do_update(index_elements=list(key), set_=values)
+
+
+def insert_missing(engine: Engine, table: Table) -> Insert:
+    """Insert a row, unless there is one with its key."""
+    return _insert(engine, table).on_conflict_do_nothing()
+
+
+@contextmanager
+def explained(engine: Engine) -> Iterator[None]:
+    """Turn errors of the database into a StoreError that says what to do."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        reason = error.orig if isinstance(error, DBAPIError) else error
+        place = engine.url.database if engine.dialect.name == "sqlite" else engine.url.render_as_string()
+        advice = _advice(str(getattr(reason, "sqlite_errorname", "")))
+        raise StoreError(f"the state in {place} cannot be used: {reason}. {advice}") from error
+
+
+_ADVICE: Mapping[str, str] = {
+    "SQLITE_FULL": "The disk is full: free some space; nothing of this change was stored",
+    "SQLITE_BUSY": "Another program holds the file: end it; nothing of this change was stored",
+    "SQLITE_READONLY": "The file or its directory is not writable: give it to the coordinator's user",
+    "SQLITE_CANTOPEN": "Check that the directory is there and belongs to the coordinator's user",
+    "SQLITE_IOERR": "The disk failed or is full: see the kernel's log; nothing of this change was stored",
+    "SQLITE_NOTADB": "This file is no database of Muster: move it away, or name another state directory",
+    "SQLITE_CORRUPT": "The file is damaged: put a backup in its place (see docs/storage.md)",
+    "SQLITE_CONSTRAINT": "Nothing of this change was stored; please report this as a bug",
+}
+
+
+def _advice(name: str) -> str:
+    known = (text for beginning, text in _ADVICE.items() if name.startswith(beginning))
+    return next(known, "Nothing of this change was stored")
+
+
+def _insert(engine: Engine, table: Table) -> sqlite.Insert | postgresql.Insert:
+    return sqlite.insert(table) if engine.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def _prepare_sqlite(engine: Engine, *, foreign_keys: bool) -> None:
+    @event.listens_for(engine, "connect")
+    def configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        # The driver would begin transactions late and not at all for DDL; `begin` below does it at once.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in (*PRAGMAS, f"foreign_keys = {'ON' if foreign_keys else 'OFF'}"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,96 @@
+"""A store without a disk: for unit tests and the simulator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
+from coordinator.store.store import Snapshot, StoreError, snapshot
+from muster.domain.ids import ExecutionId, JobId, NodeId
+
+
+class MemoryStore:
+    """Keeps records for as long as it lives, also after `close`, so that a restart can be played through."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[JobId, _Kept] = {}
+        self._nodes: dict[NodeId, Node] = {}
+
+    def load(self) -> Snapshot:
+        """Everything, as last committed."""
+        kept = self._jobs.values()
+        return snapshot(
+            (each.job for each in kept if each.job),
+            (attempt for each in kept for attempt in each.attempts.values()),
+            (execution for each in kept for execution in each.executions.values()),
+            self._nodes.values(),
+        )
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        """Apply all changes, or none if one is impossible."""
+        jobs: dict[JobId, _Kept] = {}
+        nodes: dict[NodeId, Node | None] = {}
+        for change in changes:
+            match change:
+                case Put(record=record):
+                    if isinstance(record, Node):
+                        nodes[record.name] = record
+                    else:
+                        self._draft(jobs, record.id if isinstance(record, Job) else record.job).put(record)
+                case DropJob(job=job):
+                    jobs[job] = _Kept()
+                case DropNode(node=name):
+                    nodes[name] = None
+                case _:
+                    assert_never(change)
+        for job, kept in jobs.items():
+            kept.check(job)
+        self._keep(jobs, nodes)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _draft(self, jobs: dict[JobId, "_Kept"], job: JobId) -> "_Kept":
+        if job not in jobs:
+            jobs[job] = self._jobs.get(job, _Kept()).copy()
+        return jobs[job]
+
+    def _keep(self, jobs: dict[JobId, "_Kept"], nodes: dict[NodeId, Node | None]) -> None:
+        for job, kept in jobs.items():
+            self._jobs[job] = kept
+            if kept.job is None:
+                del self._jobs[job]
+        for name, node in nodes.items():
+            self._nodes.pop(name, None)
+            if node:
+                self._nodes[name] = node
+
+
+@dataclass(slots=True, kw_only=True)
+class _Kept:
+    """What belongs to one job."""
+
+    job: Job | None = None
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    executions: dict[ExecutionId, Execution] = field(default_factory=dict)
+
+    def copy(self) -> "_Kept":
+        return _Kept(job=self.job, attempts=dict(self.attempts), executions=dict(self.executions))
+
+    def put(self, record: Job | Attempt | Execution) -> None:
+        match record:
+            case Job():
+                self.job = record
+            case Attempt():
+                self.attempts[record.number] = record
+            case Execution():
+                self.executions[record.id] = record
+            case _:
+                assert_never(record)
+
+    def check(self, job: JobId) -> None:
+        if self.job is None and (self.attempts or self.executions):
+            raise StoreError(f"cannot store attempts or executions of {job}: there is no such job")
+        for execution in self.executions.values():
+            if execution.attempt not in self.attempts:
+                raise StoreError(f"cannot store execution {execution.id}: there is no attempt {execution.attempt}")

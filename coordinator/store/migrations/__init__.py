@@ -1,0 +1,25 @@
+"""The history of the schema: every file in `versions` brings a database from one version to the next."""
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the database to the newest version, within the caller's transaction."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def known() -> tuple[str, ...]:
+    """All versions, newest first."""
+    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", "coordinator.store:migrations")
+    config.set_main_option("path_separator", "os")
+    return config

@@ -1,0 +1,192 @@
+"""The tables: columns that one would query, and the whole record as JSON in `body`.
+
+The program reads bodies only. A column is there for people with a database client, for keys and for foreign keys.
+A change of a table needs a new file in `migrations/versions` and the new `VERSION`.
+"""
+
+from datetime import UTC, datetime
+from typing import assert_never
+
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKeyConstraint,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.store.codec import encode
+
+VERSION = "0001"
+"""The newest migration."""
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""Constraints have names, so that migrations can address them on every database."""
+
+
+def _child_of(columns: list[str], referred: list[str]) -> ForeignKeyConstraint:
+    # Checked at commit, so that the records of a batch may come in any order.
+    return ForeignKeyConstraint(columns, referred, ondelete="CASCADE", deferrable=True, initially="DEFERRED")
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A point in time, in UTC also where the database has no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """SQLite keeps times as text; this one sorts and works with its date functions."""
+        if value is None or dialect.name != "sqlite":
+            return value
+        return value.astimezone(UTC).replace(tzinfo=None)
+
+
+metadata = MetaData(naming_convention=NAMING)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("submitted_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime),
+    Column("body", Text, nullable=False),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("job", String, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("goal", String),
+    Column("placed_at", UtcTime),
+    Column("released_at", UtcTime),
+    Column("ended_at", UtcTime),
+    Column("failure", String),
+    Column("body", Text, nullable=False),
+    _child_of(["job"], ["jobs.id"]),
+)
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("job", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("state", String, nullable=False),
+    Column("node", String),
+    Column("exit_code", Integer),
+    Column("body", Text, nullable=False),
+    _child_of(["job", "attempt"], ["attempts.job", "attempts.number"]),
+    UniqueConstraint("job", "attempt", "rank"),
+)
+
+transitions = Table(
+    "transitions",
+    metadata,
+    Column("execution", String, primary_key=True),
+    Column("state", String, primary_key=True),
+    Column("at", UtcTime, nullable=False),
+    _child_of(["execution"], ["executions.id"]),
+    sqlite_with_rowid=False,
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("identity", String, nullable=False),
+    Column("address", String, nullable=False),
+    Column("agent_version", String, nullable=False),
+    Column("joined_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+Row = dict[str, object]
+
+
+def row(record: Record) -> tuple[Table, Row]:
+    """Where a record is kept, and as what."""
+    match record:
+        case Job():
+            return jobs, _job(record)
+        case Attempt():
+            return attempts, _attempt(record)
+        case Execution():
+            return executions, _execution(record)
+        case Node():
+            return nodes, _node(record)
+        case _:
+            assert_never(record)
+
+
+def moves(execution: Execution) -> list[Row]:
+    """The rows of `transitions` that an execution stands for."""
+    return [{"execution": execution.id, "state": state, "at": at} for state, at in execution.times.items()]
+
+
+def _job(job: Job) -> Row:
+    return {
+        "id": job.id,
+        "name": job.spec.name,
+        "sequence": job.sequence,
+        "priority": job.spec.priority,
+        "attempt": job.attempt,
+        "submitted_at": job.submitted_at,
+        "ended_at": job.ended_at,
+        "body": encode(job),
+    }
+
+
+def _attempt(attempt: Attempt) -> Row:
+    return {
+        "job": attempt.job,
+        "number": attempt.number,
+        "goal": attempt.goal.name.lower() if attempt.goal else None,
+        "placed_at": attempt.placed_at,
+        "released_at": attempt.released_at,
+        "ended_at": attempt.ended_at,
+        "failure": attempt.failure.kind if attempt.failure else None,
+        "body": encode(attempt),
+    }
+
+
+def _execution(execution: Execution) -> Row:
+    return {
+        "id": execution.id,
+        "job": execution.job,
+        "attempt": execution.attempt,
+        "rank": execution.rank,
+        "state": execution.state,
+        "node": execution.node,
+        "exit_code": execution.exit.code if execution.exit else None,
+        "body": encode(execution),
+    }
+
+
+def _node(node: Node) -> Row:
+    return {
+        "name": node.name,
+        "identity": node.identity,
+        "address": node.address,
+        "agent_version": node.agent_version,
+        "joined_at": node.joined_at,
+        "body": encode(node),
+    }
