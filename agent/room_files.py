@@ -1,0 +1,39 @@
+"""Writes the files of an execution that must be there before user code starts."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.runtimes.runtime import Room
+from muster.domain.job import InlineFile
+from muster.domain.plan import Launch
+
+READABLE = 0o644
+"""Config files are readable for every user, since user code may run as any."""
+EXECUTABLE = 0o755
+
+
+def write_config(room: Room, launch: Launch) -> None:
+    """Write the roster files, each of them whole or not at all."""
+    for name, content in launch.config_files.items():
+        write_whole(room.config / name, content, READABLE)
+
+
+def write_inline(files: Sequence[InlineFile], workdir: Path) -> None:
+    """Write the role's own files, with the directories they need; relative paths are below `workdir`."""
+    for file in files:
+        path = workdir / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, file.content, EXECUTABLE if file.executable else READABLE)
+
+
+def write_whole(path: Path, content: bytes, mode: int) -> None:
+    """Write a file so that no reader ever sees a part of it."""
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        with temporary.open("wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
