@@ -1,6 +1,6 @@
 """Which queued job is placed next: by priority, then first come; others pass only where they cannot delay the head.
 
-A head of the queue that does not fit gets a reservation: the seats it would have if the nodes were empty. A job behind it
+A head that does not fit gets a reservation: the seats it would have if the nodes were empty. A job behind it
 may be placed only on what is left beside these seats, so what runs there now drains and nothing new takes its place.
 """
 

@@ -1,0 +1,109 @@
+"""What happened on the node: the only inputs of the agent's core. Facts, in the past tense."""
+
+from dataclasses import dataclass
+
+from muster.domain.failure import Exit, FailureKind
+from muster.domain.ids import ExecutionId
+from muster.domain.plan import Plan
+from muster.domain.roster import PortLease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReceived:
+    """The coordinator wants something."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progressed:
+    """The preparation of an execution got further."""
+
+    execution: ExecutionId
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Image there, directories made, ports held."""
+
+    execution: ExecutionId
+    address: str
+    ports: tuple[PortLease, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Armed:
+    """Only the start is missing."""
+
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """User code was started."""
+
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionFailed:
+    """An execution could not be prepared, armed or started."""
+
+    execution: ExecutionId
+    kind: FailureKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited:
+    """User code ended."""
+
+    execution: ExecutionId
+    exit: Exit
+    log_tail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halted:
+    """An order to stop was carried out; if user code ran, Exited says how it ended."""
+
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogCompleted:
+    """The coordinator has every line of an execution."""
+
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """Nothing of an execution is left on the node."""
+
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """An execution of before a restart of the agent was found."""
+
+    execution: ExecutionId
+    started: bool
+    """Whether user code was started, whether or not it still runs."""
+
+
+Event = (
+    PlanReceived
+    | Progressed
+    | Prepared
+    | Armed
+    | Started
+    | ActionFailed
+    | Exited
+    | Halted
+    | LogCompleted
+    | Removed
+    | Recovered
+)

@@ -1,0 +1,197 @@
+"""All executions of a node: what the coordinator wants and what is observed, brought together event by event."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
+
+from agent.core.actions import Action, Tell
+from agent.core.events import (
+    ActionFailed,
+    Armed,
+    Event,
+    Exited,
+    Halted,
+    LogCompleted,
+    PlanReceived,
+    Prepared,
+    Progressed,
+    Recovered,
+    Removed,
+    Started,
+)
+from agent.core.local import Local, Move, Phase, after, next_action, report
+from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.ids import ExecutionId, GpuUuid, JobId
+from muster.domain.plan import Desired, Goal, Plan, Report
+from muster.domain.roster import Roster
+
+Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | LogCompleted | Removed
+"""Events about an execution that the ledger knows."""
+
+COMMAND_NOT_FOUND = 127
+"""Exit code of a shell that did not find the command."""
+
+
+class Ledger:
+    """The state of the agent's core; the only mutable object in it."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        """Of the last plan that was applied."""
+        self._locals: dict[ExecutionId, Local] = {}
+        self._rosters: dict[tuple[JobId, int], Roster] = {}
+
+    def step(self, event: Event, now: datetime) -> list[Action]:
+        """Take one event in; what is to be done because of it, in order."""
+        if isinstance(event, PlanReceived):
+            return self._apply(event.plan, now)
+        if isinstance(event, Recovered):
+            return self._recover(event, now)
+        local = self._locals.get(event.execution)
+        return [] if local is None else self._observe(local, event, now)
+
+    def reports(self) -> tuple[Report, ...]:
+        """The whole truth about every execution, for Hello."""
+        told = (report(local) for local in self._locals.values())
+        return tuple(each for each in told if each is not None)
+
+    def assigned(self) -> frozenset[GpuUuid]:
+        """GPUs that belong to an execution here."""
+        return frozenset(
+            gpu for local in self._locals.values() if local.assignment is not None for gpu in local.assignment.gpus
+        )
+
+    def live(self) -> Iterator[ExecutionId]:
+        """Executions of which something may run."""
+        idle = {Phase.EXITED, Phase.FAILED, Phase.STOPPED, Phase.REMOVING}
+        return (local.execution for local in self._locals.values() if local.phase not in idle)
+
+    # what the coordinator wants
+
+    def _apply(self, plan: Plan, now: datetime) -> list[Action]:
+        """Apply a plan that is whole or builds on the last one; any other is dropped, heartbeats bring a whole one."""
+        if plan.base not in {0, self.revision}:
+            return []
+        self.revision = plan.revision
+        self._rosters.update({(roster.job, roster.attempt): roster for roster in plan.rosters})
+        gone = list(plan.removed)
+        if plan.base == 0:
+            listed = {desired.execution for desired in plan.desired}
+            gone = [execution for execution in self._locals if execution not in listed]
+        changed = [self._want(desired, now) for desired in plan.desired]
+        for execution in gone:
+            if execution in self._locals:
+                self._locals[execution] = replace(self._locals[execution], wanted=False)
+                changed.append(execution)
+        self._forget_rosters()
+        return [action for execution in changed for action in self._go_on(execution, now)]
+
+    def _want(self, desired: Desired, now: datetime) -> ExecutionId:
+        local = self._locals.get(desired.execution)
+        if local is None:
+            local = Local(execution=desired.execution, goal=desired.goal, since=now)
+        assignment = desired.assignment or local.assignment
+        roster = local.roster
+        if assignment is not None:
+            roster = self._rosters.get((assignment.job, assignment.attempt), roster)
+        goal = max(local.goal, desired.goal)
+        self._locals[desired.execution] = replace(local, goal=goal, assignment=assignment, roster=roster, wanted=True)
+        return desired.execution
+
+    def _forget_rosters(self) -> None:
+        needed = {
+            (local.assignment.job, local.assignment.attempt)
+            for local in self._locals.values()
+            if local.assignment is not None
+        }
+        self._rosters = {key: roster for key, roster in self._rosters.items() if key in needed}
+
+    # what is observed
+
+    def _recover(self, event: Recovered, now: datetime) -> list[Action]:
+        phase = Phase.RUNNING if event.started else Phase.STOPPED
+        local = Local(execution=event.execution, goal=Goal.RUN, since=now, phase=phase)
+        if event.started:
+            local = replace(local, started_at=now)
+        self._locals[event.execution] = local
+        return []
+
+    def _observe(self, local: Local, event: Observed, now: datetime) -> list[Action]:  # noqa: PLR0911 - one each
+        match event:
+            case Progressed():
+                return self._describe(local, event)
+            case Prepared():
+                return self._prepared(local, event, now)
+            case Armed():
+                return self._move(local, Move.ARMED, now)
+            case Started():
+                return self._move(replace(local, started_at=now), Move.STARTED, now)
+            case ActionFailed():
+                return self._fail(local, event, now)
+            case Exited():
+                failure = exit_failure(event.exit, event.log_tail)
+                return self._move(replace(local, exit=event.exit, failure=failure), Move.EXITED, now)
+            case Halted():
+                return self._move(local, Move.HALTED, now) if local.phase is Phase.HALTING else []
+            case LogCompleted():
+                return self._keep(replace(local, log_complete=True))
+            case Removed():
+                del self._locals[local.execution]
+                return []
+            case _:
+                assert_never(event)
+
+    def _prepared(self, local: Local, event: Prepared, now: datetime) -> list[Action]:
+        """A preparation may have ended just when it was told to stop; stopping goes on."""
+        if local.phase is Phase.HALTING:
+            return []
+        known = replace(local, address=event.address, ports=event.ports, detail="")
+        return self._move(known, Move.PREPARED, now)
+
+    def _describe(self, local: Local, event: Progressed) -> list[Action]:
+        if local.phase is not Phase.PREPARING or local.detail == event.detail:
+            return []
+        return self._keep(replace(local, detail=event.detail))
+
+    def _fail(self, local: Local, event: ActionFailed, now: datetime) -> list[Action]:
+        """An action failed; while it is being stopped anyway that only means that there is nothing to stop."""
+        if local.phase is Phase.HALTING:
+            return self._move(local, Move.HALTED, now)
+        failure = Failure(kind=event.kind, message=event.message)
+        return self._move(replace(local, failure=failure), Move.FAILED, now)
+
+    def _move(self, local: Local, move: Move, now: datetime) -> list[Action]:
+        moved = replace(local, phase=after(local, move), since=now)
+        return [*self._keep(moved), *self._go_on(local.execution, now)]
+
+    def _keep(self, local: Local) -> list[Action]:
+        self._locals[local.execution] = local
+        told = report(local)
+        return [] if told is None else [Tell(report=told)]
+
+    def _go_on(self, execution: ExecutionId, now: datetime) -> list[Action]:
+        local = self._locals[execution]
+        following = next_action(local)
+        if following is None:
+            return []
+        move, action = following
+        moved = replace(local, phase=after(local, move), since=now)
+        self._locals[execution] = moved
+        told = report(moved) if moved.phase is Phase.PREPARING else None
+        return [action] if told is None else [Tell(report=told), action]
+
+
+def exit_failure(exit_: Exit, log_tail: tuple[str, ...]) -> Failure | None:
+    """Why an exit is a failure; None for exit code 0."""
+    if exit_.code == 0:
+        return None
+    if exit_.out_of_memory:
+        kind, message = FailureKind.OUT_OF_MEMORY, "ran out of memory and was killed"
+    elif exit_.signal is not None:
+        kind, message = FailureKind.SIGNAL, f"was killed by {exit_.signal}"
+    else:
+        kind, message = FailureKind.EXIT_CODE, f"ended with exit code {exit_.code}"
+        if exit_.code == COMMAND_NOT_FOUND:
+            message += " (a shell's word for: command not found)"
+    return Failure(kind=kind, message=message, exit=exit_, log_tail=log_tail)
