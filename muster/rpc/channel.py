@@ -25,7 +25,8 @@ _COMMON: Sequence[tuple[str, int]] = (
 CHANNEL_OPTIONS: Sequence[tuple[str, int]] = (
     *_COMMON,
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    # Despite its name: how long one attempt to connect may take.
+    ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_reconnect_backoff_ms", 3_000),
     # Two channels of one process to one coordinator never share a connection that one of them has broken.
     ("grpc.use_local_subchannel_pool", 1),

@@ -1,0 +1,175 @@
+"""A coordinator that answers from values: what clients and the command line are tried against.
+
+It is served by threads, so that tests that run an event loop of their own can use it too.
+"""
+# ruff: noqa: N802 - the service definition names the methods
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import grpc
+
+from muster import wire
+from muster.domain.ids import JobId
+from muster.domain.lifecycle import JobPhase
+from muster.domain.view import Explanation, JobView, LogLine, NodeView
+from muster.rpc.channel import SERVER_OPTIONS
+from muster.rpc.v1 import jobs_pb2, nodes_pb2
+from muster.rpc.v1.jobs_pb2_grpc import JobServiceServicer, add_JobServiceServicer_to_server
+from muster.rpc.v1.nodes_pb2_grpc import NodeServiceServicer, add_NodeServiceServicer_to_server
+
+Broken = grpc.StatusCode
+"""In a script: the call ends with this status."""
+
+
+@dataclass(kw_only=True)
+class Canned:
+    """What the coordinator says, and what it was asked."""
+
+    jobs: list[JobView] = field(default_factory=list)
+    """Newest first."""
+    nodes: list[NodeView] = field(default_factory=list)
+    explanation: Explanation | None = None
+    watches: list[Sequence[JobView | Broken]] = field(default_factory=list)
+    """What each subscription after the other is sent; a subscription without a script gets the job as it is."""
+    logs: list[Sequence[LogLine | Broken]] = field(default_factory=list)
+    refusals: list[tuple[Broken, str]] = field(default_factory=list)
+    """How the next questions end, before they are answered."""
+    asked: list[Any] = field(default_factory=list)
+    """Every request, in order."""
+    page: int = 1000
+
+    def asked_for(self, kind: type) -> list[Any]:
+        """The requests of one kind."""
+        return [request for request in self.asked if isinstance(request, kind)]
+
+
+@contextmanager
+def serving(canned: Canned) -> Iterator[str]:
+    """The address where `canned` answers."""
+    with ThreadPoolExecutor(max_workers=4) as threads:
+        server = grpc.server(threads, options=SERVER_OPTIONS)
+        add_JobServiceServicer_to_server(_Jobs(canned), server)
+        add_NodeServiceServicer_to_server(_Nodes(canned), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            server.stop(grace=None).wait()
+
+
+class _Jobs(JobServiceServicer):
+    def __init__(self, canned: Canned) -> None:
+        self._canned = canned
+
+    def Submit(self, request: jobs_pb2.SubmitRequest, context: grpc.ServicerContext) -> jobs_pb2.SubmitResponse:
+        _hear(self._canned, request, context)
+        job = JobView(
+            id=JobId("" if request.dry_run else "new1"),
+            spec=wire.job_spec_from_wire(request.spec),
+            phase=JobPhase.QUEUED,
+            summary="queued",
+            submitted_at=datetime(2026, 11, 21, 9, tzinfo=UTC),
+        )
+        if not request.dry_run and not any(known.id == job.id for known in self._canned.jobs):
+            self._canned.jobs.insert(0, job)
+        return jobs_pb2.SubmitResponse(job=wire.job_to_wire(job))
+
+    def Get(self, request: jobs_pb2.GetJobRequest, context: grpc.ServicerContext) -> jobs_pb2.Job:
+        _hear(self._canned, request, context)
+        return wire.job_to_wire(self._job(request.job, context))
+
+    def List(self, request: jobs_pb2.ListJobsRequest, context: grpc.ServicerContext) -> jobs_pb2.ListJobsResponse:
+        _hear(self._canned, request, context)
+        fitting = [
+            job
+            for job in self._canned.jobs
+            if (not request.phases or job.phase in request.phases) and request.name_contains in job.spec.name
+        ]
+        start = int(request.page_token or 0)
+        end = start + min(request.page_size, self._canned.page)
+        page = [wire.job_to_wire(replace(job, attempts=())) for job in fitting[start:end]]
+        return jobs_pb2.ListJobsResponse(jobs=page, next_page_token=str(end) if end < len(fitting) else "")
+
+    def Stop(self, request: jobs_pb2.StopRequest, context: grpc.ServicerContext) -> jobs_pb2.StopResponse:
+        _hear(self._canned, request, context)
+        job = self._job(request.job, context)
+        return jobs_pb2.StopResponse(job=wire.job_to_wire(replace(job, phase=JobPhase.STOPPING)))
+
+    def Delete(self, request: jobs_pb2.DeleteRequest, context: grpc.ServicerContext) -> jobs_pb2.DeleteResponse:
+        _hear(self._canned, request, context)
+        job = self._job(request.job, context)
+        if not job.phase.ended and not request.force:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"{job.id} is {job.phase}; stop it first")
+        self._canned.jobs.remove(job)
+        return jobs_pb2.DeleteResponse(job=job.id)
+
+    def Watch(self, request: jobs_pb2.WatchRequest, context: grpc.ServicerContext) -> Iterator[jobs_pb2.Job]:
+        _hear(self._canned, request, context)
+        script = self._canned.watches.pop(0) if self._canned.watches else [self._job(request.job, context)]
+        for item in script:
+            if isinstance(item, Broken):
+                context.abort(item, "as the script says")
+            self._canned.jobs = [item if job.id == item.id else job for job in self._canned.jobs]
+            yield wire.job_to_wire(item)
+
+    def Logs(self, request: jobs_pb2.LogsRequest, context: grpc.ServicerContext) -> Iterator[jobs_pb2.LogLines]:
+        # Copied: the client changes its request before it asks again.
+        asked = jobs_pb2.LogsRequest.FromString(request.SerializeToString())
+        _hear(self._canned, asked, context)
+        for item in self._canned.logs.pop(0) if self._canned.logs else ():
+            if isinstance(item, Broken):
+                context.abort(item, "as the script says")
+            if not request.ranks or item.rank in request.ranks:
+                yield jobs_pb2.LogLines(lines=[wire.log_line_to_wire(item)])
+
+    def Why(self, request: jobs_pb2.WhyRequest, context: grpc.ServicerContext) -> jobs_pb2.WhyResponse:
+        _hear(self._canned, request, context)
+        self._job(request.job, context)
+        assert self._canned.explanation is not None
+        return wire.explanation_to_wire(self._canned.explanation)
+
+    def _job(self, wanted: str, context: grpc.ServicerContext) -> JobView:
+        for job in self._canned.jobs:
+            if wanted in {job.id, job.spec.name}:
+                return job
+        return _abort(context, grpc.StatusCode.NOT_FOUND, f"there is no job {wanted}")
+
+
+class _Nodes(NodeServiceServicer):
+    def __init__(self, canned: Canned) -> None:
+        self._canned = canned
+
+    def List(self, request: nodes_pb2.ListNodesRequest, context: grpc.ServicerContext) -> nodes_pb2.ListNodesResponse:
+        _hear(self._canned, request, context)
+        start = int(request.page_token or 0)
+        end = start + min(request.page_size, self._canned.page)
+        nodes = self._canned.nodes
+        return nodes_pb2.ListNodesResponse(
+            nodes=map(wire.node_to_wire, nodes[start:end]),
+            next_page_token=str(end) if end < len(nodes) else "",
+        )
+
+    def Get(self, request: nodes_pb2.GetNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.Node:
+        _hear(self._canned, request, context)
+        for node in self._canned.nodes:
+            if node.name == request.node:
+                return wire.node_to_wire(node)
+        return _abort(context, grpc.StatusCode.NOT_FOUND, f"there is no node {request.node}")
+
+
+def _hear(canned: Canned, request: object, context: grpc.ServicerContext) -> None:
+    canned.asked.append(request)
+    if canned.refusals:
+        status, details = canned.refusals.pop(0)
+        _abort(context, status, details)
+
+
+def _abort(context: grpc.ServicerContext, status: grpc.StatusCode, details: str) -> NoReturn:
+    context.abort(status, details)
+    raise AssertionError("abort raises")
