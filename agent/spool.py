@@ -196,27 +196,25 @@ class LogSpool:
         wanted = {stream.encode(): stream for stream in Stream}
         for line in self._lines_backwards():
             stream = wanted.get(line[_STREAM_FIELD])
-            if stream is None or line[_MARKER_FIELD] == _MARKER:
+            record = None if stream is None else _parsed(line)
+            if stream is None or record is None or record.marker:
                 continue
-            time_ns = parse_time(line[:_TIME_LENGTH])
             last, count = points[stream]
-            if count and time_ns != last:
+            if count and record.time_ns != last:
                 del wanted[stream.encode()]
             else:
-                points[stream] = (time_ns, count + 1)
+                points[stream] = (record.time_ns, count + 1)
             if not wanted:
                 break
         return points
 
     def _ends_with_limit(self) -> bool:
-        last = self._bytes(max(0, self._size - MAX_LINE), MAX_LINE).rstrip(b"\n").rpartition(b"\n")[2]
-        return last[_MARKER_FIELD] == _MARKER and _LIMIT_REACHED.encode() in last
+        window = self._bytes(max(0, self._size - MAX_LINE), MAX_LINE)
+        record = _parsed(window.rstrip(b"\n").rpartition(b"\n")[2])
+        return record is not None and record.marker and _LIMIT_REACHED in record.text.decode(errors="replace")
 
 
-_TIME_LENGTH = 30
-_STREAM_FIELD = slice(_TIME_LENGTH + 1, _TIME_LENGTH + 7)
-_MARKER = b":muster "
-_MARKER_FIELD = slice(_TIME_LENGTH + 9, _TIME_LENGTH + 9 + len(_MARKER))
+_STREAM_FIELD = slice(31, 37)
 _LIMIT_REACHED = "output limit"
 
 
@@ -228,14 +226,24 @@ def _gib(size: int) -> str:
     return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 29 else f"{size} bytes"
 
 
+def _parsed(line: bytes) -> Record | None:
+    """None for a line that is damaged, as a power cut may leave it."""
+    try:
+        return parse_record(line)
+    except ValueError:
+        return None
+
+
 def _joined(lines: Sequence[bytes]) -> Iterator[str]:
-    """Lines of output, in the order in which they ended; one that has not ended yet comes last."""
-    open_lines: dict[Stream, bytes] = {}
-    for line in lines:
-        record = parse_record(line)
-        text = open_lines.pop(record.stream, b"") + record.text
+    """Lines of output, in the order in which they ended; those that have not ended yet come last."""
+    pieces: dict[Stream, bytes] = {}
+    for record in filter(None, map(_parsed, lines)):
+        if record.marker:
+            yield record.text.decode(errors="replace")
+            continue
+        text = pieces.pop(record.stream, b"") + record.text
         if record.partial:
-            open_lines[record.stream] = text
+            pieces[record.stream] = text
         else:
             yield text.decode(errors="replace")
-    yield from (text.decode(errors="replace") for text in open_lines.values())
+    yield from (text.decode(errors="replace") for text in pieces.values())
