@@ -1,0 +1,161 @@
+"""A Docker engine of a node's own: containerd, dockerd, and the few calls that tests make to it."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.e2e.images import Image
+from tests.e2e.programs import Program
+from tests.e2e.waiting import until
+
+READY_WITHIN = 60.0
+"""Seconds; a daemon takes about one, more when all nodes start on a small disk."""
+
+
+class EngineError(AssertionError):
+    """The engine refused a call."""
+
+
+class _SocketConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+class Engine:
+    """One dockerd, reached through its socket; no client program is needed."""
+
+    def __init__(self, directory: Path, enter: tuple[str, ...], *, bridge: str, path: Path) -> None:
+        self.directory = directory
+        self.socket = directory / "docker.sock"
+        self._containerd = Program(
+            "containerd",
+            [*enter, "containerd", "--config", str(_containerd_config(directory)), "--log-level", "warn"],
+            log=directory / "containerd.log",
+        )
+        self._dockerd = Program(
+            "dockerd",
+            [*enter, *_dockerd(directory, bridge)],
+            log=directory / "dockerd.log",
+            # Programs in `path` come first: a fake GPU hook, say.
+            env={"PATH": f"{path}:{os.environ['PATH']}"},
+        )
+
+    def await_ready(self) -> None:
+        """Return as soon as it answers."""
+        until(self._answers, within=READY_WITHIN, what=f"dockerd at {self.socket}")
+
+    def call(self, method: str, path: str, *, timeout: float = 60.0, **query: str | int) -> bytes:
+        """The body of the engine's answer; EngineError if it refuses."""
+        connection = _SocketConnection(self.socket, timeout)
+        try:
+            connection.request(method, f"{path}?{urlencode(query)}")
+            response = connection.getresponse()
+            answer = response.read()
+        finally:
+            connection.close()
+        if response.status >= http.client.BAD_REQUEST:
+            raise EngineError(f"{method} {path}: {response.status} {answer.decode(errors='replace').strip()}")
+        return answer
+
+    def load(self, image: Image) -> None:
+        """Import an image, like `docker import`."""
+        repository, _, tag = image.reference.rpartition(":")
+        query = urlencode({"fromSrc": "-", "repo": repository, "tag": tag})
+        with image.tar.open("rb") as content:
+            size = {"Content-Length": str(image.tar.stat().st_size), "Content-Type": "application/x-tar"}
+            connection = _SocketConnection(self.socket, timeout=300.0)
+            try:
+                connection.blocksize = 1 << 20
+                connection.request("POST", f"/images/create?{query}", content, size)
+                response = connection.getresponse()
+                answer = response.read().decode()
+            finally:
+                connection.close()
+        if response.status != http.client.OK or '"error"' in answer:
+            raise EngineError(f"import of {image.reference}: {response.status} {answer.strip()}")
+
+    def drop(self, reference: str) -> None:
+        """Remove an image."""
+        self.call("DELETE", f"/images/{reference}", force=1)
+
+    def info(self) -> dict[str, Any]:
+        """What the engine tells of itself."""
+        told: dict[str, Any] = json.loads(self.call("GET", "/info"))
+        return told
+
+    def containers(self) -> list[dict[str, Any]]:
+        """All containers, also those that do not run, as the engine lists them."""
+        listed: list[dict[str, Any]] = json.loads(self.call("GET", "/containers/json", all=1))
+        return listed
+
+    def inspect(self, container: str) -> dict[str, Any]:
+        """What the engine knows about a container."""
+        known: dict[str, Any] = json.loads(self.call("GET", f"/containers/{container}/json"))
+        return known
+
+    def remove_containers(self) -> None:
+        """Kill and remove every container."""
+        for container in self.containers():
+            self.call("DELETE", f"/containers/{container['Id']}", force=1, v=1)
+
+    def begin_stop(self) -> None:
+        """Ask it to end, without waiting; its containers go first, because dockerd waits for them."""
+        if self._answers():
+            self.remove_containers()
+        self._dockerd.send(signal.SIGTERM)
+
+    def stop(self) -> None:
+        """End it."""
+        self._dockerd.stop()
+        self._containerd.stop()
+
+    def _answers(self) -> bool:
+        self._dockerd.check()
+        self._containerd.check()
+        try:
+            return self.call("GET", "/_ping", timeout=5.0) == b"OK"
+        except (OSError, http.client.HTTPException):
+            return False
+
+
+def _containerd_config(directory: Path) -> Path:
+    """Of its own even where the system has one, because containers on host networking live in containerd's network."""
+    config = directory / "containerd.toml"
+    config.write_text(
+        "version = 2\n"
+        f'root = "{directory}/containerd"\n'
+        f'state = "{directory}/containerd-run"\n'
+        'disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt"]\n'
+        f'[grpc]\naddress = "{directory}/containerd.sock"\n',
+    )
+    return config
+
+
+def _dockerd(directory: Path, bridge: str) -> list[str]:
+    config = directory / "daemon.json"
+    config.write_text("{}")  # in place of the system's /etc/docker/daemon.json
+    return [
+        "dockerd",
+        *("--config-file", str(config)),
+        *("--containerd", f"{directory}/containerd.sock"),
+        *("--host", f"unix://{directory}/docker.sock"),
+        *("--data-root", f"{directory}/docker"),
+        *("--exec-root", f"{directory}/docker-run"),
+        *("--pidfile", f"{directory}/docker.pid"),
+        *("--bip", bridge),
+        *("--exec-opt", "native.cgroupdriver=cgroupfs"),  # systemd may not be there
+        *("--log-level", "warn"),
+    ]
