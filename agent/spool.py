@@ -17,6 +17,7 @@ from muster.domain.log import (
     Stream,
     format_record,
     parse_record,
+    parse_records,
     parse_time,
 )
 
@@ -28,6 +29,7 @@ __all__ = [
     "Stream",
     "format_record",
     "parse_record",
+    "parse_records",
     "parse_time",
 ]
 

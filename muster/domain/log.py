@@ -65,6 +65,11 @@ def parse_record(line: bytes) -> Record:
     return Record(time_ns=time_ns, stream=known, text=text, partial=kind == b"P", marker=label == b"muster")
 
 
+def parse_records(lines: bytes) -> list[Record]:
+    """The records of whole lines; only the line feed ends one, unlike for `splitlines`."""
+    return [parse_record(line) for line in lines.removesuffix(b"\n").split(b"\n")] if lines else []
+
+
 def parse_time(text: bytes) -> int:
     """Nanoseconds since 1970 of `2026-11-21T08:48:50.123456789Z`; raises ValueError for anything else."""
     fraction = text[20:29]

@@ -1,0 +1,191 @@
+"""What the contract suite of runtimes stands on: places where a runtime works, and trials of one execution there."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.runtime import Room, Runtime, Sandbox
+from agent.spool import LogSpool, Stream, parse_records
+from muster.domain.failure import Exit
+from muster.domain.ids import ExecutionId, JobId, execution_id
+from muster.domain.job import Network, Role
+from muster.domain.plan import Assignment, Launch
+
+MARK = "MUSTER_EXECUTION_ID"
+"""The variable by which the processes of an execution are found, in containers too: they run on the same kernel."""
+
+GRACE = timedelta(seconds=20)
+"""Longer than any program here needs to end, so that only those that refuse to are killed."""
+
+
+class Place(Protocol):
+    """Where one kind of runtime works in a test; made with a directory that is the test's own."""
+
+    image: str | None
+    """An image with a POSIX shell and busybox's or GNU's tools; None for plain processes."""
+    added_env: frozenset[str]
+    """Variables that user code sees though nobody ordered them."""
+
+    def __init__(self, directory: Path) -> None: ...
+
+    def runtime(self) -> AbstractAsyncContextManager[Runtime]:
+        """A runtime, closed at the end."""
+        ...
+
+    def config_directory(self, room: Room) -> str:
+        """Where user code finds the roster files."""
+        ...
+
+    async def left(self, execution: ExecutionId) -> Sequence[str]:
+        """What is left of an execution besides processes: containers, volumes, networks."""
+        ...
+
+
+class ProcessPlace:
+    """Plain processes."""
+
+    image = None
+    added_env = frozenset({"PATH", "HOME", "LANG", "TZ"})
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    @asynccontextmanager
+    async def runtime(self) -> AsyncIterator[Runtime]:
+        runtime = ProcessRuntime()
+        yield runtime
+        await runtime.close()
+
+    def config_directory(self, room: Room) -> str:
+        return str(room.config)
+
+    async def left(self, execution: ExecutionId) -> Sequence[str]:
+        return [str(path) for path in self._directory.glob(f"**/{execution}/process.json")]
+
+
+@dataclass
+class Trial:
+    """One execution on its way through a runtime."""
+
+    sandbox: Sandbox
+    spool: LogSpool
+    room: Room
+    launch: Launch
+
+    async def arm(self) -> None:
+        await self.sandbox.arm(self.launch)
+
+    async def release(self) -> None:
+        """Arm and start."""
+        await self.arm()
+        await self.sandbox.start()
+
+    async def end(self) -> Exit:
+        """How it ended by itself, with all of its output in the spool."""
+        result = await self.sandbox.exited()
+        await self.sandbox.drained()
+        return result
+
+    async def run(self) -> Exit:
+        await self.release()
+        return await self.end()
+
+    async def says(self, text: bytes) -> None:
+        """Wait until user code has printed a line."""
+        while text not in self.printed(Stream.STDOUT):
+            self.spool.grew.clear()
+            await self.spool.grew.wait()
+
+    def printed(self, stream: Stream = Stream.STDOUT) -> list[bytes]:
+        """The lines of one stream, long ones put together again."""
+        lines: list[bytes] = []
+        pieces = b""
+        for record in parse_records(self.spool.read(0, self.spool.size)):
+            if record.stream is not stream or record.marker:
+                continue
+            pieces += record.text
+            if not record.partial:
+                lines.append(pieces)
+                pieces = b""
+        return [*lines, pieces] if pieces else lines
+
+
+def room_for(directory: Path, execution: ExecutionId) -> Room:
+    """A room with its directories, as the agent makes it."""
+    room = Room(directory / "rooms", execution)
+    for path in (room.config, room.outputs, room.work):
+        path.mkdir(parents=True)
+    return room
+
+
+def assignment_for(role: Role, network: Network = Network.HOST) -> Assignment:
+    """The only execution of a job that nobody else on this machine has."""
+    job = JobId(f"trial-{uuid.uuid4().hex[:8]}")
+    return Assignment(
+        execution=execution_id(job, 1, 0),
+        job=job,
+        job_name="trial",
+        attempt=1,
+        rank=0,
+        world_size=1,
+        local_rank=0,
+        local_world_size=1,
+        node_rank=0,
+        node_count=1,
+        role=role,
+        network=network,
+    )
+
+
+def launch_for(assignment: Assignment, config_files: Mapping[str, bytes] | None = None) -> Launch:
+    """What the agent would write for it."""
+    env = {**assignment.role.env, MARK: assignment.execution}
+    return Launch(env=env, config_files=config_files or {"distributed.json": b"{}\n"})
+
+
+def running(execution: ExecutionId) -> list[int]:
+    """Pids of all processes that were started with the execution's environment and have not ended."""
+    wanted = f"{MARK}={execution}".encode()
+    found: list[int] = []
+    for directory in Path("/proc").iterdir():
+        if not directory.name.isdigit():
+            continue
+        try:
+            if wanted in (directory / "environ").read_bytes().split(b"\0"):
+                found.append(int(directory.name))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+    return found
+
+
+def shell(script: str) -> tuple[str, ...]:
+    """The command that runs a script."""
+    return ("sh", "-c", script)
+
+
+@asynccontextmanager
+async def trial(
+    place: Place, directory: Path, role: Role, config_files: Mapping[str, bytes] | None = None
+) -> AsyncIterator[Trial]:
+    """A prepared execution; at the end it is removed, and nothing of it may be left."""
+    async with place.runtime() as runtime:
+        assignment = assignment_for(replace(role, image=place.image))
+        room = room_for(directory, assignment.execution)
+        with closing(LogSpool(room.log)) as spool:
+            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+            try:
+                yield Trial(sandbox, spool, room, launch_for(assignment, config_files))
+            finally:
+                await sandbox.remove()
+        assert running(assignment.execution) == []
+        assert await place.left(assignment.execution) == []
+
+
+def ignored(progress: str) -> None:
+    """For tests that do not care how preparing goes on."""
+    del progress
