@@ -1,6 +1,7 @@
 # Every target sets up what it needs first; `make help` lists them.
 VENV ?= .venv
 PY   := $(VENV)/bin/python
+PYTEST := $(PY) -m pytest -p tests.tiers
 
 .DEFAULT_GOAL := help
 
@@ -18,6 +19,15 @@ $(VENV)/.ready: pyproject.toml
 
 setup: $(VENV)/.ready  ## install Muster and its tools into .venv
 
+demo: setup      ## run a distributed job on three local nodes; no Docker needed
+	$(VENV)/bin/muster demo examples/ring/job.yaml
+
+test: setup      ## all tests; those that need root and Docker where these are there (docs/testing.md)
+	$(PYTEST)
+
+e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
+	MUSTER_REQUIRE_E2E=1 $(PYTEST) tests/e2e
+
 check: setup     ## formatting, lint, types, layers
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -30,4 +40,4 @@ protos: setup    ## generate the stubs from protos/
 docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 
-.PHONY: help setup check protos docs
+.PHONY: help setup demo test e2e check protos docs

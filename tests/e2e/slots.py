@@ -1,7 +1,7 @@
 """A slot: names, addresses and a directory that one run of the testbed has to itself.
 
 Slots are taken with a file lock, so that runs can go on side by side, and whoever takes a slot whose owner crashed
-first clears away what that one left.
+first clears away what that one left. `python3 -m tests.e2e.slots` does only that.
 """
 
 import fcntl
@@ -70,20 +70,36 @@ def take_slot() -> Iterator[Slot]:
     """The first free slot, cleared, for as long as the context lasts; cleared again at its end."""
     ROOT.mkdir(parents=True, exist_ok=True)
     for number in range(SLOTS):
-        with (ROOT / f"{number}.lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            slot = Slot(number)
-            slot.clear()
-            slot.directory.mkdir()
-            try:
-                yield slot
-            finally:
+        with _locked(number) as slot:
+            if slot is not None:
                 slot.clear()
-            return
+                slot.directory.mkdir()
+                try:
+                    yield slot
+                finally:
+                    slot.clear()
+                return
     raise RuntimeError(f"all {SLOTS} slots below {ROOT} are taken")
+
+
+def clear_abandoned() -> None:
+    """Clear away what crashed runs left; runs that go on are not touched."""
+    for path in ROOT.glob("*.lock"):
+        with _locked(int(path.stem)) as slot:
+            if slot is not None:
+                slot.clear()
+
+
+@contextmanager
+def _locked(number: int) -> Iterator[Slot | None]:
+    """The slot, if nobody else has it."""
+    with (ROOT / f"{number}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+        else:
+            yield Slot(number)
 
 
 def _quietly(*argv: str) -> str:
@@ -130,3 +146,7 @@ def _mounts_below(directory: Path) -> list[Path]:
 def _rules(comment: str) -> list[list[str]]:
     rules = _quietly("iptables", "--wait", "--list-rules", "FORWARD").splitlines()
     return [rule.split()[1:] for rule in rules if comment in rule.split()]
+
+
+if __name__ == "__main__":
+    clear_abandoned()
