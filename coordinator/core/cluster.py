@@ -90,6 +90,7 @@ class Cluster:
         self._usage: defaultdict[NodeId, Usage] = defaultdict(Usage)
         self._queue: list[tuple[int, int, JobId]] = []
         self._keys: dict[str, JobId] = {}
+        self._named: defaultdict[str, dict[JobId, None]] = defaultdict(dict)
         self._deadlines: list[Deadline] = []
         self._next_sequence = 1
         self._rooms: dict[NodeId, Room] = {}
@@ -100,6 +101,10 @@ class Cluster:
         """The job that was submitted with this key."""
         job = self._keys.get(idempotency_key) if idempotency_key else None
         return self.jobs[job] if job is not None else None
+
+    def newest_named(self, name: str) -> JobId | None:
+        """The newest job of a name."""
+        return next(reversed(self._named[name]), None) if name in self._named else None
 
     def newest_attempt(self, job: JobId) -> Attempt:
         """The attempt that counts."""
@@ -191,6 +196,7 @@ class Cluster:
         dropped = self.jobs.pop(job)
         self._keys.pop(dropped.idempotency_key, None)
         self.refused.pop(job, None)
+        del self._named[dropped.spec.name][job]
         for number in range(1, dropped.attempt + 1):
             key = (job, number)
             self.attempts.pop(key, None)
@@ -225,6 +231,7 @@ class Cluster:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
         self._next_sequence = max(self._next_sequence, job.sequence + 1)
+        self._named[job.spec.name][job.id] = None
         if before is None and job.idempotency_key:
             self._keys[job.idempotency_key] = job.id
 

@@ -28,4 +28,11 @@ class ForgetLogs:
     job: JobId
 
 
-Effect = SendPlan | AnnounceJob | ForgetLogs
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseSession:
+    """End the stream of a node that has gone silent; an agent that is alive comes back with a new one."""
+
+    node: NodeId
+
+
+Effect = CloseSession | SendPlan | AnnounceJob | ForgetLogs

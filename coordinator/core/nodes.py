@@ -93,11 +93,11 @@ def judge(turn: Turn, node: NodeId) -> None:
     if silence < LOST_AFTER:
         lease_end, end = presence.last_seen_at + LEASE, presence.last_seen_at + LOST_AFTER
         turn.cluster.wake_at(lease_end if lease_end > turn.now else end, "lease", node)
-        if silence >= LEASE and presence.session is not None:
-            presence.session = None
-            turn.cluster.touch(node)
+        if silence >= LEASE:
+            turn.close_session(node)
         return
-    presence.lost, presence.session = True, None
+    presence.lost = True
+    turn.close_session(node)
     turn.cluster.touch(node)
     for execution in list(turn.cluster.planned(node)):
         _lose(turn, turn.cluster.executions[execution.id], silence.total_seconds())

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from coordinator.core import plans
 from coordinator.core.cluster import Cluster
-from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs, SendPlan
+from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.records import Attempt, Change, DropJob, Execution, Job, Node, Put, Record
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import Trigger, advance
@@ -25,6 +25,7 @@ class Turn:
         self._plans: dict[NodeId, dict[ExecutionId, None]] = {}
         self._whole_plans: dict[NodeId, None] = {}
         self._doomed: dict[JobId, None] = {}
+        self._closed: dict[NodeId, None] = {}
 
     def put(self, record: Record) -> None:
         """Add or replace a record."""
@@ -49,6 +50,14 @@ class Turn:
     def replan_node(self, node: NodeId) -> None:
         """Have the whole plan of a node sent."""
         self._whole_plans[node] = None
+
+    def close_session(self, node: NodeId) -> None:
+        """Do without the stream of a node until it opens a new one."""
+        presence = self.cluster.presence[node]
+        if presence.session is not None:
+            presence.session = None
+            self._closed[node] = None
+            self.cluster.touch(node)
 
     def doom(self, job: JobId) -> None:
         """Have a job dropped at the end of the turn, when nothing looks at it any more."""
@@ -85,7 +94,8 @@ class Turn:
             if node not in self._whole_plans and presence is not None and presence.session is not None:
                 sends.append(SendPlan(node=node, plan=plans.change(self.cluster, node, executions, layouts)))
         forget: tuple[Effect, ...] = tuple(ForgetLogs(job=job) for job in self._drops)
-        return (*sends, *(AnnounceJob(job=job) for job in self._jobs), *forget)
+        closes: tuple[Effect, ...] = tuple(CloseSession(node=node) for node in self._closed)
+        return (*closes, *sends, *(AnnounceJob(job=job) for job in self._jobs), *forget)
 
 
 def _key(record: Record) -> object:

@@ -1,0 +1,190 @@
+"""The engine: the one task that owns the cluster. It takes all pending events, steps each, commits once, then acts.
+
+Nobody is answered before what he asked for is durable, and nobody reads what is not.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from coordinator.core.answers import Answer
+from coordinator.core.cluster import Cluster, load
+from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
+from coordinator.core.events import Event, TimePassed
+from coordinator.core.step import finish, step
+from coordinator.core.turn import Turn
+from coordinator.signals import Signals
+from coordinator.store.store import Store
+from muster.domain.ids import JobId, NodeId
+from muster.domain.plan import Plan
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+BATCH = 2000
+"""Most events of one turn: bounds how long an answer waits for those behind it."""
+QUEUE = 20_000
+"""Most waiting events; who has more waits."""
+OUTBOX = 1000
+"""Most plans that wait for an agent that does not read; then its stream is closed and it starts over."""
+
+
+class _Asked:
+    """An event, and who waits for its answer."""
+
+    def __init__(self, event: Event, answer: "asyncio.Future[Answer] | None") -> None:
+        self.event = event
+        self.answer = answer
+
+
+class _Question(Generic[T]):
+    """Something to be read once everything before it is durable."""
+
+    def __init__(self, read: Callable[[Cluster, datetime], T], answer: "asyncio.Future[T]") -> None:
+        self.read = read
+        self.answer = answer
+
+    def reply(self, cluster: Cluster, now: datetime) -> None:
+        """Read and answer, unless nobody waits any more; a fault is the asker's to handle."""
+        if self.answer.done():
+            return
+        try:
+            self.answer.set_result(self.read(cluster, now))
+        except Exception as error:  # noqa: BLE001 - handed on to the asker, the engine goes on
+            self.answer.set_exception(error)
+
+
+class Session:
+    """The open stream of one agent: plans that are to be sent."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.outbox: asyncio.Queue[Plan] = asyncio.Queue(OUTBOX)
+        self.closed = asyncio.Event()
+        """Set when the engine wants the stream to end."""
+
+
+class Engine:
+    """Owns the cluster; everybody else sends events and questions."""
+
+    def __init__(self, store: Store, forget_logs: Callable[[JobId], None]) -> None:
+        self._store = store
+        self._forget_logs = forget_logs
+        self._cluster = _loaded(store, utc_now())
+        self._inbox: asyncio.Queue[_Asked | _Question[object]] = asyncio.Queue(QUEUE)
+        self._sessions: dict[NodeId, Session] = {}
+        self._last_session = 0
+        self.signals = Signals()
+
+    def known_jobs(self) -> frozenset[JobId]:
+        """The jobs that were loaded; for the start, before `run`."""
+        return frozenset(self._cluster.jobs)
+
+    async def ask(self, event: Event) -> Answer:
+        """Have an event taken in; the answer comes when it is durable."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        await self._inbox.put(_Asked(event, answer))
+        return await answer
+
+    async def tell(self, event: Event) -> None:
+        """Have an event taken in; returns as soon as it is in line."""
+        await self._inbox.put(_Asked(event, None))
+
+    async def read(self, question: Callable[[Cluster, datetime], T]) -> T:
+        """What a function says of the cluster, as it durably is; the function must not change it."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        asked: _Question[T] = _Question(question, answer)
+        await self._inbox.put(asked)  # type: ignore[arg-type]  # the queue holds questions of every type
+        return await answer
+
+    def open_session(self, node: NodeId) -> Session:
+        """A stream for a node; the one it had is closed."""
+        self._last_session += 1
+        before = self._sessions.get(node)
+        if before is not None:
+            before.closed.set()
+        self._sessions[node] = Session(self._last_session)
+        return self._sessions[node]
+
+    def end_session(self, node: NodeId, session: Session) -> None:
+        """A stream has ended."""
+        if self._sessions.get(node) is session:
+            del self._sessions[node]
+
+    async def run(self) -> None:
+        """Work until cancelled. A store that fails ends it: better to stop than to promise what may be lost."""
+        with ThreadPoolExecutor(1, thread_name_prefix="store writer") as writer:
+            while True:
+                await self._turn(await self._batch(), writer)
+
+    async def _batch(self) -> list[_Asked | _Question[object]]:
+        """All that waits, at least one; TimePassed if a deadline comes first."""
+        try:
+            async with asyncio.timeout(self._patience()):
+                batch = [await self._inbox.get()]
+        except TimeoutError:
+            batch = [_Asked(TimePassed(), None)]
+        while len(batch) < BATCH and not self._inbox.empty():
+            batch.append(self._inbox.get_nowait())
+        return batch
+
+    def _patience(self) -> float | None:
+        due = self._cluster.next_deadline()
+        return None if due is None else max(0.0, (due - utc_now()).total_seconds())
+
+    async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
+        now = utc_now()
+        turn = Turn(self._cluster, now)
+        answers = [(asked, step(turn, asked.event)) for asked in batch if isinstance(asked, _Asked)]  # 1 step
+        finish(turn)
+        changes = turn.changes()
+        if changes:
+            await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
+        for effect in turn.effects():  # 3 perform
+            self._perform(effect)
+        for asked, answer in answers:
+            if asked.answer is not None and not asked.answer.done():
+                asked.answer.set_result(answer)
+        for question in batch:
+            if isinstance(question, _Question):
+                question.reply(self._cluster, now)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case SendPlan():
+                self._send(effect.node, effect.plan)
+            case CloseSession():
+                self._close(effect.node)
+            case AnnounceJob():
+                self.signals.fire(effect.job)
+            case ForgetLogs():
+                self._forget_logs(effect.job)
+
+    def _send(self, node: NodeId, plan: Plan) -> None:
+        session = self._sessions.get(node)
+        if session is None:
+            return
+        try:
+            session.outbox.put_nowait(plan)
+        except asyncio.QueueFull:
+            log.warning("agent does not read its plans; closing its stream", extra={"node": node})
+            session.closed.set()
+
+    def _close(self, node: NodeId) -> None:
+        session = self._sessions.get(node)
+        if session is not None:
+            session.closed.set()
+
+
+def utc_now() -> datetime:
+    """The coordinator's clock."""
+    return datetime.now(UTC)
+
+
+def _loaded(store: Store, now: datetime) -> Cluster:
+    snapshot = store.load()
+    return load((*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes), now)

@@ -1,0 +1,180 @@
+"""The agents' side: their streams become events, plans go down, logs come up."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from coordinator.core.answers import Refused
+from coordinator.core.cluster import HEARTBEAT_INTERVAL, LEASE
+from coordinator.core.events import (
+    Event,
+    ExecutionsReported,
+    HeartbeatReceived,
+    InventoryChanged,
+    NodeConnected,
+    NodeDisconnected,
+)
+from coordinator.engine import Engine, Session
+from coordinator.rpc.refusals import refuse, translated
+from coordinator.store.logs import LogStore
+from muster import __version__, wire
+from muster.domain.errors import MusterError
+from muster.domain.ids import ExecutionId, NodeId
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+HELLO_WITHIN = 10.0
+"""Seconds in which a new stream must say who it is."""
+
+Context = grpc.aio.ServicerContext[Any, Any]
+# A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
+
+
+class _StreamEnded(Exception):  # noqa: N818 - not an error: it ends the tasks of one stream
+    """The agent or the engine ended the stream."""
+
+
+class AgentService(agents_pb2_grpc.AgentServiceServicer):
+    """One Connect and one PushLogs stream per agent."""
+
+    def __init__(self, engine: Engine, logs: LogStore) -> None:
+        self._engine = engine
+        self._logs = logs
+
+    @translated
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
+        """Serve one agent until its stream, or the engine's patience with it, ends."""
+        hello = await _hello(messages, context)
+        node = NodeId(hello.node)
+        session = self._engine.open_session(node)
+        try:
+            answer = await self._engine.ask(_connected(hello, session))
+            if isinstance(answer, Refused):
+                await refuse(context, answer)
+            log.info("node connected", extra={"node": node, "address": hello.address, "version": hello.version})
+            await self._serve(node, session, messages, context)
+        finally:
+            self._engine.end_session(node, session)
+            await asyncio.shield(self._engine.tell(NodeDisconnected(node=node, session=session.number)))
+            log.info("node disconnected", extra={"node": node})
+
+    async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # noqa: N802
+        """Store chunks in the order in which they come, acknowledging each."""
+        async for chunk in chunks:
+            try:
+                ack = await self._store(chunk)
+            except ValueError as error:
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"log of {chunk.execution}: {error}")
+            await context.write(ack)
+
+    async def _serve(
+        self, node: NodeId, session: Session, messages: AsyncIterator[pb.AgentMessage], context: Context
+    ) -> None:
+        """Write and read side by side until one of them ends, or the engine closes the session."""
+        outbox: asyncio.Queue[pb.CoordinatorMessage] = asyncio.Queue(16)
+        await outbox.put(pb.CoordinatorMessage(welcome=_welcome()))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._read(node, messages, outbox), name=f"{node}: read")
+                tasks.create_task(_collect(session, outbox), name=f"{node}: plans")
+                tasks.create_task(_write(outbox, context), name=f"{node}: write")
+                tasks.create_task(_until_closed(session), name=f"{node}: closed")
+        except* _StreamEnded:
+            pass
+        except* MusterError as errors:
+            raise errors.exceptions[0] from None
+
+    async def _read(
+        self, node: NodeId, messages: AsyncIterator[pb.AgentMessage], outbox: "asyncio.Queue[pb.CoordinatorMessage]"
+    ) -> None:
+        async for message in messages:
+            await self._engine.tell(_event(node, message))
+            if message.WhichOneof("message") == "heartbeat":
+                ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
+                await outbox.put(pb.CoordinatorMessage(heartbeat_ack=ack))
+        raise _StreamEnded
+
+    async def _store(self, chunk: pb.LogChunk) -> pb.LogAck:
+        execution = ExecutionId(chunk.execution)
+        known = await self._engine.read(
+            lambda cluster, _: execution in cluster.executions and cluster.executions[execution].node == chunk.node
+        )
+        if not known:
+            return pb.LogAck(execution=execution, unwanted=True)
+        size = await asyncio.to_thread(self._logs.append, execution, chunk.offset, chunk.data) if chunk.data else 0
+        if not chunk.data:
+            size = await asyncio.to_thread(self._logs.size, execution)
+        complete = chunk.last and size >= chunk.offset + len(chunk.data)
+        if complete:
+            await asyncio.to_thread(self._logs.finish, execution)
+        self._engine.signals.fire(execution)
+        return pb.LogAck(execution=execution, offset=size, complete=complete)
+
+
+async def _hello(messages: AsyncIterator[pb.AgentMessage], context: Context) -> pb.Hello:
+    try:
+        async with asyncio.timeout(HELLO_WITHIN):
+            first = await anext(aiter(messages), None)
+    except TimeoutError:
+        first = None
+    if first is None or first.WhichOneof("message") != "hello":
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the first message of an agent must be Hello")
+        raise AssertionError("abort returned")
+    if not first.hello.node or not first.hello.identity or not first.hello.address:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Hello lacks node, identity or address")
+    return first.hello
+
+
+def _connected(hello: pb.Hello, session: Session) -> NodeConnected:
+    return NodeConnected(
+        node=NodeId(hello.node),
+        session=session.number,
+        identity=hello.identity,
+        version=hello.version,
+        address=hello.address,
+        inventory=wire.inventory_from_wire(hello.inventory),
+        reports=tuple(wire.report_from_wire(report) for report in hello.executions),
+    )
+
+
+def _event(node: NodeId, message: pb.AgentMessage) -> Event:
+    match message.WhichOneof("message"):
+        case "heartbeat":
+            return HeartbeatReceived(node=node, plan_revision=message.heartbeat.plan_revision)
+        case "inventory":
+            return InventoryChanged(node=node, inventory=wire.inventory_from_wire(message.inventory))
+        case "reports":
+            reports = tuple(wire.report_from_wire(report) for report in message.reports.reports)
+            return ExecutionsReported(node=node, reports=reports)
+        case other:
+            raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
+
+
+def _welcome() -> pb.Welcome:
+    welcome = pb.Welcome(version=__version__)
+    welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
+    welcome.lease.FromTimedelta(LEASE)
+    return welcome
+
+
+async def _collect(session: Session, outbox: "asyncio.Queue[pb.CoordinatorMessage]") -> None:
+    while True:
+        plan = await session.outbox.get()
+        await outbox.put(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan)))
+
+
+async def _write(outbox: "asyncio.Queue[pb.CoordinatorMessage]", context: Context) -> None:
+    """The only writer of the stream: gRPC loses messages of concurrent writers."""
+    while True:
+        await context.write(await outbox.get())
+
+
+async def _until_closed(session: Session) -> None:
+    await session.closed.wait()
+    raise _StreamEnded

@@ -1,0 +1,160 @@
+"""The clients' side: jobs."""
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+import grpc.aio
+
+from coordinator import views
+from coordinator.core.answers import Accepted, Answer, Refused
+from coordinator.core.cluster import Cluster
+from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
+from coordinator.core.records import Job
+from coordinator.engine import Engine
+from coordinator.rpc.log_merge import LogMerge, LogWish
+from coordinator.rpc.refusals import refuse, translated
+from muster import wire
+from muster.domain.errors import InvalidJobError, UnknownNameError
+from muster.domain.ids import JobId
+from muster.domain.view import JobView
+from muster.rpc.v1 import jobs_pb2 as pb
+from muster.rpc.v1 import jobs_pb2_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+# A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
+
+PAGE = 100
+MAX_PAGE = 1000
+LINES_PER_MESSAGE = 500
+
+_ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Crockford's base 32: no letters that look like digits."""
+_ID_LENGTH = 8
+
+
+class JobService(jobs_pb2_grpc.JobServiceServicer):
+    """Submit jobs, look at them, stop them."""
+
+    def __init__(self, engine: Engine, logs: LogMerge) -> None:
+        self._engine = engine
+        self._logs = logs
+
+    @translated
+    async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:  # noqa: N802 - gRPC's name
+        """Accept a job."""
+        event = JobSubmitted(
+            job=new_job_id(),
+            spec=wire.job_spec_from_wire(request.spec),
+            queue_anyway=request.queue_anyway,
+            dry_run=request.dry_run,
+            idempotency_key=request.idempotency_key,
+        )
+        job = await _accepted(await self._engine.ask(event), context)
+        view = views.unaccepted_view(job) if request.dry_run else await self._view(job.id)
+        return pb.SubmitResponse(job=wire.job_to_wire(view))
+
+    @translated
+    async def Get(self, request: pb.GetJobRequest, context: Context) -> pb.Job:  # noqa: ARG002, N802
+        """One job, whole."""
+        return wire.job_to_wire(await self._view(request.job))
+
+    @translated
+    async def List(self, request: pb.ListJobsRequest, context: Context) -> pb.ListJobsResponse:  # noqa: ARG002, N802
+        """A page of jobs, newest first."""
+        before = _page_token(request.page_token)
+        size = min(request.page_size or PAGE, MAX_PAGE)
+
+        def read(cluster: Cluster, _: datetime) -> tuple[list[JobView], int | None]:
+            def wanted(job: Job) -> bool:
+                named = request.name_contains in job.spec.name
+                return named and (not request.phases or cluster.phase(job.id) in request.phases)
+
+            return views.jobs_page(cluster, before, size, wanted)
+
+        page, following = await self._engine.read(read)
+        return pb.ListJobsResponse(
+            jobs=[wire.job_to_wire(view) for view in page],
+            next_page_token="" if following is None else str(following),
+        )
+
+    @translated
+    async def Stop(self, request: pb.StopRequest, context: Context) -> pb.StopResponse:  # noqa: N802
+        """Order a job to stop."""
+        job = await _accepted(await self._engine.ask(StopRequested(job=await self._id(request.job))), context)
+        return pb.StopResponse(job=wire.job_to_wire(await self._view(job.id)))
+
+    @translated
+    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:  # noqa: N802
+        """Forget a job."""
+        event = DeleteRequested(job=await self._id(request.job), force=request.force)
+        job = await _accepted(await self._engine.ask(event), context)
+        return pb.DeleteResponse(job=job.id)
+
+    @translated
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
+        """The job now and after each change, until it has ended."""
+        job = await self._id(request.job)
+        with self._engine.signals.listen(job) as listener:
+            while True:
+                view = await self._engine.read(lambda cluster, _: _view_if_there(cluster, job))
+                if view is None:
+                    raise UnknownNameError(f"job {job} was deleted")
+                await context.write(wire.job_to_wire(view))
+                if view.phase.ended:
+                    return
+                await listener.wait()
+
+    @translated
+    async def Logs(self, request: pb.LogsRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
+        """Lines of a job's logs, merged by time."""
+        wish = LogWish(
+            job=await self._id(request.job),
+            attempt=request.attempt,
+            ranks=frozenset(request.ranks),
+            since=request.since.ToDatetime(tzinfo=UTC) if request.HasField("since") else None,
+            tail=request.tail if request.HasField("tail") else None,
+            follow=request.follow,
+        )
+        async for lines in self._logs.lines(wish):
+            for start in range(0, len(lines), LINES_PER_MESSAGE):
+                await context.write(pb.LogLines(lines=lines[start : start + LINES_PER_MESSAGE]))
+
+    @translated
+    async def Why(self, request: pb.WhyRequest, context: Context) -> pb.WhyResponse:  # noqa: ARG002, N802
+        """Why a job is where it is."""
+        explanation = await self._engine.read(
+            lambda cluster, now: views.explain(cluster, views.resolve(cluster, request.job), now)
+        )
+        return wire.explanation_to_wire(explanation)
+
+    async def _id(self, name: str) -> JobId:
+        return await self._engine.read(lambda cluster, _: views.resolve(cluster, name))
+
+    async def _view(self, name: str) -> JobView:
+        return await self._engine.read(lambda cluster, _: views.job_view(cluster, views.resolve(cluster, name)))
+
+
+def new_job_id() -> JobId:
+    """Eight random characters, the first a letter: safe as a name everywhere, and unique among a trillion."""
+    first = secrets.choice(_ID_ALPHABET[10:])
+    return JobId(first + "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH - 1)))
+
+
+async def _accepted(answer: Answer, context: Context) -> Job:
+    if isinstance(answer, Refused):
+        await refuse(context, answer)
+    assert isinstance(answer, Accepted)
+    return answer.job
+
+
+def _view_if_there(cluster: Cluster, job: JobId) -> JobView | None:
+    return views.job_view(cluster, job) if job in cluster.jobs else None
+
+
+def _page_token(token: str) -> int | None:
+    if not token:
+        return None
+    if not token.isdecimal():
+        raise InvalidJobError(f"{token!r} is not a page token of this service")
+    return int(token)

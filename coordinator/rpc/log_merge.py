@@ -1,0 +1,137 @@
+"""The logs of a job's executions as one stream, in the order of time as far as known when sent."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from coordinator.core.cluster import Cluster
+from coordinator.core.records import Execution
+from coordinator.engine import Engine
+from coordinator.store.logs import LogStore
+from muster.domain.errors import UnknownNameError
+from muster.domain.ids import ExecutionId, JobId
+from muster.domain.lifecycle import TERMINAL, State
+from muster.domain.log import Record
+from muster.rpc.v1 import jobs_pb2 as pb
+
+READ_AHEAD = 500
+"""Records read at once of one log; bounds the memory of a merge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogWish:
+    """Which lines somebody wants to see."""
+
+    job: JobId
+    attempt: int = 0
+    """0: the newest."""
+    ranks: frozenset[int] = frozenset()
+    """Empty: all."""
+    since: datetime | None = None
+    tail: int | None = None
+    follow: bool = False
+
+
+class LogMerge:
+    """Reads the logs of jobs as their records say which there are."""
+
+    def __init__(self, engine: Engine, logs: LogStore) -> None:
+        self._engine = engine
+        self._logs = logs
+
+    async def lines(self, wish: LogWish) -> AsyncIterator[list[pb.LogLine]]:
+        """The lines there are, then with `follow` what comes, until none of the logs can grow any more."""
+        members = await self._engine.read(lambda cluster, _: _members(cluster, wish))
+        tails = {member.id: _Tail(member.id, member.rank) for member in members}
+        with self._engine.signals.listen(wish.job, *tails) as listener:
+            fired: Collection[str] = tails
+            while True:
+                over = await self._engine.read(lambda cluster, _: _over(cluster, tails))
+                async for batch in self._round([tails[each] for each in tails if each in fired], wish):
+                    yield batch
+                if not wish.follow or all(tail.at_end or tail.execution in over for tail in tails.values()):
+                    return
+                fired = await listener.wait()
+                if wish.job in fired:
+                    fired = tails
+
+    async def _round(self, tails: Sequence["_Tail"], wish: LogWish) -> AsyncIterator[list[pb.LogLine]]:
+        """Everything that is there now. What is sent next is not older than what every log read so far still holds."""
+        reading = list(tails)
+        while reading:
+            for tail in reading:
+                if not tail.ahead:
+                    await self._fill(tail, wish)
+            reading = [tail for tail in reading if tail.ahead]
+            if reading:
+                horizon = min(tail.ahead[-1].time_ns for tail in reading)
+                lines = [line for tail in reading for line in tail.until(horizon)]
+                lines.sort(key=lambda line: line.time.ToNanoseconds())
+                yield lines
+
+    async def _fill(self, tail: "_Tail", wish: LogWish) -> None:
+        batch = await asyncio.to_thread(
+            self._logs.read,
+            tail.execution,
+            offset=tail.offset,
+            since=wish.since,
+            tail=wish.tail if tail.offset is None else None,
+            limit=READ_AHEAD,
+        )
+        while not batch.records and batch.next_offset != (tail.offset or 0) and not batch.at_end:
+            tail.offset = batch.next_offset
+            batch = await asyncio.to_thread(
+                self._logs.read, tail.execution, offset=tail.offset, since=wish.since, limit=READ_AHEAD
+            )
+        tail.offset, tail.at_end = batch.next_offset, batch.at_end
+        tail.ahead.extend(batch.records)
+
+
+@dataclass(slots=True)
+class _Tail:
+    """Where the reading of one log stands."""
+
+    execution: ExecutionId
+    rank: int
+    offset: int | None = None
+    at_end: bool = False
+    ahead: deque[Record] = field(default_factory=deque)
+
+    def until(self, horizon: int) -> list[pb.LogLine]:
+        """Take what was printed until a time."""
+        lines: list[pb.LogLine] = []
+        while self.ahead and self.ahead[0].time_ns <= horizon:
+            lines.append(_line(self.rank, self.ahead.popleft()))
+        return lines
+
+
+def _line(rank: int, record: Record) -> pb.LogLine:
+    line = pb.LogLine(rank=rank, stream=record.stream, text=record.text, partial=record.partial)
+    line.time.FromNanoseconds(record.time_ns)
+    return line
+
+
+def _members(cluster: Cluster, wish: LogWish) -> list[Execution]:
+    newest = cluster.jobs[wish.job].attempt
+    number = wish.attempt or newest
+    if (wish.job, number) not in cluster.attempts:
+        raise UnknownNameError(f"job {wish.job} has no attempt {number}; its newest is {newest}")
+    size = cluster.jobs[wish.job].spec.size
+    beyond = [rank for rank in sorted(wish.ranks) if rank >= size]
+    if beyond:
+        raise UnknownNameError(f"job {wish.job} has ranks 0 to {size - 1}; there is no rank {beyond[0]}")
+    members = cluster.members((wish.job, number))
+    return [member for member in members if not wish.ranks or member.rank in wish.ranks]
+
+
+def _over(cluster: Cluster, executions: Collection[ExecutionId]) -> set[ExecutionId]:
+    """Those whose logs will not grow: forgotten, lost, never placed, or complete."""
+    return {execution for execution in executions if not _may_grow(cluster.executions.get(execution))}
+
+
+def _may_grow(execution: Execution | None) -> bool:
+    if execution is None or execution.log_complete or execution.state is State.LOST:
+        return False
+    return execution.state not in TERMINAL or execution.node is not None

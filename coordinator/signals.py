@@ -1,0 +1,56 @@
+"""Wakes up whoever waits for something to change, without queues that could grow."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from muster.domain.ids import ExecutionId, JobId
+
+Key = JobId | ExecutionId
+"""A job fires when its records changed durably, an execution when its log grew."""
+
+
+class Listener:
+    """Which of its keys fired since it was last asked."""
+
+    def __init__(self) -> None:
+        self._fired: set[Key] = set()
+        self._event = asyncio.Event()
+
+    def note(self, key: Key) -> None:
+        """A key fired."""
+        self._fired.add(key)
+        self._event.set()
+
+    async def wait(self) -> set[Key]:
+        """Wait until at least one key has fired; those that have."""
+        await self._event.wait()
+        self._event.clear()
+        fired, self._fired = self._fired, set()
+        return fired
+
+
+class Signals:
+    """Listeners by key; a key that fires often while nobody looks counts once."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[Key, set[Listener]] = {}
+
+    @contextmanager
+    def listen(self, *keys: Key) -> Iterator[Listener]:
+        """A listener to these keys, from now on."""
+        listener = Listener()
+        for key in keys:
+            self._listeners.setdefault(key, set()).add(listener)
+        try:
+            yield listener
+        finally:
+            for key in keys:
+                self._listeners[key].discard(listener)
+                if not self._listeners[key]:
+                    del self._listeners[key]
+
+    def fire(self, key: Key) -> None:
+        """Something about the key changed."""
+        for listener in self._listeners.get(key, ()):
+            listener.note(key)

@@ -1,0 +1,211 @@
+"""What clients see, made from the records of the cluster."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from coordinator.core import scheduling
+from coordinator.core.cluster import Cluster
+from coordinator.core.placement import natural
+from coordinator.core.records import Attempt, Execution, Job
+from muster.domain.errors import ConflictError, UnknownNameError
+from muster.domain.ids import JobId, NodeId
+from muster.domain.lifecycle import PROGRESS, JobPhase, State
+from muster.domain.plan import Goal
+from muster.domain.view import (
+    AttemptView,
+    Awaited,
+    ExecutionView,
+    Explanation,
+    JobView,
+    NodeView,
+    Transition,
+)
+
+
+def resolve(cluster: Cluster, name: str) -> JobId:
+    """The job that a user means: an id, the unique beginning of one, or a name (the newest of that name).
+
+    Raises UnknownNameError for none and ConflictError for several.
+    """
+    if JobId(name) in cluster.jobs:
+        return JobId(name)
+    named = cluster.newest_named(name)
+    if named is not None:
+        return named
+    begins = [job for job in cluster.jobs if name and job.startswith(name)]
+    if len(begins) == 1:
+        return begins[0]
+    if begins:
+        shown = ", ".join(begins[:5])
+        raise ConflictError(f"{len(begins)} jobs have an id that begins with {name!r} ({shown} …); give more of it")
+    raise UnknownNameError(f"there is no job {name!r}; `muster jobs --all` lists them")
+
+
+def job_view(cluster: Cluster, job: JobId, *, whole: bool = True) -> JobView:
+    """A job; `whole` with all attempts and executions, otherwise with the newest attempt alone."""
+    record = cluster.jobs[job]
+    newest = cluster.newest_attempt(job)
+    numbers = range(1, record.attempt + 1) if whole else [record.attempt]
+    tally = cluster.tally((job, record.attempt))
+    return JobView(
+        id=job,
+        spec=record.spec,
+        phase=cluster.phase(job),
+        summary=summary(cluster, job),
+        submitted_at=record.submitted_at,
+        started_at=newest.started_at,
+        ended_at=record.ended_at,
+        attempts=tuple(_attempt_view(cluster, record, cluster.attempts[(job, n)], whole=whole) for n in numbers),
+        states={state: count for state, count in tally.items() if count},
+        failure=newest.failure,
+    )
+
+
+def unaccepted_view(job: Job) -> JobView:
+    """A job that was only tried out."""
+    return JobView(
+        id=JobId(""),
+        spec=job.spec,
+        phase=JobPhase.QUEUED,
+        summary="could be accepted",
+        submitted_at=job.submitted_at,
+    )
+
+
+def jobs_page(
+    cluster: Cluster, before: int | None, size: int, wanted: Callable[[Job], bool]
+) -> tuple[list[JobView], int | None]:
+    """Jobs that are wanted, newest first, submitted before sequence number `before`; and where the next page begins."""
+    page: list[JobView] = []
+    for job in reversed(cluster.jobs.values()):
+        if (before is not None and job.sequence >= before) or not wanted(job):
+            continue
+        if len(page) == size:
+            return page, cluster.jobs[page[-1].id].sequence
+        page.append(job_view(cluster, job.id, whole=False))
+    return page, None
+
+
+def node_views(cluster: Cluster) -> Iterator[NodeView]:
+    """All nodes, node-2 before node-10."""
+    return (node_view(cluster, node) for node in sorted(cluster.nodes, key=natural))
+
+
+def node_view(cluster: Cluster, node: NodeId) -> NodeView:
+    """A node and what of it is given away; raises UnknownNameError."""
+    record = cluster.nodes.get(node)
+    if record is None:
+        raise UnknownNameError(f"there is no node {node!r}; `muster nodes` lists them")
+    usage, presence = cluster.usage(node), cluster.presence[node]
+    return NodeView(
+        name=node,
+        state=presence.state,
+        address=record.address,
+        inventory=record.inventory,
+        executions=tuple(sorted(usage.executions)),
+        gpus_taken=tuple(gpu.uuid for gpu in record.inventory.gpus if gpu.uuid in usage.gpus),
+        cpu_millis_taken=usage.cpu_millis,
+        memory_taken=usage.memory,
+        agent_version=record.agent_version,
+        last_seen_at=presence.last_seen_at if presence.seen else None,
+        joined_at=record.joined_at,
+    )
+
+
+def summary(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for each phase
+    """One line on what a job is doing or how it ended."""
+    record, attempt = cluster.jobs[job], cluster.newest_attempt(job)
+    tally, size = cluster.tally((job, record.attempt)), record.spec.size
+    match cluster.phase(job):
+        case JobPhase.QUEUED:
+            return cluster.refused.get(job, "waits for its turn")
+        case JobPhase.PREPARING:
+            return f"{_reached(tally, State.CHECKED_IN)} of {size} checked in, {_reached(tally, State.ARMED)} armed"
+        case JobPhase.RUNNING:
+            return f"{tally[State.RUNNING]} of {size} running, {tally[State.SUCCEEDED]} succeeded"
+        case JobPhase.STOPPING:
+            cause = f"because {attempt.failure}" if attempt.failure else "as requested"
+            return f"stopping {cause}"
+        case JobPhase.FAILED:
+            return str(attempt.failure) if attempt.failure else "failed"
+        case JobPhase.SUCCEEDED:
+            return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
+        case JobPhase.STOPPED:
+            return "stopped on request"
+
+
+def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
+    """Why a job is where it is."""
+    phase = cluster.phase(job)
+    if phase is JobPhase.QUEUED:
+        return _explain_queued(cluster, job)
+    attempt = cluster.newest_attempt(job)
+    awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
+    text = summary(cluster, job)
+    if awaited and attempt.deadline is not None:
+        left = max(0.0, (attempt.deadline - now).total_seconds())
+        text = f"{text}; waits for {len(awaited)} more, for at most {left:.0f} s from now"
+    return Explanation(summary=text, phase=phase, awaited=awaited, failure=attempt.failure)
+
+
+def _explain_queued(cluster: Cluster, job: JobId) -> Explanation:
+    position = cluster.queue_position(job)
+    no_fit = scheduling.refusal(cluster, job)
+    if no_fit is None:
+        text = "fits now and is about to be placed"
+    elif position > 1:
+        head = next(cluster.queued())
+        text = f"{no_fit}; {position - 1} ahead of it in the queue, the next one is {head.spec.name} ({head.id})"
+    else:
+        text = f"{no_fit}; it is the next in the queue, and what comes free is kept for it"
+    return Explanation(
+        summary=text,
+        phase=JobPhase.QUEUED,
+        queue_position=position,
+        refusals=no_fit.refusals if no_fit else (),
+    )
+
+
+def _awaited(cluster: Cluster, attempt: Attempt) -> tuple[Awaited, ...]:
+    wanted = State.CHECKED_IN if attempt.goal is Goal.PREPARE else State.ARMED
+    return tuple(
+        Awaited(rank=member.rank, node=member.node, state=member.state, detail=member.detail)
+        for member in cluster.members((attempt.job, attempt.number))
+        if member.state in PROGRESS and PROGRESS.index(member.state) < PROGRESS.index(wanted)
+    )
+
+
+def _attempt_view(cluster: Cluster, job: Job, attempt: Attempt, *, whole: bool) -> AttemptView:
+    members = cluster.members((attempt.job, attempt.number)) if whole else ()
+    return AttemptView(
+        number=attempt.number,
+        placed_at=attempt.placed_at,
+        checked_in_at=attempt.checked_in_at,
+        released_at=attempt.released_at,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        failure=attempt.failure,
+        executions=tuple(_execution_view(job, member) for member in members),
+    )
+
+
+def _execution_view(job: Job, execution: Execution) -> ExecutionView:
+    return ExecutionView(
+        id=execution.id,
+        rank=execution.rank,
+        role=job.spec.role_of(execution.rank).name,
+        state=execution.state,
+        node=execution.node,
+        gpus=execution.gpus,
+        detail=execution.detail,
+        address=execution.address,
+        ports=execution.ports,
+        failure=execution.failure,
+        exit=execution.exit,
+        transitions=tuple(Transition(state=state, at=at) for state, at in execution.times.items()),
+        log_complete=execution.log_complete,
+    )
+
+
+def _reached(tally: dict[State, int], state: State) -> int:
+    return sum(tally.get(each, 0) for each in PROGRESS[PROGRESS.index(state) :])
