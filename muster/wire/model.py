@@ -51,10 +51,13 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
     roles = tuple(role_from_wire(role) for role in message.roles)
     checks.unique([role.name for role in roles], "JobSpec.roles")
     checks.between(sum(role.count for role in roles), 1, checks.MAX_SIZE, "JobSpec.roles")
+    network = checks.word(Network, message.network, "JobSpec.network")
+    if network is Network.BRIDGE and not all(role.image for role in roles):
+        raise WireError("JobSpec.network", "is bridge, which every role needs an image for")
     return JobSpec(
         name=checks.label(message.name, "JobSpec.name"),
         roles=roles,
-        network=checks.word(Network, message.network, "JobSpec.network"),
+        network=network,
         success=checks.word(SuccessRule, message.success, "JobSpec.success"),
         priority=checks.between(message.priority, -_PRIORITY, _PRIORITY, "JobSpec.priority"),
         packing=checks.word(Packing, message.packing, "JobSpec.packing"),
@@ -98,7 +101,7 @@ def role_from_wire(message: pb.Role) -> Role:
         entrypoint=_entrypoint(message),
         command=checks.words(message.command, "Role.command"),
         env=_env(message),
-        workdir=message.workdir or None,
+        workdir=checks.absolute(message.workdir, "Role.workdir") if message.workdir else None,
         user=message.user or None,
         resources=resources_from_wire(message.resources),
         ports=tuple(_port_request(request) for request in message.ports),

@@ -158,6 +158,7 @@ def _job(**changes: object) -> model_pb2.JobSpec:
     ("message", "complaint"),
     [
         (_job(network="overlay"), "JobSpec.network is 'overlay'; known are host, bridge"),
+        (_job(network="bridge"), "JobSpec.network is bridge, which every role needs an image for"),
         (_job(priority=1001), "JobSpec.priority is 1001; it must be between -1000 and 1000"),
         (_job(name="../etc"), "JobSpec.name is '../etc'; it must be at most 63 lower-case letters"),
         (_job(max_per_node=0), "JobSpec.max_per_node is 0; it must be between 1 and"),

@@ -72,7 +72,7 @@ roles = st.builds(
     entrypoint=optional(tuples_of(texts)),
     command=tuples_of(texts, least=1),
     env=st.dictionaries(env_names, texts, max_size=3),
-    workdir=optional(filled),
+    workdir=optional(absolute_paths),
     user=optional(filled),
     resources=resources,
     ports=tuples_of(st.builds(job.PortRequest, name=port_names, port=optional(ports)), by="name"),
@@ -91,7 +91,7 @@ job_specs = st.builds(
     max_per_node=optional(st.integers(1, 2**31 - 1)),
     node_labels=labels_map,
     timeouts=st.builds(job.Timeouts, check_in=spans, grace=spans, run=optional(spans)),
-)
+).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
 port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)
 lease_tuples = tuples_of(port_leases, by="name")
