@@ -1,0 +1,92 @@
+"""A job as the plain values of a job file, with every setting spelled out."""
+
+import base64
+from typing import Any
+
+from muster.domain.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Timeouts, Ulimit
+from muster.spec.quantity import format_cpus, format_duration, format_memory
+
+
+def dump(spec: JobSpec) -> dict[str, Any]:
+    """See `muster.spec.dump_job`."""
+    plain = [role.name for role in spec.roles] == [Role().name]
+    roles = _role(spec.roles[0]) if plain else {"roles": [_named(role) for role in spec.roles]}
+    return {
+        "name": spec.name,
+        **({"workers": spec.roles[0].count} if plain else {}),
+        **roles,
+        "network": str(spec.network),
+        "success": str(spec.success),
+        "priority": spec.priority,
+        "placement": str(spec.packing),
+        **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
+        "timeouts": _timeouts(spec.timeouts),
+    }
+
+
+def _named(role: Role) -> dict[str, Any]:
+    return {"name": role.name, "count": role.count, **_role(role)}
+
+
+def _role(role: Role) -> dict[str, Any]:
+    return _present(
+        image=role.image,
+        pull=str(role.pull) if role.image else None,
+        entrypoint=None if role.entrypoint is None else list(role.entrypoint),
+        command=list(role.command),
+        env=dict(role.env),
+        workdir=role.workdir,
+        user=role.user,
+        resources=_resources(role.resources),
+        ports=[_port(port) for port in role.ports],
+        mounts=[_mount(mount) for mount in role.mounts],
+        ulimits={ulimit.name: _ulimit(ulimit) for ulimit in role.ulimits},
+        files=[_file(file) for file in role.files],
+    )
+
+
+def _resources(resources: Resources) -> dict[str, Any]:
+    return _present(
+        gpus=resources.gpus,
+        gpu_model=resources.gpu_model,
+        cpus=format_cpus(resources.cpu_millis),
+        memory=None if resources.memory is None else format_memory(resources.memory),
+        shm=None if resources.shm is None else format_memory(resources.shm),
+    )
+
+
+def _port(port: PortRequest) -> dict[str, Any]:
+    return _present(name=port.name, port=port.port)
+
+
+def _mount(mount: Mount) -> dict[str, Any]:
+    return {"source": mount.source, "target": mount.target, "read_only": mount.read_only}
+
+
+def _ulimit(ulimit: Ulimit) -> dict[str, Any]:
+    return {key: "unlimited" if value == -1 else value for key, value in (("soft", ulimit.soft), ("hard", ulimit.hard))}
+
+
+def _file(file: InlineFile) -> dict[str, Any]:
+    try:
+        content = {"content": file.content.decode()}
+    except UnicodeDecodeError:
+        content = {"content_base64": base64.b64encode(file.content).decode()}
+    return {"path": file.path, **content, "executable": file.executable}
+
+
+def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
+    return _present(
+        check_in=format_duration(timeouts.check_in),
+        grace=format_duration(timeouts.grace),
+        run=None if timeouts.run is None else format_duration(timeouts.run),
+    )
+
+
+def _present(**keys: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any key
+    """Without the keys that say nothing; an empty entrypoint does say something."""
+    return {
+        key: value
+        for key, value in keys.items()
+        if value is not None and (value not in ([], {}) or key == "entrypoint")
+    }

@@ -1,0 +1,197 @@
+"""From text or plain values to a `JobSpec`, or to one error that holds all problems."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from muster.domain.job import JobSpec
+from muster.spec.build import Builder
+from muster.spec.document import (
+    MAX_DEPTH,
+    OUTSIDE,
+    START,
+    Listing,
+    Loc,
+    Node,
+    Place,
+    Scalar,
+    Table,
+    UnreadableError,
+    read,
+)
+from muster.spec.errors import FieldError, JobFileError, Problem, quote
+from muster.spec.fields import kind
+from muster.spec.models import JobKeys
+from muster.spec.sentences import KEY, findings, spell
+
+MAX_PROBLEMS = 200
+"""Nobody reads more, and a hostile file could have very many."""
+
+
+def from_text(text: str, source: str, *, base: Path | None, overrides: Mapping[str, Any]) -> JobSpec:
+    """See `muster.spec.load_job`."""
+    try:
+        root, repeated = read(text)
+    except UnreadableError as error:
+        raise JobFileError(source, [_at(error.at, (), FieldError(error.message))], text) from None
+    if not isinstance(root, Table):
+        raise JobFileError(source, [_at(START, (), FieldError(_no_table(root)))], text)
+    problems = [
+        _at(it.at, it.path, FieldError(f"stands here a second time; the first is on line {it.first.line}"))
+        for it in repeated
+    ]
+    for key, value in overrides.items():
+        try:
+            root = _overridden(root, key, value)
+        except FieldError as error:
+            problems.append(_at(OUTSIDE, (), FieldError(f"{key}: {error.message}")))
+    return _checked(root, base, source, text, problems)
+
+
+def from_values(document: Mapping[str, Any], source: str, *, base: Path | None) -> JobSpec:
+    """See `muster.spec.job_from`."""
+    try:
+        root = node_of(document)
+    except FieldError as error:
+        raise JobFileError(source, [_at(OUTSIDE, (), error)]) from None
+    assert isinstance(root, Table)
+    return _checked(root, base, source, "", [])
+
+
+def node_of(value: object, depth: int = 0) -> Node:
+    """Plain values as a tree without places; raises FieldError for what YAML has no word for."""
+    if depth > MAX_DEPTH:
+        raise FieldError(f"is nested more than {MAX_DEPTH} levels deep")
+    match value:
+        case Mapping():
+            return Table(entries={str(key): node_of(inner, depth + 1) for key, inner in value.items()})
+        case list() | tuple():
+            return Listing(items=tuple(node_of(inner, depth + 1) for inner in value))
+        case bool() | None:
+            return Scalar(value=value, text={True: "true", False: "false", None: "null"}[value])
+        case str():
+            return Scalar(value=_whole_characters(str(value)), text=str(value))
+        case int() | float():
+            return Scalar(value=value, text=str(value))
+        case _:
+            raise FieldError(f"cannot hold a value of type {type(value).__name__}")
+
+
+def _whole_characters(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FieldError("holds half a character (a lone surrogate)") from None
+    return text
+
+
+def _no_table(root: Node | None) -> str:
+    if root is None:
+        return "is empty; a job needs a name, and a command or an image"
+    return f"must be a map with keys such as name and command, not {kind(_plain(root))}"
+
+
+def _overridden(root: Table, key: str, value: object) -> Table:
+    """The tree with one value replaced or added."""
+    fresh = _with(root, key.split("."), _fragment(value))
+    assert isinstance(fresh, Table)
+    return fresh
+
+
+def _fragment(value: object) -> Node:
+    """An override's value as a tree; text is read as YAML, empty text is empty text."""
+    if not isinstance(value, str):
+        return node_of(value)
+    try:
+        root, repeated = read(value)
+    except UnreadableError as error:
+        raise FieldError(error.message) from None
+    if repeated:
+        raise FieldError(f"has the key {quote(spell(repeated[0].path))} twice")
+    return _outside(root or Scalar(value="", text=""))
+
+
+def _outside(node: Node) -> Node:
+    """The tree without places: those are of the override, not of the file."""
+    match node:
+        case Table():
+            return Table(entries={key: _outside(inner) for key, inner in node.entries.items()})
+        case Listing():
+            return Listing(items=tuple(map(_outside, node.items)))
+        case Scalar():
+            return replace(node, at=OUTSIDE)
+
+
+def _with(node: Node | None, path: Sequence[str], value: Node) -> Node:
+    """The tree with `value` at the end of `path`; maps that are missing on the way are made."""
+    if not path:
+        return value
+    key, *rest = path
+    match node:
+        case None:
+            return Table(entries={key: _with(None, rest, value)})
+        case Table():
+            return replace(node, entries={**node.entries, key: _with(node.entries.get(key), rest, value)})
+        case Listing() if key.isdecimal() and int(key) < len(node.items):
+            place = int(key)
+            items = (*node.items[:place], _with(node.items[place], rest, value), *node.items[place + 1 :])
+            return replace(node, items=items)
+        case _:
+            raise FieldError(f"there is no {quote(key)} in {kind(_plain(node))}")
+
+
+def _checked(root: Table, base: Path | None, source: str, text: str, problems: Sequence[Problem]) -> JobSpec:
+    """The job that the tree describes; raises JobFileError if there is any problem, old or new."""
+    try:
+        keys = JobKeys.model_validate(_plain(root))
+    except ValidationError as error:
+        found = list(islice(findings(error), MAX_PROBLEMS))
+    else:
+        builder = Builder(keys, base)
+        spec = builder.spec()
+        found = builder.findings[:MAX_PROBLEMS]
+        if not found and not problems:
+            return spec
+    raise JobFileError(source, [*problems, *(_at(_place(root, loc), loc, error) for loc, error in found)], text)
+
+
+def _plain(node: Node) -> object:
+    """The tree as pydantic takes it: dicts, lists, and Scalars that still know how they were written."""
+    match node:
+        case Table():
+            return {key: _plain(inner) for key, inner in node.entries.items()}
+        case Listing():
+            return [_plain(inner) for inner in node.items]
+        case Scalar():
+            return node
+
+
+def _at(place: Place, loc: Loc, error: FieldError) -> Problem:
+    return Problem(
+        line=place.line,
+        column=place.column,
+        field=spell(loc),
+        message=error.message,
+        suggestion=error.suggestion,
+    )
+
+
+def _place(root: Table, loc: Loc) -> Place:
+    """Where to look for what `loc` names: a single value itself, the key of a map or list, else what is around it."""
+    node: Node = root
+    here = key = root.at
+    for part in loc:
+        if isinstance(node, Table) and part in node.entries:
+            key = node.keys.get(str(part), OUTSIDE)
+            node = node.entries[str(part)]
+            here = node.at if isinstance(node, Scalar) else key
+        elif isinstance(node, Listing) and isinstance(part, int) and part < len(node.items):
+            node = node.items[part]
+            here = node.at
+        else:
+            return key if part == KEY else here
+    return here

@@ -1,0 +1,345 @@
+"""The keys of a job file: what each takes, its default and its meaning.
+
+Checks of single values are in `fields`; those that need several keys at once are in `build`. The reference page
+and the JSON Schema are made from these models, so a title says what is written and a description what it does.
+"""
+
+import base64
+import binascii
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic import WithJsonSchema as JsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from muster.spec import fields
+from muster.spec.document import Scalar
+from muster.spec.errors import FieldError, quote
+from muster.spec.fields import given, verbatim
+
+MAX_EXECUTIONS = 10_000
+MAX_GPUS = 64
+MAX_PRIORITY = 1000
+MAX_PORT = 65535
+NEEDED = ...
+"""In place of a default: the key must be there."""
+SHELL = ("/bin/sh", "-c")
+"""What runs a command that is written as one text."""
+
+
+class Section(BaseModel):
+    """Keys that stand together in one map; a key that is not listed is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
+class _OrShort:
+    """In the JSON Schema, the short form beside the map."""
+
+    schema: dict[str, Any]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [self.schema, handler(core)]}
+
+
+def _key(title: str, description: str, default: Any = None) -> Any:  # noqa: ANN401 - of any key, as pydantic.Field
+    return Field(default, title=title, description=description)
+
+
+Gpus = Annotated[fields.Whole, Field(ge=0, le=MAX_GPUS)]
+Count = Annotated[fields.Whole, Field(ge=1, le=MAX_EXECUTIONS)]
+PortNumber = Annotated[fields.Whole, Field(ge=1, le=MAX_PORT)]
+Priority = Annotated[fields.Whole, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
+
+
+class ResourcesKeys(Section):
+    """What each execution reserves on its node."""
+
+    gpus: Gpus = _key("whole number 0…64", "Whole GPUs (or MIG devices).", 0)
+    gpu_model: fields.Filled | None = _key(
+        "text",
+        "Part of the model name that every GPU must have, whatever the case: `H100`.",
+    )
+    cpus: fields.Cpus = _key("`2`, `0.5`, `500m`", "CPUs.", "1")
+    memory: fields.Memory | None = _key(
+        "size",
+        "Main memory: reserved on the node and, in a container, a hard limit. Without it nothing is reserved.",
+    )
+    shm: fields.SharedMemory | None = _key("size", "Size of `/dev/shm` in the container (default: the runtime's).")
+
+
+class PortKeys(Section):
+    """A named port of each execution; a bare name leaves the number to the agent."""
+
+    name: fields.PortName = _key("word", "Unique in the role; `master` names rank 0's `MASTER_PORT`.", default=NEEDED)
+    port: PortNumber | None = _key(
+        "whole number 1…65535",
+        "Fixed number: of the node on host networking, of the container on bridge networking. "
+        "Without it the agent chooses one.",
+    )
+
+
+class MountKeys(Section):
+    """A directory or file of the node, seen in the container; short: `/source:/target[:rw|ro]`."""
+
+    source: fields.Absolute = _key("absolute path", "On the node.", default=NEEDED)
+    target: fields.Absolute = _key("absolute path", "In the container.", default=NEEDED)
+    read_only: fields.Flag = _key("`true`, `false`", "Whether the container may only read it.", default=True)
+
+    @model_validator(mode="after")
+    def _leaves_own_directory(self) -> "MountKeys":
+        if self.target.rstrip("/") == "":
+            raise FieldError("cannot cover the whole container; mount below /")
+        if (self.target.rstrip("/") + "/").startswith(f"{fields.OWN_DIRECTORY}/"):
+            raise FieldError(f"cannot cover {fields.OWN_DIRECTORY}, which Muster fills itself")
+        return self
+
+
+class UlimitKeys(Section):
+    """A resource limit of the container; short: one value for both."""
+
+    soft: fields.Limit = _key("whole number, `unlimited`", "What programs start with.", default=NEEDED)
+    hard: fields.Limit = _key("whole number, `unlimited`", "How far programs may raise it.", default=NEEDED)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "UlimitKeys":
+        if self.hard != -1 and (self.soft == -1 or self.soft > self.hard):
+            raise FieldError("has a soft limit above the hard one")
+        return self
+
+
+def _decoded(value: object) -> bytes:
+    try:
+        return base64.b64decode("".join(given(value).text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        if isinstance(error, FieldError):
+            raise
+        raise FieldError("is not base64") from error
+
+
+class FileKeys(Section):
+    """A small file that is written before user code starts; exactly one of the contents."""
+
+    path: fields.FilePath = _key("path", "Absolute, or relative to the working directory.", default=NEEDED)
+    content: fields.PlainText | None = _key("text", "What is in it.")
+    content_base64: Annotated[
+        bytes | None,
+        BeforeValidator(lambda value: None if value is None else _decoded(value)),
+        JsonSchema({"type": "string", "contentEncoding": "base64"}),
+    ] = _key("base64", "What is in it, for files that are not text.")
+    source: fields.Filled | None = _key(
+        "path",
+        "A file where the job is submitted from, relative to the job file.",
+    )
+    executable: fields.Flag = _key("`true`, `false`", "Whether it can be run.", default=False)
+
+    @model_validator(mode="after")
+    def _one_content(self) -> "FileKeys":
+        if sum(content is not None for content in (self.content, self.content_base64, self.source)) != 1:
+            raise FieldError("needs exactly one of content, content_base64 and source")
+        return self
+
+
+def _shell_or_words(value: object) -> object:
+    if isinstance(value, list):
+        if not value:
+            raise FieldError("is empty; leave it out to run the image's own command")
+        if isinstance(value[0], Scalar) and not value[0].text.strip():
+            raise FieldError("begins with an empty word; the first word is the program")
+        return value
+    if isinstance(value, dict):
+        raise FieldError("must be a list of words, or one text for the shell, not a map")
+    text = verbatim(value)
+    if not text.strip():
+        raise FieldError("is empty; leave it out to run the image's own command")
+    return [*SHELL, text]
+
+
+def _port_form(value: object) -> object:
+    if not isinstance(value, Scalar):
+        return value
+    if isinstance(value.value, (int, float)):
+        raise FieldError(f"must be a name, or a map with name and port, not {value.text}")
+    fields.check_port_name(value)
+    return {"name": value}
+
+
+def _mount_form(value: object) -> object:
+    if not isinstance(value, Scalar):
+        return value
+    source, *rest = verbatim(value).split(":")
+    if len(rest) not in {1, 2} or rest[1:] not in ([], ["rw"], ["ro"]):
+        raise FieldError(f"must be /source:/target, /source:/target:rw or a map, not {quote(value.text)}")
+    return {"source": source, "target": rest[0], "read_only": rest[1:] != ["rw"]}
+
+
+def _ulimit_form(value: object) -> object:
+    if isinstance(value, (dict, list)):
+        return value
+    fields.check_limit(value)
+    return {"soft": value, "hard": value}
+
+
+def _ports_differ(ports: list[PortKeys]) -> list[PortKeys]:
+    _refuse_twice("the port name", [port.name for port in ports])
+    _refuse_twice("the port number", [str(port.port) for port in ports if port.port])
+    return ports
+
+
+def _targets_differ(mounts: list[MountKeys]) -> list[MountKeys]:
+    _refuse_twice("the target", [mount.target.rstrip("/") for mount in mounts])
+    return mounts
+
+
+def _paths_differ(files: list[FileKeys]) -> list[FileKeys]:
+    _refuse_twice("the path", [file.path for file in files])
+    return files
+
+
+def _refuse_twice(what: str, values: list[str]) -> None:
+    twice = next((value for value, times in Counter(values).items() if times > 1), None)
+    if twice is not None:
+        raise FieldError(f"has {what} {quote(twice)} twice")
+
+
+Command = Annotated[
+    list[fields.Verbatim], BeforeValidator(_shell_or_words), _OrShort({"type": "string", "minLength": 1})
+]
+Port = Annotated[
+    PortKeys, BeforeValidator(_port_form), _OrShort({"type": "string", "pattern": f"^{fields.PORT_NAME}$"})
+]
+MountForm = Annotated[
+    MountKeys,
+    BeforeValidator(_mount_form),
+    _OrShort({"type": "string", "pattern": "^/[^:]*:/[^:]*(:rw|:ro)?$"}),
+]
+UlimitForm = Annotated[
+    UlimitKeys,
+    BeforeValidator(_ulimit_form),
+    _OrShort({"anyOf": [{"type": "integer", "minimum": -1}, {"const": "unlimited"}]}),
+]
+
+
+class RoleDefaults(Section):
+    """What executions run and need; at the top level, the defaults of every role."""
+
+    image: fields.ImageName | None = _key(
+        "text", "Container image. Without it the command runs as a plain process of the agent's user."
+    )
+    pull: fields.PullName = _key("`missing`, `always`, `never`", "When the image is pulled. Needs `image`.", "missing")
+    entrypoint: list[fields.Verbatim] | None = _key(
+        "list of words",
+        "Replaces the image's entrypoint; an empty list takes it away. Needs `image`.",
+    )
+    command: Command | None = _key(
+        "list of words, or text",
+        "Program and arguments; a text is run by `/bin/sh -c`. Without it the image's own command runs.",
+    )
+    env: dict[fields.EnvName, fields.Verbatim] = _key(
+        "map of name: value",
+        "Environment variables. Values are taken as they are written: `NO: no` is the text `no`.",
+        {},
+    )
+    workdir: fields.Absolute | None = _key(
+        "absolute path",
+        "Working directory (default: the image's; a fresh directory for a process).",
+    )
+    user: fields.UserName | None = _key("`name`, `uid`, `uid:gid`", "Who runs in the container. Needs `image`.")
+    resources: ResourcesKeys = _key("map", "What each execution reserves, see below.", {})
+    ports: Annotated[list[Port], AfterValidator(_ports_differ)] = _key(
+        "list of names or maps",
+        "Ports that each execution gets, see below.",
+        [],
+    )
+    mounts: Annotated[list[MountForm], AfterValidator(_targets_differ)] = _key(
+        "list of texts or maps",
+        "What of the node the container sees, see below. Needs `image`.",
+        [],
+    )
+    ulimits: dict[fields.UlimitName, UlimitForm] = _key(
+        "map of name: limit",
+        "Resource limits such as `memlock` and `nofile`, see below. Needs `image`.",
+        {},
+    )
+    files: Annotated[list[FileKeys], AfterValidator(_paths_differ)] = _key(
+        "list of maps",
+        "Small files written before user code starts, 1 MiB in all, see below.",
+        [],
+    )
+
+
+class RoleKeys(RoleDefaults):
+    """A named part of a job: `count` identical executions."""
+
+    name: fields.Label = _key(
+        "word", "Unique in the job; executions are reached as `name-0`, `name-1`, ….", default=NEEDED
+    )
+    count: Count = _key("whole number 1…10000", "How many executions.", 1)
+
+
+class TimeoutsKeys(Section):
+    """The limits in time of one attempt."""
+
+    check_in: fields.Span = _key("duration", "From placement until every execution is armed; does not slide.", "10m")
+    grace: fields.Span = _key("duration", "Between SIGTERM and SIGKILL.", "10s")
+    run: fields.Span | None = _key("duration", "Longest time that user code may run (default: no limit).")
+
+
+def _names_differ(roles: list[RoleKeys]) -> list[RoleKeys]:
+    if not roles:
+        raise FieldError("is empty; leave it out, or name at least one role")
+    _refuse_twice("the role name", [role.name for role in roles])
+    return roles
+
+
+class JobKeys(RoleDefaults):
+    """A job: executions that start together or not at all."""
+
+    name: fields.Label = _key("word", "Lower-case letters, digits and hyphens; need not be unique.", default=NEEDED)
+    workers: Count = _key(
+        "whole number 1…10000",
+        "How many executions of a job without `roles`.",
+        1,
+    )
+    roles: Annotated[list[RoleKeys], AfterValidator(_names_differ)] | None = _key(
+        "list of maps",
+        "Parts that differ, in rank order, see below. Not together with `workers`.",
+    )
+    network: fields.NetworkName = _key(
+        "`host`, `bridge`",
+        "`host`: the node's own network. `bridge`: a private network per container, declared ports are published.",
+        "host",
+    )
+    success: fields.SuccessName = _key(
+        "`all`, `rank0`",
+        "Whether every execution must end well, or rank 0 (the others are then stopped).",
+        "all",
+    )
+    priority: Priority = _key("whole number -1000…1000", "Higher goes first.", 0)
+    placement: fields.PackingName = _key(
+        "`pack`, `spread`",
+        "On as few nodes as possible, or on as many.",
+        "pack",
+    )
+    max_per_node: Count | None = _key(
+        "whole number 1…10000",
+        "At most so many executions of this job on one node.",
+    )
+    node_labels: dict[fields.NodeLabel, fields.Verbatim] = _key(
+        "map of name: value",
+        "Only nodes that carry all of these labels.",
+        {},
+    )
+    timeouts: TimeoutsKeys = _key("map", "Limits in time, see below.", {})

@@ -1,0 +1,115 @@
+"""What pydantic found wrong with a job file, in plain sentences."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from muster.spec.document import Loc
+from muster.spec.errors import FieldError, quote
+from muster.spec.fields import kind, nearest
+from muster.spec.models import JobKeys
+
+KEY = "[key]"
+"""How pydantic marks that the key itself is wrong, and not its value."""
+
+_FOREIGN = {
+    "args": "command",
+    "cmd": "command",
+    "cpu": "resources.cpus",
+    "environment": "env",
+    "gpu": "resources.gpus",
+    "labels": "node_labels",
+    "mem": "resources.memory",
+    "node_selector": "node_labels",
+    "nodes": "workers",
+    "replicas": "workers",
+    "shm_size": "resources.shm",
+    "timeout": "timeouts.run",
+    "volumes": "mounts",
+    "working_dir": "workdir",
+    "world_size": "workers",
+}
+"""What other systems call the keys of a job."""
+
+
+def findings(error: ValidationError) -> Iterator[tuple[Loc, FieldError]]:
+    """Every error as the path it belongs to and what is wrong there."""
+    for details in error.errors(include_url=False):
+        unknown = details["type"] == "extra_forbidden"
+        yield (*details["loc"], KEY) if unknown else details["loc"], _finding(details)
+
+
+def _finding(details: ErrorDetails) -> FieldError:
+    if details["type"] == "extra_forbidden":
+        return FieldError("unknown key", suggestion=_known_key(details["loc"]))
+    context: Mapping[str, Any] = details.get("ctx", {})
+    if isinstance(context.get("error"), FieldError):
+        return FieldError(context["error"].message, suggestion=context["error"].suggestion)
+    return FieldError(SENTENCES.get(details["type"], _any_other)(details["input"], context))
+
+
+def _any_other(value: object, _: Mapping[str, Any]) -> str:
+    return f"cannot be {kind(value)}"
+
+
+SENTENCES: Mapping[str, Callable[[object, Mapping[str, Any]], str]] = {
+    "missing": lambda _, __: "is missing",
+    "dict_type": lambda value, _: f"must be a map, not {kind(value)}",
+    "model_type": lambda value, _: f"must be a map, not {kind(value)}",
+    "list_type": lambda value, _: f"must be a list, not {kind(value)}",
+    "greater_than_equal": lambda value, limit: f"must be at least {limit['ge']}, not {kind(value)}",
+    "less_than_equal": lambda value, limit: f"must be at most {limit['le']}, not {kind(value)}",
+}
+"""By type of pydantic's error; a test finds out which types the models can give."""
+
+
+def _known_key(loc: Loc) -> str | None:
+    """The key that was probably meant: one of this map, another system's word for one, or one of a map below."""
+    *path, wrong = (str(part) for part in loc)
+    model = _model_at(path)
+    if meant := nearest(wrong.lower().replace("-", "_"), model.model_fields):
+        return meant
+    for key in (_FOREIGN.get(wrong.lower(), ""), "count" if wrong in {"workers", "replicas"} else ""):
+        if key.split(".")[0] in model.model_fields:
+            return key
+    return next((f"{key}.{wrong}" for key, inner in _sections(model) if wrong in inner.model_fields), None)
+
+
+def _model_at(path: list[str]) -> type[BaseModel]:
+    """The model whose keys stand in the map at `path`; list places and free names are passed over."""
+    model: type[BaseModel] = JobKeys
+    for part in path:
+        if part in model.model_fields:
+            model = _model_in(model.model_fields[part].annotation) or model
+    return model
+
+
+def _sections(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The keys of a model that hold one map with keys of its own."""
+    for key, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            yield key, info.annotation
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The model in a type such as `list[PortKeys]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
+
+
+def spell(loc: Loc) -> str:
+    """The path as people write it: `roles[0].resources.gpus`, `env["A B"]`."""
+    text = ""
+    for part in loc:
+        if part == KEY:
+            continue
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.replace("-", "_").isidentifier():
+            text += f".{part}"
+        else:
+            text += f"[{quote(part)}]"
+    return text.removeprefix(".")
