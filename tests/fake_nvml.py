@@ -1,18 +1,20 @@
 """Compiles the fake libnvidia-ml.so.1 and steers it: GPUs that a test can break while an agent watches them.
 
     nvml = FakeNvml(tmp_path, gpus=8)
-    agent = start_agent(env={**os.environ, **nvml.environ})
+    agent = start_agent(env={**os.environ, **nvml.environ})  # whatever starts an agent
     nvml.set({"gpu3.lost": 1})
 
 The keys are listed at the top of `fakenvml/fakenvml.c`.
 """
 
-import os
+import functools
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+LIBRARY = "libnvidia-ml.so.1"
 SOURCE = Path(__file__).parent / "fakenvml" / "fakenvml.c"
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 NO_COMPILER = "no C compiler (gcc or cc), which builds the fake NVML library"
@@ -28,7 +30,7 @@ class FakeNvml:
         self._config = directory / "gpus.conf"
         directory.mkdir(parents=True, exist_ok=True)
         self.set({})
-        compile_library(directory / "libnvidia-ml.so.1", old_driver=old_driver)
+        (directory / LIBRARY).write_bytes(compiled_library(old_driver=old_driver))
 
     @property
     def environ(self) -> dict[str, str]:
@@ -58,10 +60,12 @@ class FakeNvml:
         self.set({f"gpu{index}.xid": xid, f"gpu{index}.xid_seq": number, **where})
 
 
-def compile_library(target: Path, *, old_driver: bool = False) -> None:
-    """Make the library; an old driver lacks the newer symbols."""
+@functools.cache
+def compiled_library(*, old_driver: bool = False) -> bytes:
+    """The library, compiled once per run of the tests; an old driver lacks the newer symbols."""
     assert COMPILER, NO_COMPILER
     options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", *(["-DOLD_DRIVER"] if old_driver else [])]
-    fresh = target.with_name(f"{target.name}.{os.getpid()}")
-    subprocess.run([COMPILER, *options, "-o", str(fresh), str(SOURCE)], check=True, timeout=60)
-    fresh.replace(target)
+    with tempfile.TemporaryDirectory() as directory:
+        target = Path(directory, LIBRARY)
+        subprocess.run([COMPILER, *options, "-o", str(target), str(SOURCE)], check=True, timeout=60)
+        return target.read_bytes()
