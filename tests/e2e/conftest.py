@@ -1,15 +1,27 @@
 """One fleet for all e2e tests, and a fresh coordinator with fresh agents for each."""
 
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.e2e import images
+from tests.e2e.deployment import Deployment
 from tests.e2e.fleet import Fleet, lacking, open_fleet
 from tests.e2e.images import Image, ImageUnavailableError
 
 SIZE = 3
 """Nodes."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows the ends of the programs' logs."""
+    report = yield
+    if report.failed and (deployment := getattr(item, "funcargs", {}).get("muster")):
+        report.sections.append(("programs", deployment.report()))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +40,17 @@ def digits_image(fleet: Fleet) -> str:
     image = _made(images.digits)
     fleet.load(image)
     return image.reference
+
+
+@pytest.fixture
+def muster(fleet: Fleet) -> Iterator[Deployment]:
+    """A coordinator, and a directory for the test that agents may mount from; agents are for the test to start."""
+    with tempfile.TemporaryDirectory(dir=fleet.directory) as directory:
+        deployment = Deployment(fleet, Path(directory))
+        try:
+            yield deployment
+        finally:
+            deployment.close()
 
 
 def _made(make: Callable[[], Image]) -> Image:

@@ -87,9 +87,10 @@ class Engine:
         if response.status != http.client.OK or '"error"' in answer:
             raise EngineError(f"import of {image.reference}: {response.status} {answer.strip()}")
 
-    def drop(self, reference: str) -> None:
-        """Remove an image."""
-        self.call("DELETE", f"/images/{reference}", force=1)
+    def tag(self, image: str, other: str) -> None:
+        """Give an image one more name."""
+        repository, _, tag = other.rpartition(":")
+        self.call("POST", f"/images/{image}/tag", repo=repository, tag=tag)
 
     def info(self) -> dict[str, Any]:
         """What the engine tells of itself."""
