@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agent.gpus import GpuSource, judge, open_source
 from agent.machine import Facts, facts
-from muster.domain.errors import UnavailableError
+from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.node import Gpu, GpuProcess, Inventory, RuntimeOffer
 
@@ -108,7 +108,10 @@ def main() -> None:
     parser.add_argument("--gpu-provider", default="nvml", help="nvml (the default), or fake:8xH100 to simulate some")
     parser.add_argument("--state", type=Path, default=Path(), help="a directory on the disk that is looked at")
     arguments = parser.parse_args()
-    asyncio.run(_print(arguments.gpu_provider, arguments.state))
+    try:
+        asyncio.run(_print(arguments.gpu_provider, arguments.state))
+    except MusterError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

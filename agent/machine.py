@@ -122,9 +122,8 @@ def _of_interface(found: Interfaces, name: str) -> IpAddress:
 
 
 def _listing(found: Interfaces) -> str:
-    return (
-        ", ".join(f"{name} {address}" for name, own in found.items() for address in own if _is_told(address)) or "none"
-    )
+    useful = [(name, own) for name, own in found.items() if name != NOT_FOR_OTHERS]
+    return ", ".join(f"{name} {address}" for name, own in useful for address in own if _is_told(address)) or "none"
 
 
 def _is_told(address: IpAddress) -> bool:
