@@ -11,7 +11,8 @@ What goes wrong is raised as an error of `muster.domain.errors`.
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, Collection
+from contextlib import aclosing
 from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
@@ -102,7 +103,7 @@ class Client:
         phases: Collection[JobPhase] = (),
         name_contains: str = "",
         limit: int | None = None,
-    ) -> AsyncIterator[JobView]:
+    ) -> AsyncGenerator[JobView, None]:
         """Jobs, newest first, without their executions; all of them, or those in one of `phases`."""
         token = ""
         while limit is None or limit > 0:
@@ -136,7 +137,7 @@ class Client:
         """Why a job is where it is."""
         return wire.explanation_from_wire(await self._ask(self._jobs.Why, jobs_pb2.WhyRequest(job=job)))
 
-    async def watch(self, job: str) -> AsyncIterator[JobView]:
+    async def watch(self, job: str) -> AsyncGenerator[JobView, None]:
         """The job now, then at each change, until it has ended; a slow reader misses states in between, never the last.
 
         Goes on after a broken connection; raises UnavailableError when nobody answers for two minutes.
@@ -146,12 +147,13 @@ class Client:
         patience = _Patience()
         while not seen.phase.ended:
             try:
-                async for message in self._stream(self._jobs.Watch, jobs_pb2.WatchRequest(job=seen.id)):
-                    patience.renew()
-                    view = wire.job_from_wire(message)
-                    if view != seen:
-                        seen = view
-                        yield seen
+                async with aclosing(self._stream(self._jobs.Watch, jobs_pb2.WatchRequest(job=seen.id))) as messages:
+                    async for message in messages:
+                        patience.renew()
+                        view = wire.job_from_wire(message)
+                        if view != seen:
+                            seen = view
+                            yield seen
             except UnavailableError as error:
                 await patience.pause_or_raise(error)
 
@@ -171,7 +173,7 @@ class Client:
         tail: int | None = None,
         follow: bool = False,
         attempt: int | None = None,
-    ) -> AsyncIterator[LogLine]:
+    ) -> AsyncGenerator[LogLine, None]:
         """What the ranks of a job printed, merged in the order of time as far as known.
 
         `tail` means the last so many lines of each rank; `follow` goes on until all logs are complete, and takes a
@@ -189,10 +191,10 @@ class Client:
         delivered, patience = _Delivered(), _Patience()
         while True:
             try:
-                async for batch in self._stream(self._jobs.Logs, request):
-                    patience.renew()
-                    for line in map(wire.log_line_from_wire, batch.lines):
-                        if delivered.is_new(line):
+                async with aclosing(self._stream(self._jobs.Logs, request)) as batches:
+                    async for batch in batches:
+                        patience.renew()
+                        for line in filter(delivered.is_new, map(wire.log_line_from_wire, batch.lines)):
                             yield line
             except UnavailableError as error:
                 await patience.pause_or_raise(error)
@@ -237,7 +239,7 @@ class Client:
         self,
         call: "grpc.aio.UnaryStreamMultiCallable[_Request, _Answer]",
         request: _Request,
-    ) -> AsyncIterator[_Answer]:
+    ) -> AsyncGenerator[_Answer, None]:
         stream = call(request)
         try:
             async for message in stream:

@@ -1,0 +1,55 @@
+"""What the exit code of `muster` says; the table in docs/cli.md is this one."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from muster.domain.errors import (
+    ConflictError,
+    InvalidJobError,
+    MusterError,
+    PermissionDeniedError,
+    UnavailableError,
+    UnknownNameError,
+)
+from muster.domain.lifecycle import JobPhase
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    SUCCESS = 0  #: it did what was asked; a job that was waited for succeeded
+    JOB_FAILED = 1  #: the job that was waited for failed, or something else went wrong
+    USAGE = 2  #: wrong options, or a job file that is not valid
+    UNAVAILABLE = 3  #: no coordinator answers, or a time-out ran out
+    UNKNOWN_NAME = 4  #: there is no such job or node
+    REFUSED = 5  #: it does not fit the present state, or is not allowed
+    JOB_STOPPED = 6  #: the job that was waited for was stopped before it ended
+    INTERRUPTED = 130  #: Ctrl-C
+
+
+_OF_ERROR: Mapping[type[MusterError], ExitCode] = {
+    InvalidJobError: ExitCode.USAGE,
+    UnavailableError: ExitCode.UNAVAILABLE,
+    UnknownNameError: ExitCode.UNKNOWN_NAME,
+    ConflictError: ExitCode.REFUSED,
+    PermissionDeniedError: ExitCode.REFUSED,
+}
+
+_OF_PHASE: Mapping[JobPhase, ExitCode] = {
+    JobPhase.SUCCEEDED: ExitCode.SUCCESS,
+    JobPhase.FAILED: ExitCode.JOB_FAILED,
+    JobPhase.STOPPED: ExitCode.JOB_STOPPED,
+}
+
+
+def code_of_error(error: MusterError) -> ExitCode:
+    """The exit code of a command that ended with `error`."""
+    for kind, code in _OF_ERROR.items():
+        if isinstance(error, kind):
+            return code
+    return ExitCode.JOB_FAILED
+
+
+def code_of_job(phase: JobPhase) -> ExitCode:
+    """The exit code of a command that waited for a job, by the phase in which it ended."""
+    return _OF_PHASE[phase]

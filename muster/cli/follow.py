@@ -1,0 +1,147 @@
+"""Staying with a job until it has ended: progress while it prepares, its logs while it runs, the verdict."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import aclosing, closing, contextmanager
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from rich.console import RenderableType
+from rich.live import Live
+
+from muster.cli.exit_codes import ExitCode, code_of_job
+from muster.cli.log_printer import LogPrinter, style_for
+from muster.cli.render_jobs import verdict
+from muster.cli.render_progress import changes, progress
+from muster.cli.session import screen
+from muster.client import Client
+from muster.domain.lifecycle import JobPhase
+from muster.domain.view import JobView
+
+_DRAIN = 15.0
+"""Seconds that the rest of the logs may take once the job has ended; a lost node never sends its rest."""
+
+_T = TypeVar("_T")
+
+
+async def follow(client: Client, job: JobView, *, stops: bool = False) -> ExitCode:
+    """Show how the job gets on until it has ended; progress and verdict on stderr, logs on stdout.
+
+    Ctrl-C leaves the job alone, or stops it first if `stops`.
+    """
+    ended = await attend(client, job, _progress_then_logs(client, job), stops=stops)
+    if ended is None:
+        return ExitCode.INTERRUPTED
+    screen(err=True).print(verdict(ended), soft_wrap=True)
+    return code_of_job(ended.phase)
+
+
+async def attend(client: Client, job: JobView, staying: Coroutine[Any, Any, _T], *, stops: bool = False) -> _T | None:
+    """What `staying` gives in the end; None if Ctrl-C ended it, and then the user knows how to come back.
+
+    With `stops` the first Ctrl-C stops the job and the second leaves.
+    """
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(staying, name=f"stay with {job.id}")
+        pressed = 0
+
+        def interrupt() -> None:
+            nonlocal pressed
+            pressed += 1
+            if stops and pressed == 1:
+                _say(f"stopping {job.spec.name} ({job.id}); Ctrl-C again leaves at once")
+                tasks.create_task(client.stop(job.id), name=f"stop {job.id}")
+            else:
+                task.cancel()
+
+        with _on_interrupt(interrupt):
+            await asyncio.wait([task])
+    if not task.cancelled():
+        return task.result()
+    stopping = "which is being stopped" if stops else "which goes on"
+    _say(f"left {job.spec.name} ({job.id}), {stopping}; `muster logs -f {job.id}` comes back to it")
+    return None
+
+
+async def _progress_then_logs(client: Client, job: JobView) -> JobView:
+    async with asyncio.TaskGroup() as tasks:
+        printing: asyncio.Task[None] | None = None
+        with closing(_progress_screen()) as shown:
+            async with aclosing(client.watch(job.id)) as views:
+                async for view in views:
+                    job = view
+                    if printing is None:
+                        shown.show(job)
+                    if printing is None and job.attempts and job.phase not in {JobPhase.QUEUED, JobPhase.PREPARING}:
+                        shown.close()
+                        printing = tasks.create_task(_print_logs(client, job), name=f"logs of {job.id}")
+        if printing is not None:
+            await asyncio.wait([printing], timeout=_DRAIN)
+            if printing.cancel():
+                _say("the rest of the logs has not come; `muster logs` shows them later")
+    return job
+
+
+async def _print_logs(client: Client, job: JobView) -> None:
+    with LogPrinter(style_for(job)) as printer:
+        async for line in client.logs(job.id, follow=True):
+            printer.print(line)
+
+
+class _Progress(Protocol):
+    def show(self, job: JobView) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _ProgressLines:
+    """A line for each change."""
+
+    def __init__(self) -> None:
+        self._last: JobView | None = None
+
+    def show(self, job: JobView) -> None:
+        for line in changes(self._last, job):
+            _say(line)
+        self._last = job
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class _ProgressTable:
+    """A table that is drawn again and again in the same place, and gone in the end."""
+
+    def __init__(self) -> None:
+        self._job: JobView | None = None
+        self._live = Live(console=screen(err=True), get_renderable=self._draw, transient=True, refresh_per_second=5)
+
+    def show(self, job: JobView) -> None:
+        self._job = job
+        self._live.start(refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+
+    def _draw(self) -> RenderableType:
+        return "" if self._job is None else progress(self._job, datetime.now(UTC))
+
+
+def _progress_screen() -> _Progress:
+    return _ProgressTable() if sys.stderr.isatty() else _ProgressLines()
+
+
+@contextmanager
+def _on_interrupt(act: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, act)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,140 @@
+"""Commands about jobs that are there: jobs, show, why, stop, delete, wait."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from muster.cli.documents import Format, text_of
+from muster.cli.exit_codes import ExitCode, code_of_job
+from muster.cli.options import JobName, JobNames, Output
+from muster.cli.session import answers, report, screen, session_of
+from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.lifecycle import JobPhase
+
+
+@answers
+async def jobs(
+    context: typer.Context,
+    *,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="All of them, not only the newest.")] = False,
+    phase: Annotated[list[JobPhase] | None, typer.Option(help="Only jobs in this phase; may be repeated.")] = None,
+    name: Annotated[str, typer.Option(help="Only jobs whose name contains this.")] = "",
+    limit: Annotated[int, typer.Option("-n", min=1, help="At most so many.")] = 20,
+    output: Output = Format.TABLE,
+) -> None:
+    """List jobs, newest first."""
+    async with session_of(context).client() as client:
+        # One more than is shown tells whether there are more.
+        asked = None if everything else limit + 1
+        found = [job async for job in client.jobs(phases=phase or (), name_contains=name, limit=asked)]
+    shown = found if everything else found[:limit]
+    if output is not Format.TABLE:
+        print(text_of(shown, output), end="")
+        return
+    from muster.cli.render_jobs import jobs_table  # noqa: PLC0415
+
+    screen().print(jobs_table(shown, datetime.now(UTC)))
+    if len(shown) < len(found):
+        screen(err=True).print("there are more; --all lists them", style="dim")
+
+
+@answers
+async def show(context: typer.Context, job: JobName, *, output: Output = Format.TABLE) -> None:
+    """Show a job with its executions, timings and first failure."""
+    async with session_of(context).client() as client:
+        found = await client.job(job)
+    if output is not Format.TABLE:
+        print(text_of(found, output), end="")
+        return
+    from muster.cli.render_jobs import job_details  # noqa: PLC0415
+
+    screen().print(job_details(found, datetime.now(UTC)))
+
+
+@answers
+async def why(context: typer.Context, job: JobName, *, output: Output = Format.TABLE) -> None:
+    """Say what a job waits for, or what went wrong."""
+    async with session_of(context).client() as client:
+        explained = await client.why(job)
+    if output is not Format.TABLE:
+        print(text_of(explained, output), end="")
+        return
+    from muster.cli.render_jobs import explanation  # noqa: PLC0415
+
+    screen().print(explanation(explained))
+
+
+@answers
+async def stop(context: typer.Context, jobs: JobNames) -> ExitCode:
+    """Stop jobs. Executions get SIGTERM, and SIGKILL after the grace period."""
+    async with session_of(context).client() as client:
+
+        async def stop_one(job: str) -> str:
+            stopped = await client.stop(job)
+            return f"{stopped.id} ({stopped.spec.name}) {stopped.phase}"
+
+        return await _each(jobs, stop_one)
+
+
+@answers
+async def delete(
+    context: typer.Context,
+    jobs: JobNames,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Stop them first if they have not ended.")] = False,
+) -> ExitCode:
+    """Forget ended jobs, their history and their logs."""
+    async with session_of(context).client() as client:
+
+        async def delete_one(job: str) -> str:
+            return f"{await client.delete(job, force=force)} deleted"
+
+        return await _each(jobs, delete_one)
+
+
+@answers
+async def wait(
+    context: typer.Context,
+    job: JobName,
+    *,
+    within: Annotated[str | None, typer.Option("--timeout", help="Give up after this time (`90s`, `10m`).")] = None,
+    output: Output = Format.TABLE,
+) -> ExitCode:
+    """Wait until a job has ended; the exit code says how. Ctrl-C leaves the job alone."""
+    from muster.cli.follow import attend  # noqa: PLC0415
+    from muster.spec.quantity import parse_duration  # noqa: PLC0415
+
+    limit = parse_duration(within) if within else None
+    async with session_of(context).client() as client:
+        known = await client.job(job)
+        try:
+            async with asyncio.timeout(limit.total_seconds() if limit else None):
+                ended = await attend(client, known, client.wait(known.id))
+        except TimeoutError:
+            raise UnavailableError(f"{known.spec.name} ({known.id}) has not ended within {within}") from None
+    if ended is None:
+        return ExitCode.INTERRUPTED
+    if output is not Format.TABLE:
+        print(text_of(ended, output), end="")
+        return code_of_job(ended.phase)
+    from muster.cli.render_jobs import verdict  # noqa: PLC0415
+
+    screen().print(verdict(ended))
+    return code_of_job(ended.phase)
+
+
+async def _each(names: Sequence[str], act: Callable[[str], Awaitable[str]]) -> ExitCode:
+    """Act on one after the other, whatever becomes of the others; the first error decides the exit code."""
+    code = ExitCode.SUCCESS
+    for name in names:
+        try:
+            print(await act(name))
+        except MusterError as error:
+            sys.stdout.flush()
+            failed = report(error)
+            code = code or failed
+    return code

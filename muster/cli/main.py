@@ -1,0 +1,66 @@
+"""The program `muster`: its commands and global options.
+
+What is heavy (gRPC, Rich, job files) is imported by the commands that need it, so that help and completion are quick.
+"""
+
+from typing import Annotated
+
+import typer
+
+from muster import __version__
+from muster.cli import jobs, logs, nodes, submit
+from muster.cli.session import Session
+
+app = typer.Typer(
+    name="muster",
+    help="Gathers the machines you own, calls the roll, and starts every worker of a distributed job at once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    *,
+    coordinator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            envvar="MUSTER_COORDINATOR",
+            help="Whom to ask; otherwise what the last `muster up` started here, else 127.0.0.1:7460.",
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", envvar="MUSTER_INSECURE", help="Speak unencrypted beyond this machine, too."),
+    ] = False,
+) -> None:
+    """Keep the global options for the command."""
+    context.obj = Session(coordinator=coordinator, insecure=insecure)
+
+
+@app.command()
+def version() -> None:
+    """Print the version of this program."""
+    print(__version__)
+
+
+app.command()(submit.submit)
+app.command(context_settings={"allow_interspersed_args": False})(submit.run)
+app.command()(jobs.jobs)
+app.command()(jobs.show)
+app.command()(jobs.why)
+app.command()(logs.logs)
+app.command()(jobs.wait)
+app.command()(jobs.stop)
+app.command()(jobs.delete)
+app.command()(nodes.nodes)
+app.command()(submit.schema)
+
+
+def main() -> None:
+    """The entry point of the console script."""
+    app()

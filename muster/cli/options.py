@@ -1,0 +1,72 @@
+"""Arguments and options that several commands share, and how they are completed in the shell."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, TypeAlias
+
+import typer
+
+from muster.cli.documents import Format
+from muster.cli.session import Session, session_of
+from muster.domain.errors import MusterError
+
+_COMPLETION_LIMIT = 1.0
+"""Seconds that the coordinator has to answer while somebody waits for the shell."""
+_COMPLETED = 50
+"""Jobs that are offered."""
+
+
+def complete_jobs(context: typer.Context, incomplete: str) -> Sequence[tuple[str, str]]:
+    """Ids and names of jobs that begin with what was typed, newest first; none if nobody answers in time."""
+    with suppress(MusterError, TimeoutError):
+        return asyncio.run(_jobs_like(_completing(context), incomplete))
+    return ()
+
+
+def complete_nodes(context: typer.Context, incomplete: str) -> Sequence[tuple[str, str]]:
+    """Names of nodes that begin with what was typed; none if nobody answers in time."""
+    with suppress(MusterError, TimeoutError):
+        return asyncio.run(_nodes_like(_completing(context), incomplete))
+    return ()
+
+
+def _completing(context: typer.Context) -> Session:
+    # While completing, the callback that makes the session does not run.
+    given = context.find_root().params
+    if not given:
+        return session_of(context)
+    return Session(coordinator=given.get("coordinator"), insecure=bool(given.get("insecure")))
+
+
+async def _jobs_like(session: Session, incomplete: str) -> Sequence[tuple[str, str]]:
+    async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
+        jobs = [job async for job in client.jobs(limit=_COMPLETED)]
+    ids = [(str(job.id), f"{job.spec.name}, {job.phase}") for job in jobs]
+    names = {job.spec.name: f"{job.id}, {job.phase}" for job in reversed(jobs)}
+    return [(word, note) for word, note in (*ids, *names.items()) if word.startswith(incomplete)]
+
+
+async def _nodes_like(session: Session, incomplete: str) -> Sequence[tuple[str, str]]:
+    async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
+        nodes = await client.nodes()
+    return [(node.name, node.state) for node in nodes if node.name.startswith(incomplete)]
+
+
+JobName: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="JOB",
+        help="Id, the unique beginning of an id, or the name of a job (the newest of that name).",
+        autocompletion=complete_jobs,
+    ),
+]
+JobNames: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="JOB...",
+        help="Ids, unique beginnings of ids, or names of jobs.",
+        autocompletion=complete_jobs,
+    ),
+]
+Output: TypeAlias = Annotated[Format, typer.Option("--output", "-o", help="How to answer.")]

@@ -1,0 +1,94 @@
+"""From the flags of `muster run` to a job document: the same keys and checks as in a job file."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import typer
+
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFlags:
+    """What was said on the command line; None and empty mean the job file's defaults."""
+
+    command: Sequence[str] = ()
+    workers: int = 1
+    name: str | None = None
+    image: str | None = None
+    workdir: str | None = None
+    user: str | None = None
+    env: Sequence[str] = ()
+    ports: Sequence[str] = ()
+    mounts: Sequence[str] = ()
+    gpus: int | None = None
+    gpu_model: str | None = None
+    cpus: str | None = None
+    memory: str | None = None
+    shm: str | None = None
+    network: str | None = None
+    placement: str | None = None
+    priority: int | None = None
+    success: str | None = None
+    max_per_node: int | None = None
+    check_in_timeout: str | None = None
+
+
+def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The job in the keys of a job file; what was not said is left out. `environ` gives the values of bare names."""
+    resources = _said(
+        gpus=flags.gpus,
+        gpu_model=flags.gpu_model,
+        cpus=flags.cpus,
+        memory=flags.memory,
+        shm=flags.shm,
+    )
+    return _said(
+        name=flags.name or job_name(flags.command, flags.image),
+        workers=flags.workers,
+        image=flags.image,
+        command=list(flags.command) or None,
+        workdir=flags.workdir,
+        user=flags.user,
+        env=dict(_variable(text, environ) for text in flags.env) or None,
+        ports=[_port(text) for text in flags.ports] or None,
+        mounts=list(flags.mounts) or None,
+        resources=resources or None,
+        network=flags.network,
+        placement=flags.placement,
+        priority=flags.priority,
+        success=flags.success,
+        max_per_node=flags.max_per_node,
+        timeouts=_said(check_in=flags.check_in_timeout) or None,
+    )
+
+
+def job_name(command: Sequence[str], image: str | None) -> str:
+    """A name for a job that was given none: its script, else its program, else its image."""
+    words = shlex.split(command[-1]) if len(command) == 3 and command[1] == "-c" else list(command)  # noqa: PLR2004
+    scripts = [word for word in words if re.search(r"\.\w{1,4}$", word) and not word.startswith("-")]
+    chosen = PurePath((scripts or words or [image or ""])[0]).name.partition(":")[0]
+    stem = re.sub(r"[^a-z0-9]+", "-", chosen.rpartition(".")[0].lower() or chosen.lower())
+    return stem[:_LONGEST_NAME].strip("-") or "run"
+
+
+def _said(**values: object) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if equals:
+        return name, value
+    if name not in environ:
+        raise typer.BadParameter(f"{name} is not set here; write {name}=value", param_hint="--env")
+    return name, environ[name]
+
+
+def _port(text: str) -> str | dict[str, str]:
+    name, equals, number = text.partition("=")
+    return {"name": name, "port": number} if equals else name

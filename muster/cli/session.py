@@ -1,0 +1,89 @@
+"""What every command stands on: the coordinator it asks, the screen it writes to, and how its errors end."""
+
+import asyncio
+import functools
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import typer
+
+from muster.cli.exit_codes import ExitCode, code_of_error
+from muster.domain.errors import MusterError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.client import Client
+
+_P = ParamSpec("_P")
+
+_PIPE_WIDTH = 4000
+"""Columns where nobody looks: tables are never cut on their way into a file or another program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The global options."""
+
+    coordinator: str | None = None
+    insecure: bool = False
+
+    def client(self, *, timeout: float = 10.0) -> "Client":
+        """A client of the coordinator that this command asks."""
+        from muster.client import Client  # noqa: PLC0415 - gRPC only when a coordinator is asked
+
+        return Client(self.coordinator, timeout=timeout, insecure=self.insecure)
+
+
+def session_of(context: typer.Context) -> Session:
+    """The global options of the command line that `context` belongs to."""
+    session = context.find_root().obj
+    return session if isinstance(session, Session) else Session()
+
+
+def answers(command: Callable[_P, Coroutine[Any, Any, ExitCode | None]]) -> Callable[_P, None]:
+    """A command from a coroutine function: errors become one line on stderr and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        try:
+            code = asyncio.run(command(*args, **kwargs))
+        except (MusterError, ExceptionGroup) as error:
+            code = report(error)
+        except KeyboardInterrupt:
+            code = ExitCode.INTERRUPTED
+        if code:
+            raise typer.Exit(code)
+
+    return run
+
+
+def report(error: Exception) -> ExitCode:
+    """Tell the user what went wrong; raises again what is not ours to explain."""
+    known = _first_known(error)
+    if known is None:
+        raise error
+    print(f"error: {known}", file=sys.stderr)
+    return code_of_error(known)
+
+
+def screen(*, err: bool = False) -> "Console":
+    """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none."""
+    from rich.console import Console  # noqa: PLC0415 - Rich only when something is drawn
+
+    stream = sys.stderr if err else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else _PIPE_WIDTH, highlight=False, soft_wrap=False)
+
+
+def colour_wanted() -> bool:
+    """Whether output written past Rich may be coloured."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _first_known(error: BaseException) -> MusterError | None:
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(_first_known, error.exceptions)), None)
+    return error if isinstance(error, MusterError) else None

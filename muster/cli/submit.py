@@ -1,0 +1,179 @@
+"""Commands that make jobs: submit, run, schema."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster.cli.documents import Format, text_of
+from muster.cli.exit_codes import ExitCode
+from muster.cli.options import Output
+from muster.cli.run_document import RunFlags, run_document
+from muster.cli.session import Session, answers, session_of
+from muster.domain.errors import InvalidJobError, UnavailableError
+from muster.domain.job import JobSpec, Network, Packing
+from muster.domain.lifecycle import SuccessRule
+from muster.spec import job_from, job_schema, load_job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wish:
+    """What is to become of a job that is made."""
+
+    follow: bool
+    stops: bool = False
+    """Whether Ctrl-C stops the job."""
+    dry_run: bool
+    queue_anyway: bool
+    output: Format
+
+
+@answers
+async def submit(  # noqa: PLR0913 - one for each option
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The job file; - is stdin.", allow_dash=True)],
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Stay with it; Ctrl-C leaves it alone.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it and print what would be sent.")] = False,
+    queue_anyway: Annotated[
+        bool,
+        typer.Option("--queue-anyway", help="Accept it even if no present node could ever run it."),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace a value of the file: `resources.gpus=2`."),
+    ] = None,
+    output: Output = Format.TABLE,
+) -> ExitCode:
+    """Submit the job that a file describes, and print its id."""
+    spec = _read(file, _overrides(settings or ()))
+    wish = _Wish(follow=follow, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
+    return await _make(session_of(context), spec, wish)
+
+
+@answers
+async def run(  # noqa: PLR0913 - one for each option
+    context: typer.Context,
+    command: Annotated[list[str] | None, typer.Argument(metavar="[--] COMMAND...", help="What to run.")] = None,
+    *,
+    workers: Annotated[int, typer.Option("--workers", "-N", min=1, help="How many executions.")] = 1,
+    gpus: Annotated[int | None, typer.Option(help="GPUs of each.")] = None,
+    gpu_model: Annotated[str | None, typer.Option(help="Part of the model name of every GPU: `H100`.")] = None,
+    cpus: Annotated[str | None, typer.Option(help="CPUs of each: `2`, `0.5`.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory of each: `16Gi`.")] = None,
+    shm: Annotated[str | None, typer.Option(help="Size of /dev/shm in the container.")] = None,
+    image: Annotated[str | None, typer.Option(help="Container image; without it a plain process.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job; made from the command otherwise.")] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env", "-e", metavar="NAME[=VALUE]", help="Environment variable; a bare name takes its value here."
+        ),
+    ] = None,
+    port: Annotated[
+        list[str] | None,
+        typer.Option("--port", "-p", metavar="NAME[=NUMBER]", help="A port of each, leased or fixed."),
+    ] = None,
+    mount: Annotated[
+        list[str] | None,
+        typer.Option(metavar="/SOURCE:/TARGET[:rw]", help="A directory or file of the node, seen in the container."),
+    ] = None,
+    workdir: Annotated[str | None, typer.Option(help="Working directory.")] = None,
+    user: Annotated[str | None, typer.Option(help="Who runs in the container: `1000:1000`.")] = None,
+    network: Annotated[Network | None, typer.Option(help="The node's network, or a private one per container.")] = None,
+    placement: Annotated[Packing | None, typer.Option(help="On as few nodes as possible, or as many.")] = None,
+    max_per_node: Annotated[int | None, typer.Option(help="At most so many executions on one node.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Higher goes first; -1000 to 1000.")] = None,
+    success: Annotated[SuccessRule | None, typer.Option(help="Who must end well.")] = None,
+    check_in_timeout: Annotated[str | None, typer.Option(help="Limit for preparing: `10m`.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Only submit it, and print its id.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it and print what would be sent.")] = False,
+    queue_anyway: Annotated[
+        bool,
+        typer.Option("--queue-anyway", help="Accept it even if no present node could ever run it."),
+    ] = False,
+    output: Output = Format.TABLE,
+) -> ExitCode:
+    """Run a command on every worker and stay with it. The first Ctrl-C stops the job, the second leaves at once."""
+    flags = RunFlags(
+        command=command or (),
+        workers=workers,
+        name=name,
+        image=image,
+        workdir=workdir,
+        user=user,
+        env=env or (),
+        ports=port or (),
+        mounts=mount or (),
+        gpus=gpus,
+        gpu_model=gpu_model,
+        cpus=cpus,
+        memory=memory,
+        shm=shm,
+        network=network,
+        placement=placement,
+        priority=priority,
+        success=success,
+        max_per_node=max_per_node,
+        check_in_timeout=check_in_timeout,
+    )
+    spec = job_from(run_document(flags, os.environ), "muster run")
+    wish = _Wish(follow=not detach, stops=True, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
+    return await _make(session_of(context), spec, wish)
+
+
+def schema() -> None:
+    """Print the JSON Schema of job files, for editors."""
+    print(json.dumps(job_schema(), indent=2))
+
+
+async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
+    if wish.dry_run:
+        return await _check(session, spec, wish)
+    async with session.client() as client:
+        job = await client.submit(spec, queue_anyway=wish.queue_anyway)
+        print(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", end="", flush=True)
+        if not wish.follow:
+            hint = f"{spec.name} is accepted as {job.id}; `muster logs -f {job.id}` follows it"
+            print(hint, file=sys.stderr)
+            return ExitCode.SUCCESS
+        from muster.cli.follow import follow  # noqa: PLC0415 - draws tables
+
+        return await follow(client, job, stops=wish.stops)
+
+
+async def _check(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
+    """Print what would be sent; where a coordinator answers, it says whether it would take it."""
+    print(text_of(spec, Format.JSON if wish.output is Format.JSON else Format.YAML), end="", flush=True)
+    try:
+        async with session.client() as client:
+            await client.submit(spec, queue_anyway=wish.queue_anyway, dry_run=True)
+    except UnavailableError as error:
+        print(f"the job is valid; whether it fits was not checked: {error}", file=sys.stderr)
+    else:
+        print(f"the job is valid and {client.address} would take it", file=sys.stderr)
+    return ExitCode.SUCCESS
+
+
+def _read(file: Path, overrides: Mapping[str, str]) -> JobSpec:
+    if str(file) == "-":
+        return load_job(sys.stdin.read(), "stdin", base=Path.cwd(), overrides=overrides)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise InvalidJobError(f"cannot read the job file {file}: {reason}") from error
+    return load_job(text, str(file), base=file.parent, overrides=overrides)
+
+
+def _overrides(settings: Sequence[str]) -> Mapping[str, str]:
+    pairs = [setting.partition("=") for setting in settings]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise typer.BadParameter(f"{key!r} has no value; write it like resources.gpus=2", param_hint="--set")
+    return {key: value for key, _, value in pairs}
