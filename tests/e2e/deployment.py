@@ -120,8 +120,8 @@ class Deployment:
         until(lambda: self.states(job) == list(expected), within=within, what=f"{job} to be {expected}")
 
     def log_lines(self, job: str) -> list[dict[str, Any]]:
-        """Every piece of output of a job."""
-        answer = self.muster("logs", job, "-o", "json")
+        """Every piece of output of a job that has ended, or is about to."""
+        answer = self.muster("logs", "-f", job, "-o", "json")
         assert answer.code == 0, answer
         return [json.loads(line) for line in answer.out.splitlines()]
 
