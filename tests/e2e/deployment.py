@@ -12,7 +12,9 @@ from tests.e2e.fleet import Fleet, Node
 from tests.e2e.programs import Program, environment
 from tests.e2e.waiting import until
 
-PORT = 7450
+PORT = 7460
+
+CLI = Path(sys.executable).with_name("muster")
 
 STARTED_WITHIN = 30.0
 """Seconds until a coordinator or an agent must be ready; they take about one."""
@@ -38,7 +40,7 @@ class Deployment:
         ready = directory / "coordinator.ready"
         options = ["--state", str(directory / "coordinator"), "--listen", self._env["MUSTER_COORDINATOR"]]
         command = [sys.executable, "-m", "coordinator", *options, "--insecure", "--ready-file", str(ready)]
-        self._coordinator = fleet.coordinator.start("coordinator", command)
+        self._coordinator = fleet.coordinator.start(command, log=directory / "coordinator.log")
         _await(self._coordinator, ready)
 
     def start_agents(self, *nodes: Node) -> None:
@@ -60,7 +62,7 @@ class Deployment:
             *("--ready-file", str(ready)),
             *options,
         ]
-        agent = node.start("agent", command, env)
+        agent = node.start(command, log=self.directory / f"agent-{node.name}.log", env=env)
         self.agents[node.name] = agent
         _await(agent, ready)
         return agent
@@ -78,7 +80,7 @@ class Deployment:
 
     def muster(self, *argv: str, within: float = 60.0) -> Answer:
         """Run the command line to its end."""
-        command = [sys.executable, "-m", "muster.cli.main", *argv]
+        command = [str(CLI), *argv]
         env = environment({**self._env, "NO_COLOR": "1"})
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=within, env=env)
         return Answer(code=done.returncode, out=done.stdout, err=done.stderr)

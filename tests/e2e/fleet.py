@@ -62,9 +62,9 @@ class Place:
         """What a program prints that runs here to its end; CalledProcessError if that is a bad one."""
         return _sh(*self.enter, *argv, within=within)
 
-    def start(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> Program:
-        """A program that runs here beside the test; its log is `NAME.log` in `directory`."""
-        return Program(name, [*self.enter, *argv], log=self.directory / f"{name}.log", env=env)
+    def start(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Program:
+        """A program that runs here beside the test."""
+        return Program(f"{log.stem} on {self.name}", [*self.enter, *argv], log=log, env=env)
 
     def partition(self) -> None:
         """Cut the cable."""

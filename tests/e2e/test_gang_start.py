@@ -155,7 +155,7 @@ def test_a_taken_port_on_one_node(muster: Deployment, marks: Path) -> None:
     muster.start_agents(*muster.fleet.nodes)
     taken = muster.fleet.nodes[2]
     serve = "import socket; server = socket.create_server(('', 29500)); print('listening', flush=True); server.accept()"
-    stranger = taken.start("stranger", [sys.executable, "-c", serve])
+    stranger = taken.start([sys.executable, "-c", serve], log=muster.directory / "stranger.log")
     until(lambda: "listening" in stranger.output, within=10, what="the stranger to listen")
     try:
         job = muster.submit(gang(marks, ports=[{"name": "master", "port": 29500}]))
