@@ -1,0 +1,235 @@
+"""Runs executions as containers of the Docker engine on the agent's node."""
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from weakref import WeakSet
+
+from agent.core.container_spec import (
+    EXECUTION_LABEL,
+    HOLDER_PROGRAM,
+    IDENTITY_LABEL,
+    PART_LABEL,
+    Image,
+    Part,
+    Site,
+    arguments,
+    checked_mount,
+    holder_body,
+    needs_rehearsal,
+    rehearsal_body,
+)
+from agent.runtimes.docker_containers import Containers, as_failures
+from agent.runtimes.docker_engine import About, Engine, EngineAwayError, EngineError
+from agent.runtimes.docker_image import fetched
+from agent.runtimes.docker_sandbox import DockerSandbox, Holder, Prepared
+from agent.runtimes.holder import HolderImage, holder_image
+from agent.runtimes.runtime import Progress, Room, Sandbox
+from agent.spool import LogSpool
+from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.ids import ExecutionId
+from muster.domain.job import Network, Role, RuntimeKind
+from muster.domain.node import RuntimeOffer
+from muster.domain.plan import Assignment
+from muster.domain.roster import PortLease
+
+log = logging.getLogger(__name__)
+
+MIN_FREE = 1 << 30
+"""Bytes; with less than a gigabyte left, a node's disk is full for all that training writes."""
+
+_NVIDIA_HOOK = "nvidia-container-runtime-hook"
+_HOOK_PATH = "/usr/bin:/usr/local/bin:/usr/sbin:/usr/local/sbin:/usr/local/nvidia/toolkit"
+
+
+class DockerRuntime:
+    """Makes sandboxes that are containers.
+
+    `identity` keeps several agents on one engine apart. Jobs may mount what lies below `mount_roots`, and nothing else
+    of the node. No execution is prepared where less than `min_free` bytes are left.
+    """
+
+    kind = RuntimeKind.DOCKER
+
+    def __init__(self, socket: Path, identity: str, mount_roots: Sequence[Path] = (), min_free: int = MIN_FREE) -> None:
+        self._socket = socket
+        self._identity = identity
+        self._mount_roots = mount_roots
+        self._min_free = min_free
+        self._engine = Engine(socket)
+        self._about: About | None = None
+        self._sandboxes: WeakSet[DockerSandbox] = WeakSet()
+
+    async def offer(self) -> RuntimeOffer:
+        """The engine's version and whether it can hand out GPUs, or why it cannot be used."""
+        try:
+            about = self._about = await self._engine.about(patience=0)
+        except (EngineAwayError, EngineError) as error:
+            return RuntimeOffer(kind=self.kind, gpus=False, problem=_unreachable(self._socket, error))
+        version = f"Podman {about.version}" if about.podman else about.version
+        gpus = not about.podman and (about.nvidia or await asyncio.to_thread(_has_hook))
+        return RuntimeOffer(kind=self.kind, version=version, gpus=gpus)
+
+    async def prepare(
+        self, assignment: Assignment, room: Room, spool: LogSpool, ports: Sequence[PortLease], progress: Progress
+    ) -> DockerSandbox:
+        """Check options and disk, fetch the image, try out what Docker checks late, publish ports."""
+        containers = Containers(self._engine, self._identity, assignment.execution)
+        try:
+            with as_failures():
+                prepared = await self._prepare(assignment, room, containers, ports, progress)
+        except BaseException:
+            with as_failures():
+                await containers.remove()
+            raise
+        return self._sandbox(containers, spool, prepared)
+
+    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+        """The user containers of this agent whose room is still there; all others of this agent are removed."""
+        recovered: list[tuple[Sandbox, LogSpool, bool]] = []
+        for execution, parts in (await self._left()).items():
+            containers = Containers(self._engine, self._identity, execution)
+            room = Room(rooms, execution)
+            if Part.USER not in parts or not await asyncio.to_thread(room.path.is_dir):
+                log.info("container removed", extra={"execution": execution, "cause": "nothing to go on with"})
+                await containers.remove()
+                continue
+            spool = await asyncio.to_thread(LogSpool, room.log)
+            state = await self._engine.state(parts[Part.USER])
+            sandbox = self._sandbox(containers, spool, None)
+            sandbox.adopt(state.id, started=state.started)
+            recovered.append((sandbox, spool, state.started))
+        return recovered
+
+    async def close(self) -> None:
+        """Stop copying output and let go of the engine; containers go on."""
+        for sandbox in tuple(self._sandboxes):
+            await sandbox.let_go()
+        await self._engine.close()
+
+    def _sandbox(self, containers: Containers, spool: LogSpool, prepared: Prepared | None) -> DockerSandbox:
+        sandbox = DockerSandbox(self._engine, containers, spool, prepared)
+        self._sandboxes.add(sandbox)
+        return sandbox
+
+    async def _left(self) -> Mapping[ExecutionId, Mapping[str, str]]:
+        """Ids of this agent's containers, by execution and part."""
+        left: dict[ExecutionId, dict[str, str]] = {}
+        for container, labels in await self._engine.find({IDENTITY_LABEL: self._identity}):
+            left.setdefault(ExecutionId(labels[EXECUTION_LABEL]), {})[labels[PART_LABEL]] = container
+        return left
+
+    async def _prepare(
+        self,
+        assignment: Assignment,
+        room: Room,
+        containers: Containers,
+        ports: Sequence[PortLease],
+        progress: Progress,
+    ) -> Prepared:
+        about = self._about = self._about or await self._engine.about()
+        _refuse_gpus_with_podman(assignment, about)
+        role = await asyncio.to_thread(self._checked, assignment.role, room, about)
+        assert role.image, "the coordinator gives Docker only roles with an image"
+        image = await fetched(self._engine, about, role.image, role.pull, progress)
+        if not any(arguments(role, image)):
+            message = f"image {role.image} names no program, and the job gives no command"
+            raise ExecutionError(FailureKind.INVALID_OPTION, message)
+        assignment = replace(assignment, role=role)
+        site = Site(identity=self._identity, cpus=about.cpus, init=about.init, config=room.config, outputs=room.outputs)
+        if needs_rehearsal(role):
+            progress("trying the container's options")
+            await self._rehearse(assignment, site, image, containers, about)
+        holder = None
+        if assignment.network is Network.BRIDGE:
+            progress("publishing ports")
+            holder = await self._hold(assignment, site, containers, ports, about)
+        return Prepared(assignment=assignment, room=room, site=site, image=image, holder=holder)
+
+    def _checked(self, role: Role, room: Room, about: About) -> Role:
+        """The role with its mounts resolved; raises ExecutionError. Makes the outputs writable for any user."""
+        roots = [root.resolve() for root in self._mount_roots]
+        with _existing_sources():
+            mounts = tuple(
+                checked_mount(mount, Path(mount.source).resolve(strict=True), roots) for mount in role.mounts
+            )
+        for directory in (room.path, about.root):
+            _check_free(directory, self._min_free)
+        room.config.chmod(0o755)
+        room.outputs.chmod(0o1777)
+        return replace(role, mounts=mounts)
+
+    async def _rehearse(
+        self, assignment: Assignment, site: Site, image: Image, containers: Containers, about: About
+    ) -> None:
+        """Start the container without user code, and remove it again."""
+        program = _for_this_node(about.architecture)
+        container = await containers.create(Part.REHEARSAL, rehearsal_body(assignment, site, image))
+        await self._engine.put(container, program.layer)
+        await self._engine.start(container)
+        await self._engine.remove(container)
+
+    async def _hold(
+        self, assignment: Assignment, site: Site, containers: Containers, ports: Sequence[PortLease], about: About
+    ) -> Holder:
+        """Start the holder, which has the addresses and the published ports from here on."""
+        image = _for_this_node(about.architecture)
+        if await self._engine.image(image.name) is None:
+            await self._engine.load_image(image.archive)
+        container = await containers.create(Part.HOLDER, holder_body(assignment, site, image.name, ports))
+        await self._engine.start(container)
+        return Holder(id=container, address=(await self._engine.state(container)).address)
+
+
+def _unreachable(socket: Path, error: Exception) -> str:
+    if not socket.exists():
+        return f"there is no Docker socket {socket}; install Docker, or tell the agent where it is"
+    if not os.access(socket, os.R_OK | os.W_OK):
+        return f"the agent may not use the Docker socket {socket}; add its user to the group docker"
+    return f"Docker does not work: {error}"
+
+
+def _has_hook() -> bool:
+    """Whether NVIDIA's toolkit is installed; the engine does not tell."""
+    return shutil.which(_NVIDIA_HOOK, path=f"{os.environ.get('PATH', '')}:{_HOOK_PATH}") is not None
+
+
+def _refuse_gpus_with_podman(assignment: Assignment, about: About) -> None:
+    """Podman would start the container without them and say nothing."""
+    if about.podman and assignment.gpus:
+        message = f"GPUs cannot be handed out by Podman {about.version} through its Docker interface; use Docker Engine"
+        raise ExecutionError(FailureKind.GPU, message)
+
+
+@contextmanager
+def _existing_sources() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError) as problem:  # RuntimeError: a circle of symbolic links
+        place = getattr(problem, "filename", None) or problem
+        message = f"mounts: {place} cannot be mounted, it is not there or not readable on the node"
+        raise ExecutionError(FailureKind.INVALID_OPTION, message) from problem
+
+
+def _check_free(directory: Path, least: int) -> None:
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return  # the engine's directory is not everybody's to see
+    free = found.f_bavail * found.f_frsize
+    if free < least:
+        message = f"the node's disk is full: {free >> 20} MiB are left at {directory}, {least >> 20} are wanted"
+        raise ExecutionError(FailureKind.DISK_FULL, message)
+
+
+def _for_this_node(architecture: str) -> HolderImage:
+    """The holder's program and image for the engine's architecture."""
+    try:
+        return holder_image(architecture, HOLDER_PROGRAM)
+    except LookupError as error:
+        raise ExecutionError(FailureKind.RUNTIME, str(error)) from error

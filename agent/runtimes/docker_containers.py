@@ -1,0 +1,57 @@
+"""The containers of one execution, found by their labels and nobody else's touched."""
+
+import contextlib
+from collections.abc import Iterator
+
+from agent.core.container_faults import fault
+from agent.core.container_spec import EXECUTION_LABEL, IDENTITY_LABEL, PART_LABEL, Body, Part, container_name
+from agent.runtimes.docker_engine import Engine, EngineAwayError, EngineError
+from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.ids import ExecutionId
+
+
+class Containers:
+    """Makes and removes them."""
+
+    def __init__(self, engine: Engine, identity: str, execution: ExecutionId) -> None:
+        self.execution = execution
+        self._engine = engine
+        self._labels = {IDENTITY_LABEL: identity, EXECUTION_LABEL: execution}
+
+    async def create(self, part: Part, body: Body) -> str:
+        """The id of a new container, which replaces what this agent left under its name."""
+        name = container_name(self.execution, part)
+        try:
+            return await self._engine.create(name, body)
+        except EngineError as error:
+            if not error.conflict:
+                raise
+        if not await self._remove(part):
+            message = f"there is a container {name} that is not this agent's; remove it (docker rm {name})"
+            raise ExecutionError(FailureKind.RUNTIME, message)
+        return await self._engine.create(name, body)
+
+    async def remove(self) -> None:
+        """Kill and remove all of them."""
+        # The user container first: its network is that of the holder.
+        for part in (Part.USER, Part.REHEARSAL, Part.HOLDER):
+            await self._remove(part)
+
+    async def _remove(self, part: Part) -> bool:
+        """Whether there was one."""
+        found = await self._engine.find({**self._labels, PART_LABEL: part})
+        for container, _ in found:
+            await self._engine.remove(container)
+        return bool(found)
+
+
+@contextlib.contextmanager
+def as_failures() -> Iterator[None]:
+    """Turns what the engine refuses into the failure of an execution."""
+    try:
+        yield
+    except EngineError as error:
+        raise fault(error.status, str(error)) from error
+    except EngineAwayError as error:
+        message = f"Docker on this node does not answer ({error}); look at `systemctl status docker` there"
+        raise ExecutionError(FailureKind.RUNTIME, message) from error

@@ -1,0 +1,75 @@
+"""Copies what a container prints into the spool of its execution, while it runs and after, without loss or double."""
+
+import asyncio
+import contextlib
+import logging
+
+from agent.runtimes.docker_engine import Engine, EngineAwayError, EngineError
+from agent.runtimes.docker_log import Cursor, FrameParser, NotALogError, Resumption
+from agent.spool import LogSpool, Stream
+
+log = logging.getLogger(__name__)
+
+RETURN_LIMIT = 300.0
+"""Seconds for which an engine may be away before its containers are given up; an upgrade takes less."""
+
+
+class Output:
+    """The copying of one container's output; it owns the one activity that runs beside the calls to a sandbox."""
+
+    def __init__(self, engine: Engine, container: str, spool: LogSpool) -> None:
+        self._engine = engine
+        self._container = container
+        self._spool = spool
+        name = f"output of {container[:12]}"
+        self._copying = asyncio.get_running_loop().create_task(self._copy(), name=name)
+
+    async def complete(self) -> None:
+        """Wait until all of it is in the spool, or a marker that says what is missing."""
+        await asyncio.wait([self._copying])
+        self._copying.result()
+
+    async def cancel(self) -> None:
+        """Stop copying; another Output goes on later where this one was."""
+        self._copying.cancel()
+        await asyncio.wait([self._copying])
+
+    async def _copy(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as both:
+                for stream in Stream:
+                    both.create_task(self._follow(stream), name=f"{stream} of {self._container[:12]}")
+        except* (EngineAwayError, EngineError, NotALogError) as problems:
+            causes = ", ".join(map(str, problems.exceptions))
+            self._spool.mark(f"output may be missing: {causes}")
+            log.warning("output is not complete", extra={"container": self._container, "cause": causes})
+
+    async def _follow(self, stream: Stream) -> None:
+        """Read again and again until a reading that began after the end has found all there is.
+
+        The end of a reading alone says nothing: an engine that is stopped ends its answers as a container does.
+        """
+        cursor = Cursor(*self._spool.resume_point(stream))
+        over = False
+        while not over:
+            state = await self._engine.state(self._container, RETURN_LIMIT)
+            over = state.started and not state.running
+            resumption = Resumption(cursor)
+            try:
+                await self._read(stream, resumption)
+            except EngineAwayError as away:
+                over = False
+                log.info("output broke off", extra={"container": self._container, "cause": str(away)})
+            cursor = resumption.cursor
+
+    async def _read(self, stream: Stream, resumption: Resumption) -> None:
+        parser = FrameParser(stream)
+        chunks = self._engine.output(self._container, stream, resumption.cursor.since)
+        told = False
+        async with contextlib.aclosing(chunks):
+            async for chunk in chunks:
+                new = [record for record in parser.feed(chunk) if resumption.is_new(record)]
+                if resumption.gap and not told:
+                    self._spool.mark("lines may be missing here: Docker had deleted them before they were read")
+                    told = True
+                self._spool.append_all(new)

@@ -1,0 +1,233 @@
+"""One execution in a container: armed, started, watched, stopped, removed."""
+
+import asyncio
+import errno
+import io
+import math
+import tarfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from agent.core.container_spec import (
+    Image,
+    Part,
+    Site,
+    arguments,
+    candidates,
+    hosts_file,
+    inline_paths,
+    search_path,
+    user_body,
+    workdir,
+)
+from agent.room_files import EXECUTABLE, READABLE, write_config, write_whole
+from agent.runtimes.docker_containers import Containers, as_failures
+from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError, Program
+from agent.runtimes.docker_output import RETURN_LIMIT, Output
+from agent.runtimes.runtime import Room
+from agent.spool import LogSpool
+from muster.domain.failure import ExecutionError, Exit, FailureKind
+from muster.domain.ids import ExecutionId
+from muster.domain.job import InlineFile
+from muster.domain.plan import Assignment, Launch
+
+_KILLED = 137
+"""Exit code of what SIGKILL ended."""
+_FIRST_LINE = 256
+"""Bytes of a script that the kernel looks at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The container that owns the network of an execution on bridge networking."""
+
+    id: str
+    address: str
+    """On the bridge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What preparing found out and arming needs."""
+
+    assignment: Assignment
+    room: Room
+    site: Site
+    image: Image
+    holder: Holder | None
+
+
+class DockerSandbox:
+    """One execution; Docker remembers all of it but what `prepared` says."""
+
+    def __init__(self, engine: Engine, containers: Containers, spool: LogSpool, prepared: Prepared | None) -> None:
+        self._engine = engine
+        self._containers = containers
+        self._spool = spool
+        self._prepared = prepared
+        self._container = ""
+        self._output: Output | None = None
+        self._stopping = False
+        self._ending: Exit | ExecutionError | None = None
+
+    @property
+    def execution(self) -> ExecutionId:
+        """Whose sandbox it is."""
+        return self._containers.execution
+
+    def adopt(self, container: str, *, started: bool) -> None:
+        """Take over a container that was armed, and perhaps started, before a restart of the agent."""
+        self._container = container
+        if started:
+            self._output = Output(self._engine, container, self._spool)
+
+    async def arm(self, launch: Launch) -> None:
+        """Write the files, create the container, put the inline files into it and look for the program."""
+        prepared = self._prepared
+        if prepared is None:
+            raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        hosts = None if prepared.holder is None else prepared.room.path / "hosts"
+        await asyncio.to_thread(_write, prepared, launch, hosts)
+        holder = None if prepared.holder is None else prepared.holder.id
+        body = user_body(prepared.assignment, prepared.site, prepared.image, launch, holder=holder, hosts=hosts)
+        with as_failures():
+            if self._container:
+                await self._engine.remove(self._container)
+            self._container = await self._containers.create(Part.USER, body)
+            files = inline_paths(prepared.assignment.role, prepared.image)
+            if files:
+                await self._engine.put(self._container, _archive(files, int(time.time())))
+            await self._find_program(prepared, launch)
+
+    async def start(self) -> None:
+        """Start user code; from here on its output is copied."""
+        if self._output is not None:
+            return
+        assert self._container, "start comes after arm"
+        with as_failures():
+            await self._engine.start(self._container)
+        self._output = Output(self._engine, self._container, self._spool)
+
+    async def exited(self) -> Exit:
+        """How user code ended. Raises ExecutionError where Docker ended it, or lost it, without being asked."""
+        if self._ending is None:
+            ending = await self._watch()
+            self._ending = self._ending or ending
+        if isinstance(self._ending, ExecutionError):
+            raise self._ending
+        return self._ending
+
+    async def drained(self) -> None:
+        """Wait for the rest of the output; where some cannot be had the log says so."""
+        if self._output is not None:
+            await self._output.complete()
+
+    async def stop(self, grace: timedelta) -> None:
+        """The image's stop signal (SIGTERM as a rule) to the first process, then SIGKILL to all."""
+        if self._output is None:
+            return
+        self._stopping = True
+        with as_failures():
+            try:
+                await self._engine.stop(self._container, math.ceil(grace.total_seconds()))
+            except EngineError as error:
+                if not error.not_found:
+                    raise
+
+    async def remove(self) -> None:
+        """Remove all containers of the execution; the room is left to its owner."""
+        await self.let_go()
+        with as_failures():
+            await self._containers.remove()
+
+    async def let_go(self) -> None:
+        """Stop copying output; the containers stay as they are."""
+        if self._output is not None:
+            await self._output.cancel()
+
+    async def _watch(self) -> Exit | ExecutionError:
+        """Wait for the end.
+
+        The end of the wait alone says nothing: an engine that is stopped ends its containers, and its answers.
+        """
+        broken_off = False
+        with as_failures():
+            while (state := await self._engine.state(self._container, RETURN_LIMIT)).running:
+                try:
+                    await self._engine.wait(self._container)
+                    broken_off = not await self._engine.stays()
+                except EngineAwayError:
+                    broken_off = True
+            if broken_off and not self._stopping and not (await self._engine.about()).live_restore:
+                message = (
+                    f"Docker was stopped on the node and took the execution with it (exit code {state.exit_code}); "
+                    'with "live-restore" in /etc/docker/daemon.json executions go on'
+                )
+                return ExecutionError(FailureKind.RUNTIME, message)
+        return self._exit(state)
+
+    def _exit(self, state: ContainerState) -> Exit:
+        """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
+        suspected = state.exit_code == _KILLED and state.memory_limited
+        out_of_memory = (state.out_of_memory or suspected) and state.exit_code != 0 and not self._stopping
+        return Exit(code=state.exit_code, out_of_memory=out_of_memory)
+
+    async def _find_program(self, prepared: Prepared, launch: Launch) -> None:
+        """Raise ExecutionError when the container has no such program: at the start it would be too late."""
+        role = prepared.assignment.role
+        name = arguments(role, prepared.image)[0]
+        path = search_path(prepared.image, launch)
+        reason = "there is no such file" if "/" in name else f"looked in {path}"
+        for candidate in candidates(name, workdir(role, prepared.image), path):
+            found = await self._program(candidate)
+            if found is None:
+                continue
+            if found.directory or not found.executable:
+                reason = f"{candidate} is {'a directory' if found.directory else 'not executable'}"
+                continue
+            interpreter = _interpreter(await self._engine.beginning(self._container, candidate, _FIRST_LINE))
+            if interpreter is None or await self._program(interpreter) is not None:
+                return
+            reason = f"{candidate} is a script for {interpreter}, which is not there"
+        message = f'no program "{name}" in image {role.image}: {reason}'
+        raise ExecutionError(FailureKind.COMMAND_NOT_FOUND, message)
+
+    async def _program(self, path: str) -> Program | None:
+        found = await self._engine.program(self._container, path)
+        if found is not None and found.link is not None:
+            return await self._engine.program(self._container, found.link)
+        return found
+
+
+def _write(prepared: Prepared, launch: Launch, hosts: Path | None) -> None:
+    try:
+        write_config(prepared.room, launch)
+        if hosts is not None and prepared.holder is not None:
+            write_whole(hosts, hosts_file(prepared.assignment, launch, prepared.holder.address), READABLE)
+    except OSError as problem:
+        full = problem.errno in {errno.ENOSPC, errno.EDQUOT}
+        kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
+        raise ExecutionError(kind, f"cannot write {problem.filename}: {problem.strerror}") from problem
+
+
+def _archive(files: Mapping[str, InlineFile], written_at: int) -> bytes:
+    """The files without the directories above them, whose owner and mode then stay as they are."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, file in files.items():
+            entry = tarfile.TarInfo(path.lstrip("/"))
+            entry.size, entry.mtime = len(file.content), written_at
+            entry.mode = EXECUTABLE if file.executable else READABLE
+            archive.addfile(entry, io.BytesIO(file.content))
+    return buffer.getvalue()
+
+
+def _interpreter(beginning: bytes) -> str | None:
+    """The program that a script names in its first line; None for other files."""
+    if not beginning.startswith(b"#!"):
+        return None
+    words = beginning[2:].partition(b"\n")[0].split()
+    return words[0].decode(errors="replace") if words else None
