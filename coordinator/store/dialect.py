@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Dialect, Engine, Insert, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -29,17 +29,17 @@ def connect(database: Path | str, *, foreign_keys: bool = True) -> Engine:
     return engine
 
 
-def upsert(engine: Engine, table: Table) -> Insert:
+def upsert(dialect: Dialect, table: Table) -> Insert:
     """Insert a row, or replace all of the row that has its key."""
-    statement = _insert(engine, table)
+    statement = _insert(dialect, table)
     key = table.primary_key.columns
     values = {column.name: statement.excluded[column.name] for column in table.columns if column not in set(key)}
     return statement.on_conflict_do_update(index_elements=list(key), set_=values)
 
 
-def insert_missing(engine: Engine, table: Table) -> Insert:
+def insert_missing(dialect: Dialect, table: Table) -> Insert:
     """Insert a row, unless there is one with its key."""
-    return _insert(engine, table).on_conflict_do_nothing()
+    return _insert(dialect, table).on_conflict_do_nothing()
 
 
 @contextmanager
@@ -71,8 +71,8 @@ def _advice(name: str) -> str:
     return next(known, "Nothing of this change was stored")
 
 
-def _insert(engine: Engine, table: Table) -> sqlite.Insert | postgresql.Insert:
-    return sqlite.insert(table) if engine.dialect.name == "sqlite" else postgresql.insert(table)
+def _insert(dialect: Dialect, table: Table) -> sqlite.Insert | postgresql.Insert:
+    return sqlite.insert(table) if dialect.name == "sqlite" else postgresql.insert(table)
 
 
 def _prepare_sqlite(engine: Engine, *, foreign_keys: bool) -> None:

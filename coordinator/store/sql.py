@@ -21,8 +21,8 @@ class SqlStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._upserts = {table: upsert(engine, table) for table in _PARENTS_FIRST}
-        self._insert_moves = insert_missing(engine, schema.transitions)
+        self._upserts = {table: upsert(engine.dialect, table) for table in _PARENTS_FIRST}
+        self._insert_moves = insert_missing(engine.dialect, schema.transitions)
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
         self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
 

@@ -1,0 +1,73 @@
+"""The coordinator's state directory: what lies in it, and that only one coordinator uses it."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from coordinator.store.store import StoreError
+
+
+class DirectoryInUseError(StoreError):
+    """Another coordinator runs on this state directory."""
+
+    def __init__(self, directory: Path, pid: int | None) -> None:
+        holder = f"the coordinator with process id {pid}" if pid else "another coordinator"
+        super().__init__(f"{directory} is in use by {holder}: stop that one, or name another state directory")
+        self.pid = pid
+
+
+class StateDirectory:
+    """A directory with the database and the logs of one coordinator."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file; beside it lie its `-wal` and `-shm`."""
+        return self.path / "coordinator.db"
+
+    @property
+    def logs(self) -> Path:
+        """The directory of the log store."""
+        return self.path / "logs"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Make the directory if need be, and hold it alone; DirectoryInUseError names the process that has it.
+
+        The lock belongs to the process: it is gone when that ends, however it ends.
+        """
+        with _reported(self.path):
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # The file is never deleted: a lock on a deleted file would keep nobody out.
+            lock = os.open(self.path / "coordinator.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DirectoryInUseError(self.path, _pid(lock)) from None
+            with _reported(self.path):
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(lock)
+
+
+def _pid(lock: int) -> int | None:
+    written = os.pread(lock, 20, 0).strip()
+    return int(written) if written.isdigit() else None
+
+
+@contextmanager
+def _reported(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"the state directory {directory} cannot be used: {error.strerror}. "
+            "Check its owner and free space, or name another one",
+        ) from error

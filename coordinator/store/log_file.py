@@ -1,0 +1,133 @@
+"""One log file as bytes: what may be appended to it, and finding a place in it without reading all of it."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from muster.domain.log import MAX_LINE, MAX_RECORD, Record, Stream, parse_record, parse_time
+
+BLOCK = 64 * 1024
+"""Bytes read at a time when looking backwards."""
+
+MAX_BATCH = 1024 * 1024
+"""Most bytes that one read returns; holds at least one record."""
+
+_CHUNK = re.compile(
+    rb"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z"
+    rb" (?:stdout|stderr) [FP](?::[^ \n]*)?(?: [^\n]{0,%d})?\n)*+" % MAX_RECORD,
+)
+_SECOND = len("2026-11-21T08:48:50")
+_TIME = len("2026-11-21T08:48:50.123456789Z")
+
+
+def check_chunk(data: bytes) -> None:
+    """Raise ValueError, naming the culprit, unless these are whole lines and every one is a record."""
+    # Millions of lines a minute come through here: the shape of all of them is checked at once, and each distinct
+    # second only once.
+    if _CHUNK.fullmatch(data):
+        for second in {line[:_SECOND] for line in data.split(b"\n")[:-1]}:
+            parse_time(second + b".000000000Z")
+        return
+    if not data.endswith(b"\n"):
+        raise ValueError(f"a log comes in whole lines; this chunk ends within one: …{data[-40:]!r}")
+    for line in data.split(b"\n")[:-1]:
+        parse_record(line)
+        if len(line) >= MAX_LINE:
+            raise ValueError(f"a line of a log has at most {MAX_LINE} bytes; this one has {len(line)}: {line[:60]!r}…")
+    raise ValueError(f"the lines of this chunk are no log records: {data[:60]!r}…")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A view of the whole lines that a file has now; it may grow meanwhile."""
+
+    fd: int
+    end: int
+    """Where the last whole line ends."""
+
+    @classmethod
+    def of(cls, fd: int) -> "LogFile":
+        """What is in the file up to its last line end."""
+        end = os.fstat(fd).st_size
+        while end:
+            start = max(0, end - BLOCK)
+            newline = os.pread(fd, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                return cls(fd, start + newline + 1)
+            end = start
+        return cls(fd, 0)
+
+    def read(self, offset: int, limit: int) -> tuple[list[Record], int]:
+        """At most `limit` records from `offset` on, and the offset after them."""
+        block = os.pread(self.fd, max(0, min(MAX_BATCH, self.end - offset)), offset)
+        whole = block.rfind(b"\n") + 1
+        if not whole:
+            return [], offset + len(block)  # nothing more, or a megabyte of damage that a reader must get past
+        lines = block[: whole - 1].split(b"\n")[:limit]
+        return _parsed(lines), offset + sum(map(len, lines)) + len(lines)
+
+    def at_time(self, time_ns: int) -> int:
+        """Where the first line that is not older begins; the times of the file must rise."""
+        low, high = 0, self.end
+        while low < high:
+            middle = (low + high) // 2
+            start = self._line_from(middle)
+            if start >= self.end or self._time(start) >= time_ns:
+                high = middle
+            else:
+                low = start + 1
+        return self._line_from(low)
+
+    def tail(self, count: int) -> int:
+        """Where the last `count` lines of output begin, with the pieces that they consist of."""
+        unfinished = set(Stream)
+        for end, line in self._backwards():
+            for record in _parsed([line]):
+                if not record.partial or record.stream in unfinished:
+                    count -= 1
+                if count < 0:
+                    return end
+                unfinished.discard(record.stream)
+        return 0
+
+    def _backwards(self) -> Iterator[tuple[int, bytes]]:
+        """Every line with the offset of its end, the last one first."""
+        start = end = self.end
+        rest = b""
+        while start:
+            size = min(BLOCK, start)
+            start -= size
+            first, *lines, _ = (os.pread(self.fd, size, start) + rest).split(b"\n")
+            for line in reversed(lines):
+                yield end, line
+                end -= len(line) + 1
+            rest = first + b"\n"
+        if rest:
+            yield end, rest[:-1]
+
+    def _line_from(self, offset: int) -> int:
+        """The beginning of the first line at or after `offset`."""
+        while 0 < offset < self.end:
+            newline = os.pread(self.fd, MAX_LINE, offset - 1).find(b"\n")
+            if newline >= 0:
+                return offset + newline
+            offset += MAX_LINE
+        return min(offset, self.end)
+
+    def _time(self, start: int) -> int:
+        try:
+            return parse_time(os.pread(self.fd, _TIME, start))
+        except ValueError:
+            return 0
+
+
+def _parsed(lines: list[bytes]) -> list[Record]:
+    records = []
+    for line in lines:
+        try:
+            records.append(parse_record(line))
+        except ValueError:
+            # Only whole records are appended, so a disk or a power cut did this; what is left is still worth reading.
+            continue
+    return records

@@ -1,0 +1,273 @@
+"""The logs of executions: `<logs>/<job>/<attempt>-<rank>.cri`, byte for byte what the agent wrote.
+
+What `append` has acknowledged is in the kernel's page cache, so it survives the end of this process, however it ends.
+It reaches the disk when the kernel writes it back (seconds later) and at the latest in `finish`; a machine that loses
+power in between can lose the end of an unfinished log. The agent keeps its own file until the job is forgotten.
+
+All methods block, for as long as the page cache takes, and `finish` and `drop_job` for as long as the disk takes. They
+may be called from any thread: the event loop leaves through `asyncio.to_thread(logs.METHOD, …)` at the call.
+"""
+
+import os
+import re
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from coordinator.store.log_file import LogFile, check_chunk
+from coordinator.store.store import StoreError
+from muster.domain.errors import UnknownNameError
+from muster.domain.ids import ExecutionId, JobId
+from muster.domain.log import Record, Stream
+
+OPEN_FILES = 256
+"""How many logs are kept open for writing; well below the usual limit of 1024 files a process."""
+
+DISORDER = timedelta(seconds=1)
+"""stdout and stderr are read apart, so the times in a file may step back by a little."""
+
+MAX_LAST_LINE = 4096
+"""Longest line that `last_lines` returns, in bytes; it goes into records and on screens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogBatch:
+    """Some records of one log, in the order of the file."""
+
+    records: tuple[Record, ...] = ()
+    next_offset: int = 0
+    """Read on from here."""
+    at_end: bool = False
+    """The log is complete and nothing comes after these records."""
+
+
+class LogStore:
+    """Keeps the log of every execution, also after its end, until the job is dropped."""
+
+    def __init__(self, directory: Path, *, open_files: int = OPEN_FILES) -> None:
+        self._directory = directory
+        self._limit = open_files
+        self._open: OrderedDict[ExecutionId, _Appendable] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def append(self, execution: ExecutionId, offset: int, data: bytes) -> int:
+        """Append whole lines that begin at `offset` of the agent's file; returns how many bytes are stored now.
+
+        What is already there is skipped. Nothing is written to a complete log, nor where `offset` lies beyond the end:
+        the agent goes on from the size returned. Raises ValueError for data that are no log records.
+        """
+        check_chunk(data)
+        with self._lock, _reported(f"the log of {execution} cannot be kept"):
+            log = self._appendable(execution)
+            known = log.size - offset
+            if log.complete or not 0 <= known < len(data):
+                return log.size
+            if known and data[known - 1 : known] != b"\n":
+                raise ValueError(f"the log of {execution} has no line end at offset {log.size}, as stored here")
+            log.write(data[known:])
+            return log.size
+
+    def finish(self, execution: ExecutionId) -> None:
+        """Mark the log as complete, durably: also what was appended is on the disk when this returns."""
+        with self._lock, _reported(f"the log of {execution} cannot be kept"):
+            log = self._appendable(execution)
+            log.complete = True
+            file = os.dup(log.fd)
+        with _reported(f"the log of {execution} cannot be kept"):
+            _sync_and_close(file)
+            marker = self._marker(execution)
+            _sync_and_close(os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600))
+            for directory in (marker.parent, self._directory):
+                _sync_and_close(os.open(directory, os.O_RDONLY))
+
+    def complete(self, execution: ExecutionId) -> bool:
+        """Whether `finish` was called: the log does not grow any more."""
+        return self._marker(execution).exists()
+
+    def size(self, execution: ExecutionId) -> int:
+        """How many bytes are stored: where the agent goes on. 0 for a log that is not there."""
+        with self._lock, _reported(f"the log of {execution} cannot be kept"):
+            there = execution in self._open or self._file(execution).exists()
+            return self._appendable(execution).size if there else 0
+
+    def read(
+        self,
+        execution: ExecutionId,
+        *,
+        offset: int | None = None,
+        since: datetime | None = None,
+        tail: int | None = None,
+        limit: int = 1000,
+    ) -> LogBatch:
+        """At most `limit` records, and where to go on.
+
+        The first call may choose where to begin: by time, by the number of last lines, or the later of both. Those that
+        follow pass `next_offset` as `offset`, and `since` again, as older records may follow newer ones by a little.
+        """
+        complete = self.complete(execution)
+        with self._view(execution) as log:
+            if log is None:
+                return LogBatch(next_offset=offset or 0, at_end=complete)
+            if offset is None:
+                offset = max(log.at_time(_ns(since - DISORDER)) if since else 0, 0 if tail is None else log.tail(tail))
+            records, next_offset = log.read(offset, limit)
+        oldest = _ns(since) if since else 0
+        return LogBatch(
+            records=tuple(record for record in records if record.time_ns >= oldest),
+            next_offset=next_offset,
+            at_end=complete and next_offset >= log.end,
+        )
+
+    def last_lines(self, execution: ExecutionId, count: int) -> tuple[str, ...]:
+        """The last lines of output, for people: pieces joined, very long lines cut, oldest first."""
+        batch = self.read(execution, tail=count)
+        lines = _Lines()
+        while batch.records:
+            lines.add(batch.records)
+            batch = self.read(execution, offset=batch.next_offset)
+        return lines.all()[-count:]
+
+    def drop_job(self, job: JobId) -> None:
+        """Forget the logs of a job. An `append` after this starts a new log, so refuse the job's agents first."""
+        directory = self._job(job)
+        with self._lock:
+            for execution in [each for each in self._open if self._file(each).parent == directory]:
+                self._open.pop(execution).close()
+        with _reported(f"the logs in {directory} cannot be deleted"), suppress(FileNotFoundError):
+            shutil.rmtree(directory)
+
+    def keep_only(self, jobs: Collection[JobId]) -> None:
+        """Forget the logs of all other jobs: at start, as the last end may have come between a drop and its logs."""
+        if self._directory.exists():
+            for directory in self._directory.iterdir():
+                if directory.name not in jobs and _NAME.fullmatch(directory.name):
+                    self.drop_job(JobId(directory.name))
+
+    def close(self) -> None:
+        """Let go of all files."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].close()
+
+    def _appendable(self, execution: ExecutionId) -> "_Appendable":
+        log = self._open.get(execution)
+        if log is None:
+            log = _Appendable.at(self._file(execution), complete=self.complete(execution))
+            self._open[execution] = log
+            if len(self._open) > self._limit:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(execution)
+        return log
+
+    @contextmanager
+    def _view(self, execution: ExecutionId) -> Iterator[LogFile | None]:
+        """Readers have their own descriptor and no lock: a file only grows."""
+        try:
+            fd = os.open(self._file(execution), os.O_RDONLY)
+        except FileNotFoundError:
+            yield None
+            return
+        try:
+            yield LogFile.of(fd)
+        finally:
+            os.close(fd)
+
+    def _file(self, execution: ExecutionId) -> Path:
+        parts = _EXECUTION.fullmatch(execution)
+        if parts is None:
+            raise UnknownNameError(f"{execution[:200]!r} is no id of an execution")
+        job, attempt, rank = parts.groups()
+        return self._directory / job / f"{attempt}-{rank}.cri"
+
+    def _marker(self, execution: ExecutionId) -> Path:
+        return self._file(execution).with_suffix(".complete")
+
+    def _job(self, job: JobId) -> Path:
+        if not _NAME.fullmatch(job):
+            raise UnknownNameError(f"{job[:200]!r} is no id of a job")
+        return self._directory / job
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+"""No path in the file system but a plain name in the logs' own directory can match."""
+
+_EXECUTION = re.compile(rf"({_NAME.pattern})-([1-9][0-9]{{0,8}})-(0|[1-9][0-9]{{0,8}})")
+
+
+@dataclass(slots=True)
+class _Appendable:
+    """A log that is open for writing; ends with a whole line."""
+
+    fd: int
+    size: int
+    complete: bool
+
+    @classmethod
+    def at(cls, path: Path, *, complete: bool) -> "_Appendable":
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        try:
+            fd = os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fd = os.open(path, flags, 0o600)
+        size = LogFile.of(fd).end
+        os.ftruncate(fd, size)  # a last line that was cut by a crash was never acknowledged
+        return cls(fd, size, complete)
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self.fd, rest) :]
+        except OSError:
+            os.ftruncate(self.fd, self.size)
+            raise
+        self.size += len(data)
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+class _Lines:
+    """Joins the pieces of lines."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._begun: dict[Stream, bytes] = {}
+
+    def add(self, records: Collection[Record]) -> None:
+        for record in records:
+            line = (self._begun.pop(record.stream, b"") + record.text)[:MAX_LAST_LINE]
+            if record.partial:
+                self._begun[record.stream] = line
+            else:
+                self._lines.append(line)
+
+    def all(self) -> tuple[str, ...]:
+        return tuple(line.decode(errors="replace") for line in (*self._lines, *self._begun.values()))
+
+
+@contextmanager
+def _reported(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{what}: {error.strerror}. Free some space, or see what the kernel says of the disk"
+        ) from error
+
+
+def _sync_and_close(fd: int) -> None:
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _ns(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000

@@ -1,0 +1,63 @@
+"""Records to store, as short as a sentence."""
+
+from datetime import UTC, datetime, timedelta
+
+from coordinator.core.records import Attempt, Execution, Job, Node, Put, Record
+from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
+from muster.domain.job import InlineFile, JobSpec, Role
+from muster.domain.lifecycle import PROGRESS, State
+from muster.domain.node import Inventory
+
+AT = datetime(2026, 11, 21, 8, 48, 50, 123456, tzinfo=UTC)
+
+
+def job(name: str = "a", *, sequence: int = 1, content: bytes = b"") -> Job:
+    files = (InlineFile(path="/f", content=content),) if content else ()
+    return Job(
+        id=JobId(name),
+        spec=JobSpec(name=f"job {name}", roles=(Role(env={"Ä": "ö"}, files=files),)),
+        sequence=sequence,
+        submitted_at=AT,
+    )
+
+
+def attempt(of: str = "a", number: int = 1) -> Attempt:
+    return Attempt(job=JobId(of), number=number, placed_at=AT)
+
+
+def execution(of: str = "a", number: int = 1, rank: int = 0, *, state: State = State.QUEUED) -> Execution:
+    """One that went straight to its state, a second for each step."""
+    past = PROGRESS[: PROGRESS.index(state) + 1]
+    return Execution(
+        id=execution_id(JobId(of), number, rank),
+        job=JobId(of),
+        attempt=number,
+        rank=rank,
+        state=state,
+        times={state: AT + timedelta(seconds=second) for second, state in enumerate(past)},
+        node=NodeId("node-1"),
+    )
+
+
+def node(name: str = "node-1", address: str = "10.0.0.1") -> Node:
+    return Node(
+        name=NodeId(name),
+        identity=f"identity of {name}",
+        address=address,
+        inventory=Inventory(cpus=8, memory=2**34, labels={"zone": "süd"}),
+        agent_version="0.1",
+        joined_at=AT,
+    )
+
+
+def gang(name: str = "a", *, sequence: int = 1, size: int = 2) -> list[Put]:
+    """A job with its first attempt and its executions."""
+    return puts(job(name, sequence=sequence), attempt(name), *(execution(name, rank=rank) for rank in range(size)))
+
+
+def puts(*records: Record) -> list[Put]:
+    return [Put(record=record) for record in records]
+
+
+def ids(*numbers: tuple[str, int, int]) -> list[ExecutionId]:
+    return [execution_id(JobId(of), number, rank) for of, number, rank in numbers]

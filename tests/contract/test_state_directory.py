@@ -1,0 +1,74 @@
+"""One coordinator for one state directory."""
+
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coordinator.store.directory import DirectoryInUseError, StateDirectory
+from coordinator.store.store import StoreError
+
+ROOT = Path(__file__).parents[2]
+
+HOLD = (
+    "import sys; from pathlib import Path; from coordinator.store.directory import StateDirectory\n"
+    "with StateDirectory(Path(sys.argv[1])).lock():\n"
+    "    print('held', flush=True)\n"
+    "    sys.stdin.read()\n"
+)
+
+
+def test_the_directory_is_made_for_its_user_only(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "var" / "muster")
+
+    with directory.lock():
+        assert stat.S_IMODE(directory.path.stat().st_mode) == 0o700
+
+    assert directory.database == tmp_path / "var" / "muster" / "coordinator.db"
+    assert directory.logs == tmp_path / "var" / "muster" / "logs"
+
+
+def test_a_second_coordinator_is_told_who_has_it_until_that_is_gone(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "state")
+    command = [sys.executable, "-c", HOLD, str(directory.path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+
+        with pytest.raises(
+            DirectoryInUseError, match=f"in use by the coordinator with process id {holder.pid}"
+        ) as fault:
+            directory.lock().__enter__()
+        holder.kill()
+
+    assert fault.value.pid == holder.pid
+    with directory.lock():
+        assert (directory.path / "coordinator.lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_two_in_one_process_are_kept_apart_too(tmp_path: Path) -> None:
+    with StateDirectory(tmp_path).lock(), pytest.raises(DirectoryInUseError), StateDirectory(tmp_path).lock():
+        pass
+
+    with StateDirectory(tmp_path).lock():
+        pass
+
+
+def test_a_holder_that_has_not_said_who_it_is_keeps_others_out(tmp_path: Path) -> None:
+    with (tmp_path / "coordinator.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        with pytest.raises(DirectoryInUseError, match="in use by another coordinator: stop that one"):
+            StateDirectory(tmp_path).lock().__enter__()
+
+
+def test_a_path_that_is_a_file_is_a_clear_fault(tmp_path: Path) -> None:
+    file = tmp_path / "state"
+    file.write_text("")
+
+    with pytest.raises(StoreError, match=r"state directory .*/state cannot be used: File exists"):
+        StateDirectory(file).lock().__enter__()

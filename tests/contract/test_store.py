@@ -1,0 +1,232 @@
+"""What every store promises."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coordinator.core.records import Change, DropJob, DropNode
+from coordinator.store.memory import MemoryStore
+from coordinator.store.sql import SqlStore
+from coordinator.store.store import Snapshot, Store, StoreError
+from muster.domain.ids import JobId, NodeId
+from muster.domain.lifecycle import State
+from tests.contract.records import attempt, execution, gang, ids, job, node, puts
+
+Open = Callable[[], Store]
+"""Opens the same state again."""
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    opened: list[Store] = []
+    memory = MemoryStore()
+
+    def open_again() -> Store:
+        for store in opened:
+            store.close()
+        opened.append(memory if request.param == "memory" else SqlStore.open(tmp_path / "coordinator.db"))
+        return opened[-1]
+
+    yield open_again
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> Store:
+    return open_store()
+
+
+def test_a_new_store_is_empty(store: Store) -> None:
+    assert store.load() == Snapshot()
+
+
+def test_what_was_committed_is_loaded(store: Store) -> None:
+    store.commit([*gang("a"), *puts(node())])
+
+    assert store.load() == Snapshot(
+        jobs=(job("a"),),
+        attempts=(attempt("a"),),
+        executions=(execution("a", rank=0), execution("a", rank=1)),
+        nodes=(node(),),
+    )
+
+
+def test_nothing_to_commit_is_no_fault(store: Store) -> None:
+    store.commit([])
+
+    assert store.load() == Snapshot()
+
+
+def test_reopening_keeps_everything(open_store: Open) -> None:
+    store = open_store()
+    store.commit([*gang("a"), *puts(node())])
+    before = store.load()
+
+    assert open_store().load() == before
+
+
+def test_a_closed_store_may_be_closed_again(store: Store) -> None:
+    store.close()
+    store.close()
+
+
+def test_jobs_come_by_sequence_and_the_rest_by_their_job(store: Store) -> None:
+    store.commit(gang("first", sequence=10, size=11))
+    store.commit(gang("second", sequence=9, size=1))
+    store.commit(puts(attempt("second", 10), attempt("second", 2), execution("second", 2)))
+
+    loaded = store.load()
+
+    assert [each.id for each in loaded.jobs] == ["second", "first"]
+    assert [(each.job, each.number) for each in loaded.attempts] == [
+        ("second", 1),
+        ("second", 2),
+        ("second", 10),
+        ("first", 1),
+    ]
+    assert [each.id for each in loaded.executions] == ids(
+        ("second", 1, 0),
+        ("second", 2, 0),
+        *(("first", 1, rank) for rank in range(11)),
+    )
+
+
+def test_nodes_come_by_name(store: Store) -> None:
+    store.commit(puts(node("b"), node("Z"), node("a"), node("ä")))
+
+    assert [each.name for each in store.load().nodes] == ["Z", "a", "b", "ä"]
+
+
+def test_a_record_replaces_the_one_with_its_key(store: Store) -> None:
+    store.commit([*gang("a", size=1), *puts(node())])
+    changed = (
+        replace(job("a"), attempt=2),
+        replace(attempt("a"), deadline=attempt("a").placed_at),
+        execution("a", state=State.RUNNING),
+        node(address="10.0.0.2"),
+    )
+
+    store.commit(puts(*changed))
+
+    loaded = store.load()
+    assert (*loaded.jobs, *loaded.attempts, *loaded.executions, *loaded.nodes) == changed
+
+
+def test_of_two_records_with_one_key_in_a_batch_the_last_counts(store: Store) -> None:
+    store.commit([*gang("a", size=1), *puts(execution("a", state=State.PLACED), execution("a", state=State.ARMED))])
+
+    assert [each.state for each in store.load().executions] == [State.ARMED]
+
+
+def test_records_of_a_batch_may_come_before_what_they_belong_to(store: Store) -> None:
+    store.commit(list(reversed(gang("a", size=1))))
+
+    assert store.load().executions == (execution("a"),)
+
+
+def test_dropping_a_job_drops_all_that_belongs_to_it_and_no_more(store: Store) -> None:
+    store.commit([*gang("a"), *gang("b", sequence=2), *puts(node())])
+
+    store.commit([DropJob(job=JobId("a"))])
+
+    loaded = store.load()
+    assert {each.id for each in loaded.jobs} == {"b"}
+    assert {each.job for each in loaded.attempts} == {"b"}
+    assert [each.id for each in loaded.executions] == ids(("b", 1, 0), ("b", 1, 1))
+    assert loaded.nodes == (node(),)
+
+
+def test_dropping_a_node_keeps_its_executions(store: Store) -> None:
+    store.commit([*gang("a"), *puts(node("node-1"), node("node-2"))])
+
+    store.commit([DropNode(node=NodeId("node-1"))])
+
+    loaded = store.load()
+    assert [each.name for each in loaded.nodes] == ["node-2"]
+    assert [each.node for each in loaded.executions] == ["node-1", "node-1"]
+
+
+def test_dropping_what_is_not_there_changes_nothing(store: Store) -> None:
+    store.commit(gang("a"))
+    before = store.load()
+
+    store.commit([DropJob(job=JobId("b")), DropNode(node=NodeId("b"))])
+
+    assert store.load() == before
+
+
+def test_changes_apply_in_order(store: Store) -> None:
+    store.commit([*gang("a"), *puts(node())])
+
+    store.commit(
+        [
+            *puts(execution("a", rank=7)),
+            DropJob(job=JobId("a")),
+            *gang("a", size=1),
+            DropNode(node=NodeId("node-1")),
+            *puts(node(address="10.0.0.9")),
+        ],
+    )
+
+    loaded = store.load()
+    assert loaded.executions == (execution("a"),)
+    assert loaded.nodes == (node(address="10.0.0.9"),)
+
+
+def test_a_record_put_before_its_drop_is_gone(store: Store) -> None:
+    store.commit([*gang("a"), DropJob(job=JobId("a")), *puts(node()), DropNode(node=NodeId("node-1"))])
+
+    assert store.load() == Snapshot()
+
+
+IMPOSSIBLE: dict[str, list[Change]] = {
+    "an attempt without a job": [*puts(attempt("nobody"))],
+    "an execution without a job": [*puts(execution("nobody"))],
+    "an execution without an attempt": [*puts(execution("a", number=2))],
+    "an execution of a dropped job": [DropJob(job=JobId("a")), *puts(execution("a"))],
+}
+
+
+@pytest.mark.parametrize("last", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_a_batch_with_an_impossible_change_changes_nothing(store: Store, last: list[Change]) -> None:
+    store.commit([*gang("a"), *puts(node())])
+    before = store.load()
+
+    with pytest.raises(StoreError):
+        store.commit([*gang("b", sequence=2), *puts(node("node-2")), DropNode(node=NodeId("node-1")), *last])
+
+    assert store.load() == before
+    store.commit(gang("b", sequence=2))
+    assert [each.id for each in store.load().jobs] == ["a", "b"]
+
+
+def test_two_thousand_executions_come_back_in_order(open_store: Open) -> None:
+    open_store().commit(gang("a", size=2000))
+
+    loaded = open_store().load()
+
+    assert loaded.executions == tuple(execution("a", rank=rank) for rank in range(2000))
+
+
+@pytest.mark.parametrize(
+    "name", ["trajnostní-běh", "訓練", "🚂", 'it\'s "quoted"; DROP TABLE jobs', "a%b_c\\d", "line\nend"]
+)
+def test_any_name_is_only_a_name(store: Store, name: str) -> None:
+    store.commit([*gang(name), *puts(node(name))])
+
+    loaded = store.load()
+    assert (loaded.jobs, loaded.nodes) == ((job(name),), (node(name),))
+
+    store.commit([DropJob(job=JobId(name)), DropNode(node=NodeId(name))])
+    assert store.load() == Snapshot()
+
+
+def test_a_megabyte_of_inline_files_comes_back(open_store: Open) -> None:
+    large = job("a", content=bytes(range(256)) * 4096)
+
+    open_store().commit(puts(large))
+
+    assert open_store().load().jobs == (large,)
