@@ -189,7 +189,7 @@ class LogSpool:
         for _, block in self._blocks():
             first, *lines = (block + rest).split(b"\n")
             yield from reversed(lines)
-            rest = first
+            rest = first[:MAX_LINE]  # longer only where the file is damaged
         yield rest
 
     def _scan(self) -> dict[Stream, tuple[int, int]]:
