@@ -70,6 +70,15 @@ def interfaces() -> Interfaces:
     }
 
 
+def interface_of(address: str) -> str | None:
+    """Name the interface that has an address; any address of 127.0.0.0/8 is loopback's. Blocks."""
+    wanted = _address(address)
+    for name, own in interfaces().items():
+        if wanted in own or (wanted.is_loopback and any(each.is_loopback for each in own)):
+            return name
+    return None
+
+
 def data_address(coordinator: str, wanted: str | None) -> str:
     """Find the address at which other nodes reach this one.
 

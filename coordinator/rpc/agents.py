@@ -70,7 +70,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             try:
                 ack = await self._store(chunk)
             except ValueError as error:
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"log of {chunk.execution}: {error}")
+                log.warning("log refused", extra={"execution": chunk.execution, "cause": str(error)})
+                ack = pb.LogAck(execution=chunk.execution, unwanted=True)
             await context.write(ack)
 
     async def _serve(

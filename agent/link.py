@@ -1,0 +1,152 @@
+"""The agent's connection to the coordinator: one stream for orders and reports, opened again whenever it breaks."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from agent.log_push import LogPusher, StreamLostError
+from muster import wire
+from muster.domain.plan import Plan
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+"""Seconds between attempts to connect; with jitter, so that a fleet does not come back in one wave."""
+WELCOME_WITHIN = 15.0
+OUTBOX = 1000
+"""Most messages that wait for a coordinator that does not read; then the stream is opened anew."""
+
+Stream = grpc.aio.StreamStreamCall[pb.AgentMessage, pb.CoordinatorMessage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """Where the coordinator is and how it is believed."""
+
+    address: str
+    credentials: Credentials | None = None
+    insecure: bool = False
+
+
+class Link:
+    """Keeps a stream to the coordinator open as long as it runs."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        hello: Callable[[], pb.Hello],
+        receive: Callable[[Plan], Awaitable[None]],
+        revision: Callable[[], int],
+        logs: LogPusher,
+    ) -> None:
+        self._coordinator = coordinator
+        self._hello = hello
+        self._receive = receive
+        self._revision = revision
+        self._logs = logs
+        self._outbox: asyncio.Queue[pb.AgentMessage] | None = None
+
+    def send(self, message: pb.AgentMessage) -> None:
+        """Send a message if there is a stream; if there is none, the next Hello tells everything."""
+        if self._outbox is None:
+            return
+        try:
+            self._outbox.put_nowait(message)
+        except asyncio.QueueFull:
+            log.warning("the coordinator does not read; opening a new stream")
+            self._outbox = None
+
+    async def run(self) -> None:
+        """Connect, and connect again, until cancelled."""
+        pause = FIRST_PAUSE
+        async with open_channel(
+            self._coordinator.address, self._coordinator.credentials, insecure=self._coordinator.insecure
+        ) as channel:
+            stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
+            while True:
+                welcomed = asyncio.Event()
+                try:
+                    await self._connected(stub, welcomed)
+                except (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as error:
+                    log.warning("no connection to the coordinator", extra={"cause": _cause(error)})
+                pause = FIRST_PAUSE if welcomed.is_set() else min(pause * 2, LONGEST_PAUSE)
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
+
+    async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", welcomed: asyncio.Event) -> None:
+        """One stream from Hello to its end."""
+        call = stub.Connect()
+        try:
+            outbox = self._outbox = asyncio.Queue(OUTBOX)
+            # Nothing is awaited between Hello's content and its place in the queue, so no later report can overtake it.
+            outbox.put_nowait(pb.AgentMessage(hello=self._hello()))
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._write(call, outbox), name="link: write")
+                welcome = await _welcome(call)
+                welcomed.set()
+                log.info("connected to the coordinator", extra={"address": self._coordinator.address})
+                interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
+                tasks.create_task(self._read(call, lease), name="link: read")
+                tasks.create_task(self._beat(interval), name="link: heartbeats")
+                tasks.create_task(self._logs.run(stub), name="link: logs")
+        except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
+            raise _first(errors) from None
+        finally:
+            self._outbox = None
+            call.cancel()
+
+    async def _write(self, call: Stream, outbox: "asyncio.Queue[pb.AgentMessage]") -> None:
+        """The only writer of the stream: gRPC loses messages of concurrent writers."""
+        while self._outbox is outbox:
+            await call.write(await outbox.get())
+        raise StreamLostError("the coordinator does not read")
+
+    async def _read(self, call: Stream, lease: timedelta) -> None:
+        """Take plans; a coordinator that does not even answer heartbeats for a lease is not there."""
+        while True:
+            try:
+                async with asyncio.timeout(lease.total_seconds()):
+                    message: Any = await call.read()
+            except TimeoutError:
+                raise StreamLostError(f"silent for {lease.total_seconds():g} s") from None
+            if message is grpc.aio.EOF:
+                raise StreamLostError(await call.details() or "the coordinator closed the stream")
+            if message.WhichOneof("message") == "plan":
+                await self._receive(wire.plan_from_wire(message.plan))
+
+    async def _beat(self, interval: timedelta) -> None:
+        sequence = 0
+        while True:
+            await asyncio.sleep(interval.total_seconds())
+            sequence += 1
+            heartbeat = pb.Heartbeat(sequence=sequence, plan_revision=self._revision())
+            self.send(pb.AgentMessage(heartbeat=heartbeat))
+
+
+async def _welcome(call: Stream) -> pb.Welcome:
+    async with asyncio.timeout(WELCOME_WITHIN):
+        message: Any = await call.read()
+    if message is grpc.aio.EOF:
+        raise StreamLostError(await call.details() or "the coordinator closed the stream")
+    return pb.Welcome.FromString(message.welcome.SerializeToString())
+
+
+def _first(errors: "BaseExceptionGroup[Exception]") -> Exception:
+    """The cause that says most: a status of the coordinator before a stream that is just gone."""
+    flat = [error for error in errors.exceptions if not isinstance(error, StreamLostError)]
+    found = flat[0] if flat else errors.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+
+
+def _cause(error: Exception) -> str:
+    return f"{error.code().name}: {error.details()}" if isinstance(error, grpc.aio.AioRpcError) else str(error)

@@ -1,0 +1,62 @@
+"""Several nodes on one machine, for trying things out: addresses, ports, GPUs of their own; CPUs and memory shared."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent.gpu_source import GpuFault, GpuReading, GpuSource
+from muster.domain.errors import MusterError
+from muster.domain.ids import NodeId
+
+MAX_LOCAL_NODES = 250
+"""127.0.0.2 … 127.0.0.251."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalNode:
+    """What tells one node on this machine from another."""
+
+    name: NodeId
+    state: Path
+    address: str
+    ports: tuple[int, int]
+
+
+def local_nodes(count: int, state: Path, ports: tuple[int, int]) -> Iterator[LocalNode]:
+    """Nodes `local-1` … with a loopback address and a part of the port range each.
+
+    The parts do not overlap, since user code often binds its port on every address of the machine.
+    """
+    first, last = ports
+    share = (last - first + 1) // max(1, count)
+    if not 1 <= count <= MAX_LOCAL_NODES or share < 1:
+        raise MusterError(f"cannot be {count} local nodes: there can be {MAX_LOCAL_NODES}, with at least a port each")
+    for number in range(count):
+        name = NodeId(f"local-{number + 1}")
+        begin = first + number * share
+        address = f"127.0.0.{number + 2}"
+        yield LocalNode(name=name, state=state / name, address=address, ports=(begin, begin + share - 1))
+
+
+class ShareOfGpus:
+    """Every `count`-th GPU of the machine: no GPU belongs to two nodes."""
+
+    def __init__(self, source: GpuSource, number: int, count: int) -> None:
+        self._source = source
+        self._number = number
+        self._count = count
+
+    async def read(self) -> GpuReading:
+        """The GPUs of this share."""
+        reading = await self._source.read()
+        mine = tuple(gpu for gpu in reading.gpus if gpu.index % self._count == self._number)
+        return replace(reading, gpus=mine)
+
+    async def faults(self) -> AsyncIterator[GpuFault]:
+        """Faults of every GPU: they are for the log, and for looking again."""
+        async for fault in self._source.faults():
+            yield fault
+
+    async def close(self) -> None:
+        """Let go of the source."""
+        await self._source.close()

@@ -1,0 +1,324 @@
+"""The agent's loop: events go into the core one by one, the actions that come out are carried out beside each other."""
+
+import asyncio
+import errno
+import logging
+import shutil
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import assert_never
+
+from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
+from agent.core.events import (
+    ActionFailed,
+    Armed,
+    Event,
+    Exited,
+    Halted,
+    LogCompleted,
+    Prepared,
+    Progressed,
+    Recovered,
+    Removed,
+    Started,
+)
+from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
+from agent.core.ledger import Ledger
+from agent.log_push import LogPusher
+from agent.ports import PortLedger
+from agent.runtimes.runtime import Room, Runtime, Sandbox
+from agent.spool import LogSpool
+from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.ids import ExecutionId
+from muster.domain.job import Network, PortRequest, RuntimeKind
+from muster.domain.plan import Assignment, Report, Stage
+from muster.domain.roster import MASTER_PORT_NAME
+
+log = logging.getLogger(__name__)
+
+EVENTS = 10_000
+"""Most events that wait; who has more waits."""
+TAIL_LINES = 20
+"""Last lines that go into the message of a failure."""
+TAIL_PATIENCE = 0.3
+"""Seconds that the report of a failed exit waits for the last lines."""
+REMOVE_PAUSES = (0.2, 1.0, 5.0, 15.0)
+"""Seconds between attempts to clear away; the last one again and again."""
+SHUTDOWN_GRACE = timedelta(seconds=5)
+
+
+@dataclass(slots=True)
+class Occupant:
+    """What the loop holds of one execution."""
+
+    kind: RuntimeKind
+    room: Room
+    spool: LogSpool
+    sandbox: Sandbox | None = None
+
+
+class Loop:
+    """Owns the ledger and the sandboxes of one node."""
+
+    def __init__(
+        self,
+        *,
+        rooms: Path,
+        outputs: Path,
+        address: str,
+        interface: str | None,
+        runtimes: Mapping[RuntimeKind, Runtime],
+        ports: PortLedger,
+    ) -> None:
+        self.ledger = Ledger()
+        self.told: asyncio.Queue[tuple[Report, ...]] = asyncio.Queue(EVENTS)
+        """Reports for the coordinator, several at a time."""
+        self._rooms = rooms
+        self._outputs = outputs
+        self._address = address
+        self._interface = interface
+        self._runtimes = runtimes
+        self._ports = ports
+        self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS)
+        self._occupants: dict[ExecutionId, Occupant] = {}
+        self._working: dict[ExecutionId, asyncio.Task[None]] = {}
+        self._watching: dict[ExecutionId, list[asyncio.Task[None]]] = {}
+        self._tasks: asyncio.TaskGroup
+        self._logs: LogPusher
+
+    async def put(self, event: Event) -> None:
+        """Something happened."""
+        await self._events.put(event)
+
+    async def complete_log(self, execution: ExecutionId) -> None:
+        """The coordinator has all of a log."""
+        await self._events.put(LogCompleted(execution=execution))
+
+    async def recover(self) -> None:
+        """Take over what a former life of this agent left; before `run`."""
+        await asyncio.to_thread(self._rooms.mkdir, parents=True, exist_ok=True)
+        now = datetime.now(UTC)
+        for runtime in self._runtimes.values():
+            for sandbox, spool, started in await runtime.recover(self._rooms):
+                room = Room(self._rooms, sandbox.execution)
+                self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox)
+                self.ledger.step(Recovered(execution=sandbox.execution, started=started), now)
+        await asyncio.to_thread(self._sweep)
+
+    async def run(self, logs: LogPusher) -> None:
+        """Work until cancelled; sandboxes then stay as they are."""
+        self._logs = logs
+        async with asyncio.TaskGroup() as self._tasks:
+            for execution, occupant in list(self._occupants.items()):
+                self._follow_log(execution, occupant.spool)
+                if execution in self.ledger.live():
+                    self._watch(execution, self._await_exit(execution))
+                else:
+                    occupant.spool.finish()
+            while True:
+                await self._turn()
+
+    async def shut_down(self, kinds: Sequence[RuntimeKind]) -> None:
+        """Stop what would not outlive the agent; after `run` was cancelled."""
+        sandboxes = [
+            occupant.sandbox
+            for occupant in self._occupants.values()
+            if occupant.sandbox is not None and occupant.kind in kinds
+        ]
+        await asyncio.gather(*(sandbox.stop(SHUTDOWN_GRACE) for sandbox in sandboxes), return_exceptions=True)
+
+    async def _turn(self) -> None:
+        events = [await self._events.get()]
+        while not self._events.empty():
+            events.append(self._events.get_nowait())
+        reports: list[Report] = []
+        for event in events:
+            for action in self.ledger.step(event, datetime.now(UTC)):
+                if isinstance(action, Tell):
+                    reports.append(action.report)
+                    self._end_log(action.report)
+                else:
+                    self._carry_out(action)
+        if reports:
+            await self.told.put(tuple(reports))
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case Prepare():
+                self._work(action.assignment.execution, self._prepare(action.assignment))
+            case Arm():
+                self._work(action.assignment.execution, self._arm(action))
+            case Start():
+                self._work(action.execution, self._start(action.execution))
+            case Halt():
+                self._work(action.execution, self._halt(action, self._working.get(action.execution)))
+            case Remove():
+                self._work(action.execution, self._remove(action.execution))
+            case Tell():
+                pass
+            case _:
+                assert_never(action)
+
+    def _work(self, execution: ExecutionId, work: Coroutine[None, None, None]) -> None:
+        """Carry out one action; what goes wrong becomes an event."""
+
+        async def reported() -> None:
+            try:
+                await work
+            except ExecutionError as error:
+                await self.put(ActionFailed(execution=execution, kind=error.kind, message=str(error)))
+            except OSError as error:
+                await self.put(_os_failure(execution, error))
+            except Exception as error:
+                log.exception("an action failed in an unforeseen way", extra={"execution": execution})
+                message = f"the agent failed: {type(error).__name__}: {error}"
+                await self.put(ActionFailed(execution=execution, kind=FailureKind.RUNTIME, message=message))
+
+        self._working[execution] = self._tasks.create_task(reported(), name=f"{execution}: action")
+
+    def _watch(self, execution: ExecutionId, work: Coroutine[None, None, None]) -> None:
+        task = self._tasks.create_task(work, name=f"{execution}: watch")
+        self._watching.setdefault(execution, []).append(task)
+
+    def _follow_log(self, execution: ExecutionId, spool: LogSpool) -> None:
+        self._watch(execution, self._logs.follow(execution, spool))
+
+    def _end_log(self, report: Report) -> None:
+        """An execution that never ran prints nothing more; one that never had a room never printed."""
+        if report.stage not in {Stage.FAILED, Stage.STOPPED} or report.log_complete:
+            return
+        occupant = self._occupants.get(report.execution)
+        if occupant is not None:
+            occupant.spool.finish()
+        else:
+            self._watch(report.execution, self.complete_log(report.execution))
+
+    # the actions
+
+    async def _prepare(self, assignment: Assignment) -> None:
+        execution = assignment.execution
+        runtime = self._runtimes.get(assignment.role.runtime)
+        if runtime is None:
+            kind = assignment.role.runtime
+            raise ExecutionError(FailureKind.INVALID_OPTION, f"this node's agent runs no {kind} executions")
+        room = Room(self._rooms, execution)
+        await asyncio.to_thread(_make, room)
+        occupant = self._occupants[execution] = Occupant(runtime.kind, room, LogSpool(room.log))
+        self._follow_log(execution, occupant.spool)
+        bridge = assignment.network is Network.BRIDGE
+        ports = self._ports.hold(execution, _requests(assignment), bridge=bridge)
+        if bridge:
+            self._ports.let_go(execution)  # from here on the holder container holds them
+
+        def progress(detail: str) -> None:
+            with suppress(asyncio.QueueFull):
+                self._events.put_nowait(Progressed(execution=execution, detail=detail))
+
+        occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
+        await self.put(Prepared(execution=execution, address=self._address, ports=ports))
+
+    async def _arm(self, action: Arm) -> None:
+        occupant = self._occupants[action.assignment.execution]
+        assert occupant.sandbox is not None
+        container = action.assignment.role.runtime is RuntimeKind.DOCKER
+        inside = (CONTAINER_CONFIG, CONTAINER_OUTPUTS)
+        directories = inside if container else (str(occupant.room.config), str(occupant.room.outputs))
+        await occupant.sandbox.arm(launch(action.assignment, action.roster, directories, self._interface))
+        await self.put(Armed(execution=action.assignment.execution))
+
+    async def _start(self, execution: ExecutionId) -> None:
+        occupant = self._occupants[execution]
+        assert occupant.sandbox is not None
+        self._ports.let_go(execution)
+        await occupant.sandbox.start()
+        await self.put(Started(execution=execution))
+        self._watch(execution, self._await_exit(execution))
+
+    async def _await_exit(self, execution: ExecutionId) -> None:
+        occupant = self._occupants[execution]
+        assert occupant.sandbox is not None
+        exit_ = await occupant.sandbox.exited()
+        tail: tuple[str, ...] = ()
+        if exit_.code != 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TAIL_PATIENCE):
+                    await occupant.sandbox.drained()
+            tail = occupant.spool.tail(TAIL_LINES)
+        await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
+        await occupant.sandbox.drained()
+        occupant.spool.finish()
+
+    async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> None:
+        if interrupted is not None and not interrupted.done():
+            interrupted.cancel()
+            await asyncio.wait([interrupted])
+        occupant = self._occupants.get(action.execution)
+        if occupant is not None and occupant.sandbox is not None:
+            await occupant.sandbox.stop(action.grace)
+        self._ports.let_go(action.execution)
+        await self.put(Halted(execution=action.execution))
+
+    async def _remove(self, execution: ExecutionId) -> None:
+        occupant = self._occupants.get(execution)
+        if occupant is not None and occupant.sandbox is not None:
+            await self._insist(occupant.sandbox)
+        for task in self._watching.pop(execution, []):
+            task.cancel()
+        self._logs.forget(execution)
+        if occupant is not None:
+            occupant.spool.close()
+            await asyncio.to_thread(self._clear, occupant.room, execution)
+        self._ports.free(execution)
+        self._occupants.pop(execution, None)
+        self._working.pop(execution, None)
+        await self.put(Removed(execution=execution))
+
+    async def _insist(self, sandbox: Sandbox) -> None:
+        """Clear a sandbox away, again and again: a daemon that is away comes back."""
+        for pause in (*REMOVE_PAUSES, *[REMOVE_PAUSES[-1]] * 1000):
+            try:
+                await sandbox.remove()
+            except (ExecutionError, OSError) as error:
+                log.warning("cannot clear away yet", extra={"execution": sandbox.execution, "cause": str(error)})
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    def _clear(self, room: Room, execution: ExecutionId) -> None:
+        """Remove the room, but keep what user code left in its outputs."""
+        with suppress(OSError):
+            room.outputs.rmdir()
+        if room.outputs.exists():
+            self._outputs.mkdir(parents=True, exist_ok=True)
+            shutil.move(room.outputs, self._outputs / execution)
+        shutil.rmtree(room.path, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Clear rooms that belong to nobody any more."""
+        for path in self._rooms.iterdir():
+            execution = ExecutionId(path.name)
+            if execution not in self._occupants:
+                self._clear(Room(self._rooms, execution), execution)
+
+
+def _make(room: Room) -> None:
+    for directory in (room.config, room.work, room.outputs):
+        directory.mkdir(parents=True, exist_ok=True)
+
+
+def _requests(assignment: Assignment) -> tuple[PortRequest, ...]:
+    """The declared ports; rank 0 always has one named `master`."""
+    declared = assignment.role.ports
+    if assignment.rank != 0 or any(request.name == MASTER_PORT_NAME for request in declared):
+        return declared
+    return (PortRequest(name=MASTER_PORT_NAME), *declared)
+
+
+def _os_failure(execution: ExecutionId, error: OSError) -> ActionFailed:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
+    what = "the node's disk is full" if full else "the node's file system refused"
+    return ActionFailed(execution=execution, kind=kind, message=f"{what}: {error.strerror or error} ({error.filename})")

@@ -1,0 +1,104 @@
+"""The agent's composition root: settings, runtimes, ports, one node or several; a clean end on SIGTERM or Ctrl-C."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from agent.gpus import open_source
+from agent.inventory import Declared
+from agent.link import Coordinator
+from agent.local_nodes import LocalNode, ShareOfGpus, local_nodes
+from agent.machine import data_address
+from agent.node import NodeAgent, NodeConfig, identity
+from agent.ports import PortLedger
+from agent.runtimes.docker import DockerRuntime
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.runtime import Runtime
+from agent.settings import AgentSettings, parse
+from agent.state import locked
+from muster.domain.errors import MusterError
+from muster.domain.ids import NodeId
+from muster.domain.job import RuntimeKind
+from muster.journal import configure
+
+log = logging.getLogger(__name__)
+
+
+def main() -> None:
+    """Entry point of `muster-agent`."""
+    settings = parse(sys.argv[1:], os.environ)
+    configure(settings.log_level)
+    try:
+        with locked(settings.state):
+            asyncio.run(run(settings))
+    except MusterError as error:
+        sys.exit(f"muster-agent: {error}")
+    except ValueError as error:
+        sys.exit(f"muster-agent: {error}")
+
+
+async def run(settings: AgentSettings) -> None:
+    """Be the node, or the nodes, until SIGTERM or SIGINT."""
+    stopped = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    nodes = list(_nodes(settings))
+    async with AsyncExitStack() as ends:
+        for node in nodes:
+            ends.push_async_callback(node.close, stop_containers=settings.stop_on_exit)
+        await _run_until(stopped, nodes, settings)
+    log.info("agent stopped")
+
+
+async def _run_until(stopped: asyncio.Event, nodes: Sequence[NodeAgent], settings: AgentSettings) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(node.run(), name=node.name) for node in nodes]
+        for node in nodes:
+            await node.ready.wait()
+        log.info("agent runs", extra={"nodes": ",".join(node.name for node in nodes)})
+        if settings.ready_file is not None:
+            settings.ready_file.write_text("ready\n")
+        await stopped.wait()
+        for task in running:
+            task.cancel()
+
+
+def _nodes(settings: AgentSettings) -> Iterator[NodeAgent]:
+    if not settings.local_nodes:
+        address = data_address(settings.coordinator, settings.address)
+        alone = LocalNode(name=NodeId(settings.name), state=settings.state, address=address, ports=settings.ports)
+        yield _node(settings, alone, bind="")
+        return
+    for number, local in enumerate(local_nodes(settings.local_nodes, settings.state, settings.ports)):
+        yield _node(settings, local, bind=local.address, share=(number, settings.local_nodes))
+
+
+def _node(settings: AgentSettings, local: LocalNode, *, bind: str, share: tuple[int, int] | None = None) -> NodeAgent:
+    ports = PortLedger(*local.ports, address=bind)
+    if ports.warning:
+        log.warning(ports.warning)
+    source = open_source(settings.gpu_provider, local.name)
+    if share is not None and settings.gpu_provider == "nvml":
+        source = ShareOfGpus(source, *share)
+    coordinator = Coordinator(
+        address=settings.coordinator, credentials=settings.credentials, insecure=settings.insecure
+    )
+    declared = Declared(labels=settings.labels, cpus=settings.cpus, memory=settings.memory)
+    config = NodeConfig(
+        name=local.name, state=local.state, address=local.address, coordinator=coordinator, declared=declared
+    )
+    return NodeAgent(config, _runtimes(settings, local.state), source, ports)
+
+
+def _runtimes(settings: AgentSettings, state: Path) -> dict[RuntimeKind, Runtime]:
+    runtimes: dict[RuntimeKind, Runtime] = {}
+    if settings.docker_socket is not None:
+        runtimes[RuntimeKind.DOCKER] = DockerRuntime(settings.docker_socket, identity(state), settings.mount_roots)
+    if settings.processes:
+        runtimes[RuntimeKind.PROCESS] = ProcessRuntime()
+    return runtimes

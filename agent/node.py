@@ -1,0 +1,150 @@
+"""One node: its inventory, its loop, its link and its logs, put together and run."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from agent.core.events import PlanReceived
+from agent.gpu_source import GpuSource
+from agent.inventory import Declared, InventoryReader, changed
+from agent.link import Coordinator, Link
+from agent.log_push import LogPusher
+from agent.loop import Loop
+from agent.machine import interface_of
+from agent.ports import PortLedger
+from agent.runtimes.runtime import Runtime
+from muster import __version__, wire
+from muster.domain.errors import UnavailableError
+from muster.domain.ids import NodeId
+from muster.domain.job import RuntimeKind
+from muster.domain.node import Inventory, RuntimeOffer
+from muster.domain.plan import Plan
+from muster.rpc.v1 import agents_pb2 as pb
+
+log = logging.getLogger(__name__)
+
+REFRESH = timedelta(seconds=30)
+"""How often a node looks at itself; GPU faults and runtimes that come or go are seen at once or then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """What is chosen about one node."""
+
+    name: NodeId
+    state: Path
+    address: str
+    """Where peers reach its executions."""
+    coordinator: Coordinator
+    declared: Declared
+
+
+class NodeAgent:
+    """Everything of one node."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        runtimes: Mapping[RuntimeKind, Runtime],
+        source: GpuSource,
+        ports: PortLedger,
+    ) -> None:
+        self.name = config.name
+        self._address = config.address
+        self._identity = identity(config.state)
+        self._runtimes = runtimes
+        self._source = source
+        self._reader = InventoryReader(source, config.state, config.declared)
+        self._loop = Loop(
+            rooms=config.state / "executions",
+            outputs=config.state / "outputs",
+            address=config.address,
+            interface=interface_of(config.address),
+            runtimes=runtimes,
+            ports=ports,
+        )
+        self._logs = LogPusher(config.name, self._loop.complete_log)
+        self._link = Link(
+            config.coordinator, self._hello, self._receive, lambda: self._loop.ledger.revision, self._logs
+        )
+        self._inventory: Inventory
+        self.ready = asyncio.Event()
+        """Set once it runs, connected or not."""
+
+    async def run(self) -> None:
+        """Be the node until cancelled."""
+        self._inventory = await self._look()
+        await self._loop.recover()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._loop.run(self._logs), name=f"{self.name}: loop")
+            tasks.create_task(self._link.run(), name=f"{self.name}: link")
+            tasks.create_task(self._tell(), name=f"{self.name}: reports")
+            tasks.create_task(self._refresh(), name=f"{self.name}: inventory")
+            tasks.create_task(self._hear_faults(), name=f"{self.name}: GPU faults")
+            self.ready.set()
+
+    async def close(self, *, stop_containers: bool) -> None:
+        """Stop what would not outlive the agent, and let go of everything; after `run` has ended."""
+        kinds = [RuntimeKind.PROCESS, RuntimeKind.DOCKER] if stop_containers else [RuntimeKind.PROCESS]
+        await self._loop.shut_down(kinds)
+        for runtime in self._runtimes.values():
+            await runtime.close()
+        await self._source.close()
+
+    def _hello(self) -> pb.Hello:
+        return pb.Hello(
+            node=self.name,
+            identity=self._identity,
+            version=__version__,
+            address=self._address,
+            inventory=wire.inventory_to_wire(self._inventory),
+            executions=[wire.report_to_wire(report) for report in self._loop.ledger.reports()],
+        )
+
+    async def _receive(self, plan: Plan) -> None:
+        await self._loop.put(PlanReceived(plan=plan))
+
+    async def _tell(self) -> None:
+        while True:
+            reports = await self._loop.told.get()
+            message = pb.Reports(reports=[wire.report_to_wire(report) for report in reports])
+            self._link.send(pb.AgentMessage(reports=message))
+
+    async def _refresh(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH.total_seconds())
+            await self._look_again()
+
+    async def _hear_faults(self) -> None:
+        async for fault in self._source.faults():
+            log.warning("GPU fault", extra={"node": self.name, "gpu": fault.uuid, "fault": fault.message})
+            await self._look_again()
+
+    async def _look_again(self) -> None:
+        try:
+            inventory = await self._look()
+        except UnavailableError as error:
+            log.warning("cannot look at the node", extra={"node": self.name, "cause": str(error)})
+            return
+        if changed(self._inventory, inventory):
+            self._inventory = inventory
+            self._link.send(pb.AgentMessage(inventory=wire.inventory_to_wire(inventory)))
+
+    async def _look(self) -> Inventory:
+        offers: list[RuntimeOffer] = [await runtime.offer() for runtime in self._runtimes.values()]
+        return await self._reader.read(offers, self._loop.ledger.assigned())
+
+
+def identity(state: Path) -> str:
+    """The node's identity: made on its first start and kept."""
+    state.mkdir(parents=True, exist_ok=True)
+    path = state / "identity"
+    if not path.exists():
+        fresh = path.with_suffix(".new")
+        fresh.write_text(f"{uuid.uuid4()}\n")
+        fresh.replace(path)
+    return path.read_text().strip()

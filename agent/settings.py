@@ -1,0 +1,128 @@
+"""The agent's settings: parsed once in main, passed on."""
+
+import argparse
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from muster.endpoint import coordinator_address
+from muster.rpc.channel import Credentials
+
+DEFAULT_PORTS = (20000, 29999)
+"""Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """Everything that can be chosen about an agent."""
+
+    coordinator: str
+    state: Path
+    """Directory of executions, outputs and the agent's identity."""
+    name: str
+    address: str | None = None
+    """Where peers reach executions: an address, an interface or a CIDR; None: as the route to the coordinator says."""
+    insecure: bool = False
+    credentials: Credentials | None = None
+    ports: tuple[int, int] = DEFAULT_PORTS
+    gpu_provider: str = "nvml"
+    docker_socket: Path | None = None
+    """None: no containers."""
+    processes: bool = False
+    """Whether jobs without an image may run as plain processes of the agent's user."""
+    mount_roots: tuple[Path, ...] = ()
+    """Directories below which jobs may mount."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cpus: int | None = None
+    memory: int | None = None
+    local_nodes: int = 0
+    """So many nodes in this one program, each with a loopback address of its own; 0: one node, this machine."""
+    stop_on_exit: bool = False
+    """Whether containers are stopped when the agent ends in an orderly way."""
+    ready_file: Path | None = None
+    log_level: str = "info"
+
+
+def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings:
+    """Settings from the command line, with defaults from the environment; exits with a message for bad ones."""
+    parser = _parser(environ)
+    given = parser.parse_args(arguments)
+    if given.tls_ca is None and given.tls_cert is not None:
+        parser.error("--tls-cert needs --tls-ca")
+    if (given.tls_cert is None) != (given.tls_key is None):
+        parser.error("--tls-cert and --tls-key belong together")
+    return AgentSettings(
+        coordinator=given.coordinator,
+        state=given.state,
+        name=given.name,
+        address=given.address,
+        insecure=given.insecure,
+        credentials=Credentials(ca=given.tls_ca, cert=given.tls_cert, key=given.tls_key) if given.tls_ca else None,
+        ports=given.ports,
+        gpu_provider=given.gpu_provider,
+        docker_socket=None if given.no_docker else given.docker_socket,
+        processes=given.processes if given.processes is not None else bool(given.local_nodes),
+        mount_roots=tuple(given.mount_root),
+        labels=dict(given.label),
+        cpus=given.cpus,
+        memory=given.memory,
+        local_nodes=given.local_nodes,
+        stop_on_exit=given.stop_on_exit or bool(given.local_nodes),
+        ready_file=given.ready_file,
+        log_level=given.log_level,
+    )
+
+
+def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="muster-agent", description="Reports what this machine has and runs what the coordinator places on it."
+    )
+    add = parser.add_argument
+    state = Path(environ.get("MUSTER_STATE", "/var/lib/muster/agent"))
+    add("--coordinator", default=coordinator_address(environ), metavar="HOST:PORT", help="(%(default)s)")
+    add("--state", type=Path, default=state, help="directory of executions, outputs and identity (%(default)s)")
+    add("--name", default=platform.node().split(".")[0], help="the node's name, unique in the fleet (%(default)s)")
+    add("--address", help="where peers reach executions: an address, an interface or a CIDR (by default: as routed)")
+    add(
+        "--insecure",
+        action="store_true",
+        default=environ.get("MUSTER_INSECURE") == "1",
+        help="speak unencrypted with a coordinator on another machine: only where you trust the network",
+    )
+    add("--tls-ca", type=Path, help="who signed the coordinator's certificate (PEM)")
+    add("--tls-cert", type=Path, help="the agent's certificate (PEM)")
+    add("--tls-key", type=Path, help="its key (PEM)")
+    add("--ports", type=_range, default=DEFAULT_PORTS, metavar="FIRST-LAST", help="leased to executions (20000-29999)")
+    add("--gpu-provider", default="nvml", help="`nvml`, or simulated GPUs like `fake:8xH100` (%(default)s)")
+    add("--docker-socket", type=Path, default=Path("/var/run/docker.sock"), help="(%(default)s)")
+    add("--no-docker", action="store_true", help="run no containers")
+    add(
+        "--processes",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="run jobs without an image as plain processes of the agent's user (by default only for local nodes)",
+    )
+    add("--mount-root", type=Path, action="append", default=[], help="jobs may mount what is below it; may be repeated")
+    add("--label", type=_label, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
+    add("--cpus", type=int, help="offer only so many CPUs")
+    add("--memory", type=int, help="offer only so many bytes of memory")
+    add("--local-nodes", type=int, default=0, metavar="N", help="be N nodes on this machine, for trying things out")
+    add("--stop-on-exit", action="store_true", help="stop containers when the agent ends in an orderly way")
+    add("--ready-file", type=Path, help="written once all nodes run")
+    add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    return parser
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no range like 20000-29999")
+    return int(first), int(last)
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is no label like rack=a7")
+    return key, value
