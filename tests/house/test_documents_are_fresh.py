@@ -9,7 +9,7 @@ import pytest
 from tests.house.generate_docs import ROOT, documents
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)")
-TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
+TARGET = re.compile(r"^([a-z0-9-]+):", re.MULTILINE)
 
 
 def _written() -> Iterator[Path]:
@@ -32,4 +32,4 @@ def test_links_lead_to_files_that_exist(document: Path) -> None:
 @pytest.mark.parametrize("document", list(_written()), ids=lambda path: str(path.relative_to(ROOT)))
 def test_make_targets_that_are_named_exist(document: Path) -> None:
     targets = set(TARGET.findall((ROOT / "Makefile").read_text()))
-    assert set(re.findall(r"`make ([a-z-]+)", document.read_text())) <= targets
+    assert set(re.findall(r"`make ([a-z0-9-]+)", document.read_text())) <= targets
