@@ -23,6 +23,8 @@ from sqlalchemy import (
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
+from muster.domain.ids import ExecutionId
+from muster.domain.lifecycle import State
 
 VERSION = "0001"
 """The newest migration."""
@@ -137,9 +139,9 @@ def row(record: Record) -> tuple[Table, Row]:
             assert_never(record)
 
 
-def moves(execution: Execution) -> list[Row]:
-    """The rows of `transitions` that an execution stands for."""
-    return [{"execution": execution.id, "state": state, "at": at} for state, at in execution.times.items()]
+def transition(execution: ExecutionId, state: State, at: datetime) -> Row:
+    """A row of `transitions`."""
+    return {"execution": execution, "state": state, "at": at}
 
 
 def _job(job: Job) -> Row:

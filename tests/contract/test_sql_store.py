@@ -98,6 +98,29 @@ def test_every_transition_is_kept_once(store: SqlStore, database: Path) -> None:
     assert query(database, "SELECT * FROM transitions") == []
 
 
+def test_transitions_are_kept_again_after_a_drop_or_a_fault(store: SqlStore, database: Path) -> None:
+    moved = puts(execution("a", state=State.PREPARING))
+    with pytest.raises(StoreError):
+        store.commit([*gang("a", size=1), *moved, *puts(execution("nobody"))])
+    store.commit([*gang("a", size=1), *moved])
+    assert query(database, "SELECT count(*) FROM transitions") == [(3,)]
+
+    store.commit([*moved, DropJob(job=JobId("a")), *gang("a", size=1)])
+    assert query(database, "SELECT state FROM transitions") == [("queued",)]
+    store.commit(moved)
+    assert query(database, "SELECT count(*) FROM transitions") == [(3,)]
+
+
+def test_transitions_from_before_a_restart_are_not_kept_twice(store: SqlStore, database: Path) -> None:
+    store.commit([*gang("a", size=1), *puts(execution("a", state=State.PLACED))])
+    store.close()
+    again = SqlStore.open(database)
+    again.commit(puts(execution("a", state=State.ARMED)))
+    again.close()
+
+    assert query(database, "SELECT count(*) FROM transitions") == [(5,)]
+
+
 def test_a_full_database_refuses_the_whole_batch_and_goes_on_later(database: Path) -> None:
     pages = 60
 
