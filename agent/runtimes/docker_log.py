@@ -4,8 +4,8 @@ The body is a row of frames: stream number, three zero bytes, length (4 bytes, b
 
     2026-11-21T08:48:50.123456789Z text
 
-with the line end, if user code printed one there. Longer lines come in pieces of 16 KiB. Only one stream is asked for
-at a time, because times are in order within a stream but not across both.
+with its line end. Longer lines come in pieces of 16 KiB without one; the last piece is shorter, and old engines forget
+its line end. Only one stream is asked for at a time: times are in order within a stream, but not across both.
 """
 
 import re
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.spool import Record, Stream, parse_time
+from agent.spool import MAX_RECORD, Record, Stream, parse_time
 
 _HEADER = struct.Struct(">BxxxL")
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d) ")
@@ -50,8 +50,9 @@ class FrameParser:
 
     def _record(self, frame: bytes) -> Record:
         time_ns, text = _split_time(frame)
-        partial = not text.endswith(b"\n")
-        return Record(time_ns=time_ns, stream=self._stream, text=text if partial else text[:-1], partial=partial)
+        line = text.removesuffix(b"\n")
+        partial = line is text and len(text) >= MAX_RECORD
+        return Record(time_ns=time_ns, stream=self._stream, text=line, partial=partial)
 
 
 @dataclass(frozen=True, slots=True)

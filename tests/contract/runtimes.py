@@ -24,14 +24,12 @@ GRACE = timedelta(seconds=20)
 
 
 class Place(Protocol):
-    """Where one kind of runtime works in a test; made with a directory that is the test's own."""
+    """Where one kind of runtime works in a test."""
 
     image: str | None
     """An image with a POSIX shell and busybox's or GNU's tools; None for plain processes."""
     added_env: frozenset[str]
     """Variables that user code sees though nobody ordered them."""
-
-    def __init__(self, directory: Path) -> None: ...
 
     def runtime(self) -> AbstractAsyncContextManager[Runtime]:
         """A runtime, closed at the end."""

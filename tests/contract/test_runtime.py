@@ -11,6 +11,7 @@ from agent.spool import Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Role
 from muster.domain.plan import Launch
+from tests.contract.docker_place import DockerPlace
 from tests.contract.runtimes import (
     GRACE,
     MARK,
@@ -30,13 +31,15 @@ AT_ONCE = timedelta(seconds=0.3)
 
 PLACES = [
     pytest.param(ProcessPlace, id="process"),
+    pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
 ]
 
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    made: Place = request.param(tmp_path)
-    return made
+    if request.param is DockerPlace:
+        return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
+    return ProcessPlace(tmp_path)
 
 
 def script(text: str) -> Role:

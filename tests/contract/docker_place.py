@@ -1,0 +1,38 @@
+"""Where the Docker runtime works in tests: a real engine, and rooms in the test's own directory."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from agent.core.container_spec import EXECUTION_LABEL
+from agent.core.launch import CONTAINER_CONFIG
+from agent.runtimes.docker import DockerRuntime
+from agent.runtimes.runtime import Room
+from muster.domain.ids import ExecutionId
+from tests.docker_daemon import IMAGE, containers
+
+
+class DockerPlace:
+    """Containers."""
+
+    image = IMAGE
+    added_env = frozenset({"PATH", "HOME", "HOSTNAME", "NVIDIA_VISIBLE_DEVICES"})
+
+    def __init__(self, directory: Path, socket: Path) -> None:
+        self.socket = socket
+        self._identity = f"test-{directory.name}"
+
+    @asynccontextmanager
+    async def runtime(self, *, mount_roots: Sequence[Path] = (), min_free: int = 0) -> AsyncIterator[DockerRuntime]:
+        runtime = DockerRuntime(self.socket, self._identity, mount_roots, min_free)
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
+
+    def config_directory(self, room: Room) -> str:
+        del room  # it is mounted at the same place in every container
+        return CONTAINER_CONFIG
+
+    async def left(self, execution: ExecutionId) -> Sequence[str]:
+        return [str(each["Names"]) for each in containers(self.socket, f"{EXECUTION_LABEL}={execution}")]
