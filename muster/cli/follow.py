@@ -26,12 +26,18 @@ _DRAIN = 15.0
 _T = TypeVar("_T")
 
 
-async def follow(client: Client, job: JobView, *, stops: bool = False) -> ExitCode:
+async def follow(
+    client: Client,
+    job: JobView,
+    *,
+    stops: bool = False,
+    on_start: Callable[[JobView], None] | None = None,
+) -> ExitCode:
     """Show how the job gets on until it has ended; progress and verdict on stderr, logs on stdout.
 
-    Ctrl-C leaves the job alone, or stops it first if `stops`.
+    Ctrl-C leaves the job alone, or stops it first if `stops`. `on_start` is called once, before the first log line.
     """
-    ended = await attend(client, job, _progress_then_logs(client, job), stops=stops)
+    ended = await attend(client, job, _progress_then_logs(client, job, on_start), stops=stops)
     if ended is None:
         return ExitCode.INTERRUPTED
     screen(err=True).print(verdict(ended), soft_wrap=True)
@@ -65,7 +71,11 @@ async def attend(client: Client, job: JobView, staying: Coroutine[Any, Any, _T],
     return None
 
 
-async def _progress_then_logs(client: Client, job: JobView) -> JobView:
+async def _progress_then_logs(
+    client: Client,
+    job: JobView,
+    on_start: Callable[[JobView], None] | None,
+) -> JobView:
     async with asyncio.TaskGroup() as tasks:
         printing: asyncio.Task[None] | None = None
         with closing(_progress_screen()) as shown:
@@ -76,6 +86,8 @@ async def _progress_then_logs(client: Client, job: JobView) -> JobView:
                         shown.show(job)
                     if printing is None and job.attempts and job.phase not in {JobPhase.QUEUED, JobPhase.PREPARING}:
                         shown.close()
+                        if on_start is not None:
+                            on_start(job)
                         printing = tasks.create_task(_print_logs(client, job), name=f"logs of {job.id}")
         if printing is not None:
             await asyncio.wait([printing], timeout=_DRAIN)

@@ -3,12 +3,13 @@
 What is heavy (gRPC, Rich, job files) is imported by the commands that need it, so that help and completion are quick.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from muster import __version__
-from muster.cli import jobs, logs, nodes, submit
+from muster.cli import jobs, logs, nodes, submit, up
 from muster.cli.session import Session
 
 app = typer.Typer(
@@ -37,17 +38,28 @@ def options(
         bool,
         typer.Option("--insecure", envvar="MUSTER_INSECURE", help="Speak unencrypted beyond this machine, too."),
     ] = False,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(envvar="MUSTER_TLS_CA", help="Speak TLS; who signed the coordinator's certificate (PEM)."),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(envvar="MUSTER_TLS_CERT", help="Your certificate (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option(envvar="MUSTER_TLS_KEY", help="Its key (PEM).")] = None,
 ) -> None:
     """Keep the global options for the command."""
-    context.obj = Session(coordinator=coordinator, insecure=insecure)
+    if tls_ca is None and tls_cert is not None:
+        raise typer.BadParameter("--tls-cert needs --tls-ca")
+    if (tls_cert is None) != (tls_key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key belong together")
+    context.obj = Session(
+        coordinator=coordinator,
+        insecure=insecure,
+        tls_ca=tls_ca,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+    )
 
 
-@app.command()
-def version() -> None:
-    """Print the version of this program."""
-    print(__version__)
-
-
+app.command()(up.up)
 app.command()(submit.submit)
 app.command(context_settings={"allow_interspersed_args": False})(submit.run)
 app.command()(jobs.jobs)
@@ -59,6 +71,13 @@ app.command()(jobs.stop)
 app.command()(jobs.delete)
 app.command()(nodes.nodes)
 app.command()(submit.schema)
+app.command()(up.demo)
+
+
+@app.command()
+def version() -> None:
+    """Print the version of this program."""
+    print(__version__)
 
 
 def main() -> None:

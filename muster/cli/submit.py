@@ -51,7 +51,7 @@ async def submit(  # noqa: PLR0913 - one for each option
     output: Output = Format.TABLE,
 ) -> ExitCode:
     """Submit the job that a file describes, and print its id."""
-    spec = _read(file, _overrides(settings or ()))
+    spec = read_job(file, _overrides(settings or ()))
     wish = _Wish(follow=follow, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
     return await _make(session_of(context), spec, wish)
 
@@ -160,7 +160,8 @@ async def _check(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def _read(file: Path, overrides: Mapping[str, str]) -> JobSpec:
+def read_job(file: Path, overrides: Mapping[str, str]) -> JobSpec:
+    """The job that a file describes, `-` for stdin, with values replaced by dotted key."""
     if str(file) == "-":
         return load_job(sys.stdin.read(), "stdin", base=Path.cwd(), overrides=overrides)
     try:

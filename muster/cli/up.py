@@ -1,0 +1,136 @@
+"""Commands that start a fleet on this machine: up, demo."""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.cli.exit_codes import ExitCode
+from muster.cli.session import answers, screen
+from muster.domain.errors import InvalidJobError
+from muster.endpoint import DEFAULT_ADDRESS, forget_address, home, note_address
+
+if TYPE_CHECKING:
+    from muster.cli.local_fleet import LocalFleet
+    from muster.domain.view import JobView
+
+_EXAMPLE = Path("examples", "ring", "job.yaml")
+
+Nodes = Annotated[int, typer.Option("--nodes", "-n", min=1, max=64, help="How many nodes to act as.")]
+
+
+@answers
+async def up(
+    *,
+    nodes: Nodes = 3,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Port 0 takes a free one.")] = DEFAULT_ADDRESS,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--dir", help="State and logs; `local` in MUSTER_HOME (~/.muster) otherwise."),
+    ] = None,
+    gpu_provider: Annotated[
+        str | None,
+        typer.Option(metavar="PROVIDER", help="Where GPUs come from: `fake:8xH100` pretends to have eight."),
+    ] = None,
+    docker: Annotated[
+        bool,
+        typer.Option("--docker/--no-docker", help="Whether to run containers, where a Docker Engine answers."),
+    ] = True,
+) -> ExitCode:
+    """Start a coordinator and nodes on this machine, until Ctrl-C."""
+    from muster.cli.local_fleet import FleetPlan, local_fleet  # noqa: PLC0415 - gRPC
+
+    own = home(os.environ)
+    plan = FleetPlan(
+        directory=(directory or own / "local").expanduser().resolve(),
+        nodes=nodes,
+        listen=listen,
+        gpu_provider=gpu_provider,
+        docker=docker,
+    )
+    with _cancelled_by(signal.SIGTERM, signal.SIGHUP):
+        try:
+            async with local_fleet(plan) as fleet:
+                with _noted(own, fleet.address):
+                    _tell(fleet)
+                    await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            print("stopped", flush=True)
+    return ExitCode.SUCCESS
+
+
+@answers
+async def demo(
+    file: Annotated[Path | None, typer.Argument(help="Job file; examples/ring/job.yaml otherwise.")] = None,
+    *,
+    nodes: Nodes = 3,
+) -> ExitCode:
+    """Run an example on three nodes of its own, and clear up."""
+    from muster.cli.follow import follow  # noqa: PLC0415 - gRPC, Rich
+    from muster.cli.local_fleet import FleetPlan, local_fleet  # noqa: PLC0415
+    from muster.cli.submit import read_job  # noqa: PLC0415
+    from muster.client import Client  # noqa: PLC0415
+
+    spec = read_job(file or _example(), {})
+    with _cancelled_by(signal.SIGTERM, signal.SIGHUP), tempfile.TemporaryDirectory(prefix="muster-demo-") as directory:
+        plan = FleetPlan(directory=Path(directory), nodes=nodes, listen="127.0.0.1:0", docker=False)
+        async with local_fleet(plan) as fleet, Client(fleet.address) as client:
+            names = ", ".join(node.name for node in fleet.nodes)
+            print(f"a coordinator serves at {fleet.address}; nodes: {names}", flush=True)
+            return await follow(client, await client.submit(spec), stops=True, on_start=_tell_roster)
+
+
+@contextmanager
+def _noted(own: Path, address: str) -> Iterator[None]:
+    """Clients of this user find the coordinator."""
+    note_address(own, address)
+    try:
+        yield
+    finally:
+        forget_address(own, address)
+
+
+def _tell(fleet: "LocalFleet") -> None:
+    from muster.cli.render_nodes import nodes_table  # noqa: PLC0415 - Rich
+
+    out = screen()
+    out.print(nodes_table(fleet.nodes))
+    print(f"\nthe coordinator serves at {fleet.address}; logs: {', '.join(map(str, fleet.logs))}")
+    print("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
+
+
+def _tell_roster(job: "JobView") -> None:
+    from muster.cli.render_jobs import roster_table  # noqa: PLC0415 - Rich
+
+    out = screen()
+    out.print(f"\nroster of {job.spec.name} ({job.id})", style="bold", markup=False)
+    out.print(roster_table(job.attempts[-1]))
+    out.print()
+
+
+def _example() -> Path:
+    """The packaged example: of the checkout one stands in, else of the one that this program runs from."""
+    for root in (Path.cwd(), Path(__file__).parents[2]):
+        if (root / _EXAMPLE).exists():
+            return root / _EXAMPLE
+    raise InvalidJobError(f"{_EXAMPLE} is not here; name a job file: `muster demo FILE`")
+
+
+@contextmanager
+def _cancelled_by(*signals: signal.Signals) -> Iterator[None]:
+    """These signals end the command like Ctrl-C: everything in it is unwound in order."""
+    loop, command = asyncio.get_running_loop(), asyncio.current_task()
+    assert command is not None
+    for each in signals:
+        loop.add_signal_handler(each, command.cancel)
+    try:
+        yield
+    finally:
+        for each in signals:
+            loop.remove_signal_handler(each)
