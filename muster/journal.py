@@ -22,3 +22,4 @@ def configure(level: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(FieldFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
