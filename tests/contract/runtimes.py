@@ -47,7 +47,7 @@ class Place(Protocol):
 class ProcessPlace:
     """Plain processes."""
 
-    image = None
+    image: str | None = None
     added_env = frozenset({"PATH", "HOME", "LANG", "TZ"})
 
     def __init__(self, directory: Path) -> None:

@@ -1,0 +1,226 @@
+"""What holds for plain processes beyond the contract of every runtime."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.runtime import Room
+from agent.runtimes.session import session_of
+from agent.spool import LogSpool
+from muster.domain.failure import ExecutionError, Exit, FailureKind
+from muster.domain.job import InlineFile, Mount, Network, Role, Ulimit
+from tests.contract.runtimes import (
+    GRACE,
+    MARK,
+    ProcessPlace,
+    assignment_for,
+    ignored,
+    launch_for,
+    room_for,
+    running,
+    shell,
+    trial,
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> ProcessPlace:
+    return ProcessPlace(tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    directory = tmp_path / "disk"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", directory], check=True)
+    yield directory
+    subprocess.run(["umount", directory], check=True)
+
+
+@pytest.fixture
+def stranger() -> Iterator[subprocess.Popen[bytes]]:
+    """A program in a session of its own that no sandbox knows."""
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(("name", "code"), [("TERM", 143), ("KILL", 137), ("SEGV", 139)])
+async def test_a_signal_is_told_as_a_shell_would(place: ProcessPlace, tmp_path: Path, name: str, code: int) -> None:
+    async with trial(place, tmp_path, Role(command=shell(f"kill -{name} $$"))) as it:
+        ended = await it.run()
+        assert (ended, ended.signal) == (Exit(code=code), f"SIG{name}")
+
+
+async def test_output_after_the_end_is_cut_off_and_marked(place: ProcessPlace, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, Role(command=shell("sleep 1000 & echo done"))) as it:
+        assert await it.run() == Exit(code=0)
+        assert it.spool.tail(5) == ("done", "[muster] output after the end is not kept")
+        assert len(running(it.sandbox.execution)) == 1
+
+
+async def test_stopping_ends_what_the_program_left_running(place: ProcessPlace, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, Role(command=shell("sleep 1000 >/dev/null 2>&1 & echo done"))) as it:
+        assert await it.run() == Exit(code=0)
+        assert it.spool.tail(5) == ("done",)
+        await it.sandbox.stop(GRACE)
+        assert running(it.sandbox.execution) == []
+
+
+async def test_stopping_reaches_process_groups_that_a_shell_made(place: ProcessPlace, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, Role(command=shell("set -m; sleep 1000 & echo ready; wait"))) as it:
+        await it.release()
+        await it.says(b"ready")
+        await it.sandbox.stop(GRACE)
+        assert running(it.sandbox.execution) == []
+
+
+async def test_a_child_may_use_the_grace_after_its_parent_is_gone(place: ProcessPlace, tmp_path: Path) -> None:
+    child = "(trap 'sleep 0.3; echo saved; exit' TERM; echo ready; while :; do sleep 0.05; done)"
+    async with trial(place, tmp_path, Role(command=shell(f"{child} & wait"))) as it:
+        await it.release()
+        await it.says(b"ready")
+        await it.sandbox.stop(GRACE)
+        assert await it.end() == Exit(code=143)
+        assert it.printed() == [b"ready", b"saved"]
+
+
+async def test_little_of_the_agents_environment_is_passed_on(tmp_path: Path) -> None:
+    runtime = ProcessRuntime({"PATH": "/usr/bin:/bin", "TZ": "UTC", "SECRET": "x"})
+    assignment = assignment_for(Role(command=("env",)))
+    room = room_for(tmp_path, assignment.execution)
+    with closing(LogSpool(room.log)) as spool:
+        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+        await sandbox.arm(launch_for(assignment))
+        await sandbox.start()
+        await sandbox.exited()
+        await sandbox.drained()
+        await sandbox.remove()
+        found = spool.tail(9)
+    assert sorted(found) == [f"{MARK}={assignment.execution}", "PATH=/usr/bin:/bin", "TZ=UTC"]
+
+
+async def test_a_relative_entry_of_the_path_is_below_the_working_directory(place: ProcessPlace, tmp_path: Path) -> None:
+    files = (InlineFile(path="bin/greet", content=b"#!/bin/sh\necho hello\n", executable=True),)
+    role = Role(command=("greet",), env={"PATH": "bin:/bin"}, files=files)
+    async with trial(place, tmp_path, role) as it:
+        await it.run()
+        assert it.printed() == [b"hello"]
+
+
+async def test_a_script_without_its_interpreter_is_missed_when_arming(place: ProcessPlace, tmp_path: Path) -> None:
+    files = (InlineFile(path="job", content=b"#!/no/such/python\n", executable=True),)
+    async with trial(place, tmp_path, Role(command=("./job",), files=files)) as it:
+        with pytest.raises(ExecutionError, match=r"is a script for /no/such/python, which is not there") as caught:
+            await it.arm()
+        assert caught.value.kind is FailureKind.COMMAND_NOT_FOUND
+
+
+async def test_what_the_kernel_cannot_run_fails_at_the_start(place: ProcessPlace, tmp_path: Path) -> None:
+    files = (InlineFile(path="job", content=b"neither a script nor a program", executable=True),)
+    async with trial(place, tmp_path, Role(command=("./job",), files=files)) as it:
+        await it.arm()
+        with pytest.raises(ExecutionError, match=r'cannot start "\./job": Exec format error') as caught:
+            await it.sandbox.start()
+        assert caught.value.kind is FailureKind.COMMAND_NOT_FOUND
+
+
+async def test_a_missing_working_directory_is_missed_when_arming(place: ProcessPlace, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, Role(command=("true",), workdir="/no/such/directory")) as it:
+        with pytest.raises(ExecutionError, match="the working directory /no/such/directory is not there") as caught:
+            await it.arm()
+        assert caught.value.kind is FailureKind.INVALID_OPTION
+
+
+async def test_a_full_disk_is_noticed_when_arming(place: ProcessPlace, small_disk: Path) -> None:
+    role = Role(command=("true",), files=(InlineFile(path="large", content=bytes(100_000)),))
+    async with trial(place, small_disk, role) as it:
+        with pytest.raises(ExecutionError, match="no space is left on the node") as caught:
+            await it.arm()
+        assert caught.value.kind is FailureKind.DISK_FULL
+        assert list(it.room.work.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "network", "reason"),
+    [
+        (Role(command=("true",), user="1000"), Network.HOST, "user is only for containers"),
+        (Role(command=("true",), mounts=(Mount(source="/a", target="/b"),)), Network.HOST, "mounts is only"),
+        (Role(command=("true",), ulimits=(Ulimit(name="core", soft=0, hard=0),)), Network.HOST, "ulimits is only"),
+        (Role(command=("true",)), Network.BRIDGE, "network: bridge is only for containers"),
+        (Role(), Network.HOST, "there is no command"),
+    ],
+)
+async def test_what_only_containers_can_do_is_refused(
+    tmp_path: Path, role: Role, network: Network, reason: str
+) -> None:
+    assignment = assignment_for(role, network)
+    room = room_for(tmp_path, assignment.execution)
+    with closing(LogSpool(room.log)) as spool:
+        with pytest.raises(ExecutionError, match=reason) as caught:
+            await ProcessRuntime().prepare(assignment, room, spool, (), ignored)
+        assert caught.value.kind is FailureKind.INVALID_OPTION
+
+
+async def test_what_a_crashed_agent_left_running_is_killed(place: ProcessPlace, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, Role(command=shell("sleep 1000 & echo ready; wait"))) as it:
+        await it.release()
+        await it.says(b"ready")
+        assert await ProcessRuntime().recover(tmp_path / "rooms") == []
+        assert running(it.sandbox.execution) == []
+        assert await place.left(it.sandbox.execution) == []
+        assert await it.end() == Exit(code=137)
+
+
+@pytest.mark.parametrize("change", [{"started": 1}, {"boot": "an earlier one"}])
+async def test_a_process_that_has_the_number_of_an_old_one_is_left_alone(
+    tmp_path: Path, stranger: subprocess.Popen[bytes], change: dict[str, object]
+) -> None:
+    record = {**asdict(session_of(stranger.pid)), **change}
+    room = Room(tmp_path, assignment_for(Role()).execution)
+    room.path.mkdir()
+    (room.path / "process.json").write_text(json.dumps(record))
+    assert await ProcessRuntime().recover(tmp_path) == []
+    assert stranger.poll() is None
+    assert list(room.path.iterdir()) == []
+
+
+async def test_a_torn_record_is_only_cleared_away(tmp_path: Path) -> None:
+    room = Room(tmp_path, assignment_for(Role()).execution)
+    room.path.mkdir()
+    (room.path / "process.json").write_text('{"leader": 12')
+    assert await ProcessRuntime().recover(tmp_path) == []
+    assert list(room.path.iterdir()) == []
+
+
+async def test_a_session_whose_number_was_given_out_again_has_no_members(stranger: subprocess.Popen[bytes]) -> None:
+    mine = session_of(stranger.pid)
+    assert mine.members() == (stranger.pid,)
+    older = replace(mine, started=mine.started - 1)
+    assert older.members() == ()
+    older.signal(signal.SIGKILL)
+    assert await older.kill(1) == ()
+    assert stranger.poll() is None
+
+
+async def test_waiting_for_a_session_goes_on_until_it_has_ended(stranger: subprocess.Popen[bytes]) -> None:
+    mine = session_of(stranger.pid)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await mine.ended()
+    assert mine.members() == (stranger.pid,)
+    mine.signal(signal.SIGTERM)
+    await mine.ended()
+    assert mine.members() == ()
