@@ -67,7 +67,7 @@ def _exited(turn: Turn, execution: Execution, report: Report) -> None:
         return
     running = attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
     attempts.go_on(turn, (execution.job, execution.attempt))
-    running = turn.cluster.executions[running.id]
+    running = replace(turn.cluster.executions[running.id], exit=exit_)
     if exit_.code == 0:
         turn.move(running, Trigger.SUCCEEDED)
         attempts.settle(turn, (execution.job, execution.attempt))
