@@ -8,17 +8,16 @@ import os
 import platform
 import shutil
 import signal
-import subprocess
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
 from agent.room_files import write_config, write_inline
+from agent.runtimes.program import Order, Program
 from agent.runtimes.runtime import Progress, Room, Sandbox
-from agent.runtimes.session import Session, session_of
-from agent.spool import LineSplitter, LogSpool, Stream
+from agent.runtimes.session import Session
+from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import Network, RuntimeKind
@@ -86,8 +85,8 @@ class ProcessSandbox:
         self._environment = environment
         self._execution = assignment.execution
         self._workdir = room.work / (assignment.role.workdir or "")
-        self._armed: _Armed | None = None
-        self._program: _Program | None = None
+        self._order: Order | None = None
+        self._program: Program | None = None
 
     @property
     def execution(self) -> ExecutionId:
@@ -96,30 +95,18 @@ class ProcessSandbox:
 
     async def arm(self, launch: Launch) -> None:
         """Write the files and find the program; what is missing is missed here and not at the start."""
-        self._armed = await asyncio.to_thread(self._arm, launch)
+        self._order = await asyncio.to_thread(self._arm, launch)
 
     async def start(self) -> None:
         """Start user code."""
         if self._program is not None:
             return
-        assert self._armed is not None, "start comes after arm"
-        program = _Program(self._spool)
+        assert self._order is not None, "start comes after arm"
         try:
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: program,
-                *self._armed.command,
-                executable=self._armed.path,
-                env=self._armed.env,
-                cwd=self._workdir,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            self._program = Program(self._order, self._spool)
         except (OSError, ValueError) as problem:
-            raise _start_failure(self._armed.command[0], problem) from problem
-        self._program = program
-        (self._room.path / RECORD).write_text(json.dumps(asdict(program.session)), encoding="ascii")
+            raise _start_failure(self._order.command[0], problem) from problem
+        (self._room.path / RECORD).write_text(json.dumps(asdict(self._program.session)), encoding="ascii")
 
     async def exited(self) -> Exit:
         """Wait until the program has ended; what it left running does not count."""
@@ -157,18 +144,18 @@ class ProcessSandbox:
         (self._room.path / RECORD).unlink(missing_ok=True)
 
     @property
-    def _started(self) -> "_Program":
+    def _started(self) -> Program:
         assert self._program is not None, "this comes after start"
         return self._program
 
-    async def _kill(self, program: "_Program") -> None:
+    async def _kill(self, program: Program) -> None:
         survivors = await program.session.kill(KILL_LIMIT)
         if survivors:
             message = f"processes {survivors} hang in the kernel and survive SIGKILL; look at the node's kernel log"
             raise ExecutionError(FailureKind.RUNTIME, message)
         await asyncio.shield(program.ended)
 
-    def _arm(self, launch: Launch) -> "_Armed":
+    def _arm(self, launch: Launch) -> Order:
         try:
             write_config(self._room, launch)
             if not self._workdir.is_dir():
@@ -179,59 +166,8 @@ class ProcessSandbox:
             raise _write_failure(self._room, problem) from problem
         env = {**self._environment, **launch.env}
         command = (*(self._role.entrypoint or ()), *self._role.command)
-        return _Armed(command=command, path=_find(command, env["PATH"], self._workdir), env=env)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Armed:
-    """All that is needed to start."""
-
-    command: tuple[str, ...]
-    path: str
-    env: Mapping[str, str]
-
-
-class _Program(asyncio.SubprocessProtocol):
-    """User code that runs: puts what it prints into the spool, and tells when it has ended."""
-
-    def __init__(self, spool: LogSpool) -> None:
-        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        """The return code, as Python gives it."""
-        self.ended_at = 0.0
-        """By the loop's clock."""
-        self.silent = asyncio.Event()
-        """Set when both streams have ended."""
-        self.session: Session
-        self._transport: asyncio.SubprocessTransport
-        self._spool = spool
-        self._splitters = {1: LineSplitter(Stream.STDOUT), 2: LineSplitter(Stream.STDERR)}
-
-    def close(self) -> None:
-        """Take no more output."""
-        self._transport.close()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-        self.session = session_of(transport.get_pid())
-
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        assert isinstance(data, bytes)
-        self._spool.append_all(self._splitters[fd].feed(data, time.time_ns()))
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        del exc  # a pipe has no faults that it could report
-        splitter = self._splitters.pop(fd, None)
-        if splitter is not None:
-            self._spool.append_all(splitter.flush(time.time_ns()))
-        if not self._splitters:
-            self.silent.set()
-
-    def process_exited(self) -> None:
-        code = self._transport.get_returncode()
-        assert code is not None
-        self.ended_at = asyncio.get_running_loop().time()
-        self.ended.set_result(code)
+        path = _find(command, env["PATH"], self._workdir)
+        return Order(command=command, path=path, env=env, workdir=self._workdir)
 
 
 def _problem() -> str | None:

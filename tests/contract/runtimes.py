@@ -26,8 +26,11 @@ GRACE = timedelta(seconds=20)
 class Place(Protocol):
     """Where one kind of runtime works in a test."""
 
-    image: str | None
-    """An image with a POSIX shell and busybox's or GNU's tools; None for plain processes."""
+    @property
+    def image(self) -> str | None:
+        """An image with a POSIX shell and busybox's or GNU's tools; None for plain processes."""
+        ...
+
     added_env: frozenset[str]
     """Variables that user code sees though nobody ordered them."""
 

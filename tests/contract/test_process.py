@@ -57,6 +57,10 @@ def stranger() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
+def open_files() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
 @pytest.mark.parametrize(("name", "code"), [("TERM", 143), ("KILL", 137), ("SEGV", 139)])
 async def test_a_signal_is_told_as_a_shell_would(place: ProcessPlace, tmp_path: Path, name: str, code: int) -> None:
     async with trial(place, tmp_path, Role(command=shell(f"kill -{name} $$"))) as it:
@@ -135,6 +139,30 @@ async def test_what_the_kernel_cannot_run_fails_at_the_start(place: ProcessPlace
         with pytest.raises(ExecutionError, match=r'cannot start "\./job": Exec format error') as caught:
             await it.sandbox.start()
         assert caught.value.kind is FailureKind.COMMAND_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"), [("x" * 200_000, "Argument list too long"), ("a\0b", "embedded null byte")]
+)
+async def test_arguments_that_the_kernel_does_not_take_fail_at_the_start(
+    place: ProcessPlace, tmp_path: Path, argument: str, reason: str
+) -> None:
+    async with trial(place, tmp_path, Role(command=("true", argument))) as it:
+        await it.arm()
+        with pytest.raises(ExecutionError, match=f'cannot start "true": {reason}') as caught:
+            await it.sandbox.start()
+        assert caught.value.kind is FailureKind.INVALID_OPTION
+
+
+async def test_no_file_stays_open_behind_an_execution(place: ProcessPlace, tmp_path: Path) -> None:
+    before = open_files()
+    async with trial(place, tmp_path, Role(command=shell("sleep 1000 & echo ready; wait"))) as it:
+        during = open_files()
+        await it.release()
+        await it.says(b"ready")
+        await it.sandbox.remove()
+        assert open_files() == during
+    assert open_files() == before
 
 
 async def test_a_missing_working_directory_is_missed_when_arming(place: ProcessPlace, tmp_path: Path) -> None:

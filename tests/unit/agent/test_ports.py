@@ -180,6 +180,19 @@ def test_without_an_address_all_of_them_are_held() -> None:
     assert can_bind(FIRST + 10, "127.0.0.1")
 
 
+def test_without_an_address_ipv6_is_held_too() -> None:
+    ledger = PortLedger(FIRST + 11, FIRST + 11)
+    with socket.socket(socket.AF_INET6) as user:
+        try:
+            user.bind(("::1", 0))
+        except OSError:
+            pytest.skip("there is no IPv6 here")
+    ledger.hold(ONE, MASTER)
+    with socket.socket(socket.AF_INET6) as user, pytest.raises(OSError, match="in use"):
+        user.bind(("::1", FIRST + 11))
+    ledger.free(ONE)
+
+
 def test_an_address_that_the_node_does_not_have_is_named() -> None:
     ledger = PortLedger(FIRST, FIRST, "203.0.113.1")
     with pytest.raises(ExecutionError, match=r"203\.0\.113\.1 is not an address of this node") as caught:
