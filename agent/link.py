@@ -22,7 +22,11 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
-"""Seconds between attempts to connect; with jitter, so that a fleet does not come back in one wave."""
+PAUSE_GROWTH = 1.5
+"""Seconds between attempts to connect, and how they grow: a coordinator that restarts finds its agents within a second.
+
+With jitter, so that a fleet does not come back in one wave.
+"""
 WELCOME_WITHIN = 15.0
 OUTBOX = 1000
 """Most messages that wait for a coordinator that does not read; then the stream is opened anew."""
@@ -80,7 +84,7 @@ class Link:
                     await self._connected(stub, welcomed)
                 except (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as error:
                     log.warning("no connection to the coordinator", extra={"cause": _cause(error)})
-                pause = FIRST_PAUSE if welcomed.is_set() else min(pause * 2, LONGEST_PAUSE)
+                pause = FIRST_PAUSE if welcomed.is_set() else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
 
     async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", welcomed: asyncio.Event) -> None:
