@@ -19,7 +19,7 @@ from coordinator.core.events import (
     NodeDisconnected,
 )
 from coordinator.engine import Engine, Session
-from coordinator.rpc.refusals import refuse, translated
+from coordinator.rpc.refusals import first, refuse, streaming
 from coordinator.store.logs import LogStore
 from muster import __version__, wire
 from muster.domain.errors import MusterError
@@ -46,8 +46,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     def __init__(self, engine: Engine, logs: LogStore) -> None:
         self._engine = engine
         self._logs = logs
+        self.closing = asyncio.Event()
 
-    @translated
+    @streaming
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         hello = await _hello(messages, context)
@@ -64,6 +65,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             await asyncio.shield(self._engine.tell(NodeDisconnected(node=node, session=session.number)))
             log.info("node disconnected", extra={"node": node})
 
+    @streaming
     async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Store chunks in the order in which they come, acknowledging each."""
         async for chunk in chunks:
@@ -89,7 +91,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         except* _StreamEnded:
             pass
         except* MusterError as errors:
-            raise errors.exceptions[0] from None
+            raise first(errors) from None
 
     async def _read(
         self, node: NodeId, messages: AsyncIterator[pb.AgentMessage], outbox: "asyncio.Queue[pb.CoordinatorMessage]"

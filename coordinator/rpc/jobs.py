@@ -1,5 +1,6 @@
 """The clients' side: jobs."""
 
+import asyncio
 import secrets
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,7 @@ from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
 from coordinator.core.records import Job
 from coordinator.engine import Engine
 from coordinator.rpc.log_merge import LogMerge, LogWish
-from coordinator.rpc.refusals import refuse, translated
+from coordinator.rpc.refusals import refuse, streaming, translated
 from muster import wire
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.ids import JobId
@@ -39,6 +40,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     def __init__(self, engine: Engine, logs: LogMerge) -> None:
         self._engine = engine
         self._logs = logs
+        self.closing = asyncio.Event()
 
     @translated
     async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:  # noqa: N802 - gRPC's name
@@ -91,7 +93,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         job = await _accepted(await self._engine.ask(event), context)
         return pb.DeleteResponse(job=job.id)
 
-    @translated
+    @streaming
     async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """The job now and after each change, until it has ended."""
         job = await self._id(request.job)
@@ -105,7 +107,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                     return
                 await listener.wait()
 
-    @translated
+    @streaming
     async def Logs(self, request: pb.LogsRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Lines of a job's logs, merged by time."""
         wish = LogWish(

@@ -44,8 +44,9 @@ async def serving(
     network is trusted.
     """
     server = grpc.aio.server(options=SERVER_OPTIONS)
-    agents_pb2_grpc.add_AgentServiceServicer_to_server(AgentService(engine, logs), server)
-    jobs_pb2_grpc.add_JobServiceServicer_to_server(JobService(engine, LogMerge(engine, logs)), server)
+    agents, jobs = AgentService(engine, logs), JobService(engine, LogMerge(engine, logs))
+    agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
+    jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(engine), server)
     healthy = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
@@ -62,6 +63,8 @@ async def serving(
         yield f"{listen.rpartition(':')[0]}:{port}"
     finally:
         await healthy.enter_graceful_shutdown()
+        agents.closing.set()
+        jobs.closing.set()
         await server.stop(STOP_GRACE)
 
 
