@@ -2,9 +2,9 @@
 
 import http.client
 import json
-import os
 import signal
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -37,7 +37,7 @@ class _SocketConnection(http.client.HTTPConnection):
 class Engine:
     """One dockerd, reached through its socket; no client program is needed."""
 
-    def __init__(self, directory: Path, enter: tuple[str, ...], *, bridge: str, path: Path) -> None:
+    def __init__(self, directory: Path, enter: tuple[str, ...], *, bridge: str, env: Mapping[str, str]) -> None:
         self.directory = directory
         self.socket = directory / "docker.sock"
         self._containerd = Program(
@@ -49,8 +49,7 @@ class Engine:
             "dockerd",
             [*enter, *_dockerd(directory, bridge)],
             log=directory / "dockerd.log",
-            # Programs in `path` come first: a fake GPU hook, say.
-            env={"PATH": f"{path}:{os.environ['PATH']}"},
+            env=env,
         )
 
     def await_ready(self) -> None:

@@ -24,6 +24,8 @@ COORDINATOR = 2
 FIRST_NODE = 11
 """Last parts of addresses."""
 
+GPU_HOOK_DIRECTORY = "bin"
+
 CHAOS = "mfleet-chaos"
 """The comment on rules inside a node that `heal` removes."""
 
@@ -97,7 +99,9 @@ class Node(Place):
 
     def __init__(self, slot: Slot, number: int) -> None:
         super().__init__(slot, f"node{number}", FIRST_NODE + number - 1)
-        self.engine = Engine(self.directory, self.enter, bridge=f"172.31.{number}.1/24", path=slot.directory / "bin")
+        self.env = {"PATH": f"{slot.directory / GPU_HOOK_DIRECTORY}:{os.environ['PATH']}"}
+        """In which a daemon finds what only the testbed has."""
+        self.engine = Engine(self.directory, self.enter, bridge=f"172.31.{number}.1/24", env=self.env)
 
 
 class Fleet:
@@ -106,7 +110,7 @@ class Fleet:
     def __init__(self, slot: Slot, size: int) -> None:
         self.directory = slot.directory
         _away_from_overlay(slot.directory)
-        _write_gpu_hook(slot.directory / "bin")
+        _write_gpu_hook(slot.directory / GPU_HOOK_DIRECTORY)
         _join(slot)
         self.coordinator = Place(slot, "coord", COORDINATOR)
         self.nodes = tuple(Node(slot, number) for number in range(1, size + 1))

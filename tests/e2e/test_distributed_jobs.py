@@ -18,7 +18,7 @@ def test_pytorch_trains_on_handwritten_digits_across_three_nodes(muster: Deploym
 
     job = muster.submit_file(EXAMPLES / "ddp-digits/job.yaml")
     ended = muster.ended(job, within=180)
-    log = muster.muster("logs", "-f", job).out
+    log = muster.run("logs", "-f", job).out
 
     assert ended["phase"] == "succeeded", log
     executions = ended["attempts"][-1]["executions"]
@@ -37,7 +37,7 @@ def test_containers_on_bridge_networks_reach_each_other_at_one_published_port(mu
 
     job = muster.submit_file(EXAMPLES / "bridge-echo/job.yaml")
     ended = muster.ended(job)
-    log = muster.muster("logs", "-f", job).out
+    log = muster.run("logs", "-f", job).out
 
     assert ended["phase"] == "succeeded", log
     nodes = {execution["node"]: execution["address"] for execution in ended["attempts"][-1]["executions"]}

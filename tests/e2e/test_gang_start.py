@@ -81,7 +81,7 @@ def assert_blamed(muster: Deployment, job: str, node: Node, kind: str, cause: st
     rank = rank_on(muster, job, node)
     assert (failure["rank"], failure["node"], failure["kind"]) == (rank, node.name, kind)
     assert cause in failure["message"]
-    said = muster.muster("why", job).out
+    said = muster.run("why", job).out
     assert f"rank {rank} on {node.name}" in said
     assert cause in said
 
@@ -97,7 +97,8 @@ def test_two_executions_wait_for_a_third_whose_agent_is_stuck(muster: Deployment
     expected[rank] = "placed"
     muster.await_states(job, expected)
     assert ran(marks) == []
-    assert f"rank {rank} on {late.name}" in muster.muster("why", job).out
+    awaited = muster.ask("why", job)["awaited"]
+    assert [(each["rank"], each["node"]) for each in awaited] == [(rank, late.name)]
 
     muster.agents[late.name].send(signal.SIGCONT)
     assert muster.ended(job)["phase"] == "succeeded"
@@ -176,7 +177,7 @@ def test_a_full_disk_on_one_node(muster: Deployment, marks: Path, small_disk: Pa
 
     job = muster.submit(gang(marks))
     assert muster.ended(job)["phase"] == "failed"
-    assert_blamed(muster, job, second, "disk_full", "space")
+    assert_blamed(muster, job, second, "disk_full", "disk is full")
     assert_nothing_ran(muster, job, marks)
 
 

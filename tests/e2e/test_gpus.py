@@ -34,7 +34,7 @@ def test_four_jobs_share_sixteen_gpus_and_a_fifth_waits(muster: Deployment) -> N
     assert (why["phase"], why["queue_position"]) == ("queued", 1)
     assert {refusal["node"] for refusal in why["refusals"]} == {"node1", "node2"}
     assert all("GPU" in refusal["reason"] for refusal in why["refusals"])
-    assert "GPU" in muster.muster("why", fifth).out
+    assert "GPU" in muster.run("why", fifth).out
     assert muster.ask("show", fifth)["phase"] == "queued"
 
     (seen / "end-job2").touch()

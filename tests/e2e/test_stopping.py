@@ -2,14 +2,13 @@
 
 import os
 import signal
-import sys
-import uuid
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.command_line import CLI, CommandLine
 from tests.e2e.deployment import Deployment
-from tests.e2e.programs import Program, environment
+from tests.e2e.programs import Program
 from tests.e2e.waiting import until
 
 
@@ -33,6 +32,42 @@ def test_a_stopped_job_leaves_no_container_on_any_node(muster: Deployment, netwo
     muster.await_states(job, ["running"] * 3)
     assert {name.partition("/")[0] for name in muster.containers()} == {"node1", "node2", "node3"}
 
-    assert muster.muster("stop", job).code == 0
+    assert muster.run("stop", job).code == 0
     assert muster.ended(job)["phase"] == "stopped"
     until(lambda: not muster.containers(), within=20, what="the last container to go")
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM;"], ids=["heeding SIGTERM", "deaf to SIGTERM"])
+def test_ctrl_c_at_muster_up_leaves_no_process(tmp_path: Path, trap: str) -> None:
+    # Whatever is started by `muster up`, or by a job of it, inherits this variable.
+    origin = {"TEST_ORIGIN": str(tmp_path)}
+    muster = CommandLine(tmp_path, {"MUSTER_HOME": str(tmp_path / "home"), **origin})
+    command = [str(CLI), "up", "--nodes", "3", "--listen", "127.0.0.1:0", "--no-docker"]
+    up = Program("muster up", command, log=tmp_path / "up.log", env=muster.env)
+    try:
+        until(lambda: "serves at" in up.output, within=30, what="muster up to serve")
+        script = f"{trap} while true; do sleep 1; done"
+        job = {"name": "endless", "workers": 3, "command": script, "env": origin, "timeouts": {"grace": "1s"}}
+        muster.await_states(muster.submit(job), ["running"] * 3)
+        assert len(descending_from(tmp_path)) >= 5  # three shells, the coordinator, the agents
+
+        os.killpg(up.pid, signal.SIGINT)  # as a terminal does
+        assert up.wait(within=30) == 0
+        assert descending_from(tmp_path) == []
+    finally:
+        up.kill()
+        for pid in descending_from(tmp_path):
+            os.kill(pid, signal.SIGKILL)
+
+
+def descending_from(origin: Path) -> list[int]:
+    """The processes that have `origin` in their environment."""
+    mark = f"TEST_ORIGIN={origin}".encode()
+    return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if mark in variables(path)]
+
+
+def variables(environ: Path) -> list[bytes]:
+    try:
+        return environ.read_bytes().split(b"\0")
+    except OSError:
+        return []  # ended meanwhile, or not ours
