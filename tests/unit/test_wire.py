@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster import wire
@@ -63,7 +63,7 @@ PAIRS = (
 )
 
 every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-quick = settings(max_examples=15, deadline=None)
+quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_every_function_of_the_wire_is_tested_here() -> None:
@@ -200,6 +200,7 @@ def test_a_roster_with_a_gap_is_refused() -> None:
         wire.roster_from_wire(message)
 
 
+@quick
 @given(moment=st.datetimes(timezones=st.just(timezone(timedelta(hours=-7)))).filter(lambda at: 1 < at.year < 9999))
 def test_times_of_any_zone_travel_as_utc(moment: datetime) -> None:
     message = jobs_pb2.Transition()
