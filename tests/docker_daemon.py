@@ -16,6 +16,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,10 @@ def why_no_daemon() -> str | None:
 class PrivateDaemon:
     """A dockerd that belongs to the caller, who may stop and start it again."""
 
-    def __init__(self, root: Path, options: Sequence[str]) -> None:
+    def __init__(self, root: Path, options: Sequence[str], *, gpu_hook: bool) -> None:
         self.socket = root / "docker.sock"
         self._root = root
+        self._gpu_hook = gpu_hook
         self._command = (
             "dockerd",
             *("-H", f"unix://{self.socket}"),
@@ -90,15 +92,17 @@ class PrivateDaemon:
                 raise AssertionError("dockerd does not start:\n" + (self._root / "dockerd.log").read_text()[-3000:])
             time.sleep(0.02)
 
-    def stop(self, signal_number: int = signal.SIGTERM) -> None:
+    def stop(self) -> None:
         """Stop it and wait until it is gone."""
         if self._process is not None:
-            self._process.send_signal(signal_number)
+            self._process.terminate()
             self._process.wait(30)
             self._process = None
 
     def _environment(self) -> dict[str, str]:
         """With a stand-in for NVIDIA's hook in PATH, so that dockerd accepts requests for GPUs."""
+        if not self._gpu_hook:
+            return dict(os.environ)
         programs = self._root / "programs"
         programs.mkdir(exist_ok=True)
         hook = programs / "nvidia-container-runtime-hook"
@@ -114,20 +118,21 @@ class PrivateDaemon:
 
 
 @contextlib.contextmanager
-def daemon(*options: str) -> Iterator[PrivateDaemon]:
-    """A running private daemon; everything of it is gone afterwards."""
-    bridge = f"mdt{os.getpid()}"[-15:]
-    name = f"{bridge[:10]}{next(_numbers)}"
+def daemon(*options: str, gpu_hook: bool = True) -> Iterator[PrivateDaemon]:
+    """A running private daemon; everything of it is gone afterwards. `gpu_hook`: whether it accepts GPU requests."""
+    name = f"mdt{os.getpid()}-{next(_numbers)}"[:15]  # the kernel's limit
     # A directory of short name: socket paths are limited to 108 bytes.
     root = Path(tempfile.mkdtemp(prefix="muster-docker-"))
     with _bridge(name):
-        private = PrivateDaemon(root, (f"--bridge={name}", *options))
+        private = PrivateDaemon(root, (f"--bridge={name}", *options), gpu_hook=gpu_hook)
         try:
             private.start()
             yield private
-            remove_containers(private.socket)
         finally:
+            with contextlib.suppress(OSError):
+                remove_containers(private.socket)
             private.stop()
+            _kill_survivors(root)
             _unmount(root)
             shutil.rmtree(root, ignore_errors=True)
 
@@ -137,7 +142,7 @@ _numbers = iter(range(1000))
 
 @contextlib.contextmanager
 def _bridge(name: str) -> Iterator[None]:
-    subnet = (os.getpid() + int(name[-1])) % 250
+    subnet = zlib.crc32(name.encode()) % 250
     _ip("link", "add", name, "type", "bridge")
     try:
         _ip("addr", "add", f"172.29.{subnet}.1/24", "dev", name)
@@ -149,6 +154,16 @@ def _bridge(name: str) -> Iterator[None]:
 
 def _ip(*arguments: str) -> None:
     subprocess.run(("ip", *arguments), check=True, capture_output=True, timeout=10)
+
+
+def _kill_survivors(root: Path) -> None:
+    """With live restore, containers that could not be removed outlive the daemon: kill them and what watches them."""
+    for directory in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if directory.name.isdigit() and str(root).encode() in (directory / "cmdline").read_bytes():
+                children = (directory / "task" / directory.name / "children").read_text().split()
+                for pid in (*map(int, children), int(directory.name)):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _unmount(root: Path) -> None:

@@ -50,9 +50,8 @@ class FrameParser:
 
     def _record(self, frame: bytes) -> Record:
         time_ns, text = _split_time(frame)
-        line = text.removesuffix(b"\n")
-        partial = line is text and len(text) >= MAX_RECORD
-        return Record(time_ns=time_ns, stream=self._stream, text=line, partial=partial)
+        partial = len(text) >= MAX_RECORD and not text.endswith(b"\n")
+        return Record(time_ns=time_ns, stream=self._stream, text=text.removesuffix(b"\n"), partial=partial)
 
 
 @dataclass(frozen=True, slots=True)

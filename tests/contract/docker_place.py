@@ -20,11 +20,11 @@ class DockerPlace:
 
     def __init__(self, directory: Path, socket: Path) -> None:
         self.socket = socket
-        self._identity = f"test-{directory.name}"
+        self.identity = f"test-{directory.name}"
 
     @asynccontextmanager
     async def runtime(self, *, mount_roots: Sequence[Path] = (), min_free: int = 0) -> AsyncIterator[DockerRuntime]:
-        runtime = DockerRuntime(self.socket, self._identity, mount_roots, min_free)
+        runtime = DockerRuntime(self.socket, self.identity, mount_roots, min_free)
         try:
             yield runtime
         finally:

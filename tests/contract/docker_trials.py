@@ -1,0 +1,45 @@
+"""Trials of one execution in a container, with everything that only containers have."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from pathlib import Path
+
+from agent.runtimes.docker import DockerRuntime
+from agent.runtimes.runtime import Progress
+from agent.spool import LogSpool
+from muster.domain.ids import GpuUuid
+from muster.domain.job import Network, Role
+from muster.domain.plan import Assignment
+from muster.domain.roster import PortLease
+from tests.contract.docker_place import DockerPlace
+from tests.contract.runtimes import Trial, assignment_for, ignored, launch_for, room_for, shell
+
+
+def script(text: str, **options: object) -> Role:
+    """A role whose containers run a shell script in the test image."""
+    return replace(Role(command=shell(text), image=DockerPlace.image), **options)  # type: ignore[arg-type]
+
+
+def assigned(role: Role, *, network: Network = Network.HOST, gpus: Sequence[str] = ()) -> Assignment:
+    """An execution of that role, with GPUs given to it."""
+    return replace(assignment_for(role, network), gpus=tuple(map(GpuUuid, gpus)))
+
+
+@asynccontextmanager
+async def prepared(
+    runtime: DockerRuntime,
+    directory: Path,
+    assignment: Assignment,
+    *,
+    ports: Sequence[PortLease] = (),
+    progress: Progress = ignored,
+) -> AsyncIterator[Trial]:
+    """The execution prepared in its room; it is removed at the end."""
+    room = room_for(directory, assignment.execution)
+    with closing(LogSpool(room.log)) as spool:
+        sandbox = await runtime.prepare(assignment, room, spool, ports, progress)
+        try:
+            yield Trial(sandbox, spool, room, launch_for(assignment))
+        finally:
+            await sandbox.remove()

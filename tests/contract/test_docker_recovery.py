@@ -1,0 +1,229 @@
+"""The Docker runtime over restarts: of the agent, and of the engine below it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from agent.core.container_spec import EXECUTION_LABEL, IDENTITY_LABEL
+from agent.runtimes.runtime import Room
+from agent.spool import LogSpool, Stream
+from muster.domain.failure import ExecutionError, Exit, FailureKind
+from muster.domain.job import Network
+from muster.domain.plan import Assignment
+from tests.contract.docker_place import DockerPlace
+from tests.contract.docker_trials import assigned, script
+from tests.contract.runtimes import Trial, ignored, launch_for, room_for
+from tests.docker_daemon import IMAGE, PrivateDaemon, containers, daemon, import_busybox, request, why_no_daemon
+
+pytestmark = pytest.mark.docker
+
+LINES = 4000
+CHATTY = (
+    f"i=0; while [ $i -lt {LINES} ]; do "
+    'echo "out $i ........................................................................"; '
+    'echo "err $i ........................................................................" >&2; '
+    "i=$((i+1)); done; exit 9"
+)
+WAITS = "trap 'exit 3' TERM; echo ready; while [ ! -e /muster/outputs/go ]; do sleep 0.02; done; echo went; exit 5"
+
+
+@pytest.fixture
+def place(tmp_path: Path, docker_socket: Path) -> Iterator[DockerPlace]:
+    place = DockerPlace(tmp_path, docker_socket)
+    yield place
+    for left in containers(docker_socket, f"{IDENTITY_LABEL}={place.identity}"):
+        request(docker_socket, "DELETE", f"/containers/{left['Id']}?force=1&v=1")
+
+
+async def begin(place: DockerPlace, directory: Path, assignment: Assignment, *steps: str) -> None:
+    """Bring an execution so far, then end as an agent ends that is killed: nothing is tidied up."""
+    room = room_for(directory, assignment.execution)
+    with closing(LogSpool(room.log)) as spool:
+        async with place.runtime() as runtime:
+            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+            if "arm" in steps:
+                await sandbox.arm(launch_for(assignment))
+            if "start" in steps:
+                await sandbox.start()
+
+
+@asynccontextmanager
+async def recovered(place: DockerPlace, directory: Path, assignment: Assignment) -> AsyncIterator[tuple[Trial, bool]]:
+    """The only execution that an agent finds when it starts again, and whether it was started."""
+    async with place.runtime() as runtime:
+        [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
+        with closing(spool):
+            room = Room(directory / "rooms", assignment.execution)
+            yield Trial(sandbox, spool, room, launch_for(assignment)), started
+
+
+def expected(stream: str) -> list[bytes]:
+    return [f"{stream} {number} {'.' * 72}".encode() for number in range(LINES)]
+
+
+async def test_output_is_exact_however_often_the_agent_ends(place: DockerPlace, tmp_path: Path) -> None:
+    assignment = assigned(script(CHATTY))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    sizes = [0]
+    for _ in range(6):
+        async with recovered(place, tmp_path, assignment) as (it, _):
+            while it.spool.size == sizes[-1]:
+                it.spool.grew.clear()
+                await it.spool.grew.wait()
+            sizes.append(it.spool.size)
+    async with recovered(place, tmp_path, assignment) as (it, started):
+        assert started
+        assert await it.end() == Exit(code=9)
+        assert it.spool.size > sizes[-1], "the agent ended in the middle each time"
+        assert it.printed(Stream.STDOUT) == expected("out")
+        assert it.printed(Stream.STDERR) == expected("err")
+
+
+async def test_an_execution_that_ended_meanwhile_has_its_code_and_its_output(
+    place: DockerPlace, tmp_path: Path
+) -> None:
+    assignment = assigned(script("echo so far; sleep 0.2; echo the rest; exit 42"))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    [container] = containers(place.socket, f"{EXECUTION_LABEL}={assignment.execution}")
+    request(place.socket, "POST", f"/containers/{container['Id']}/wait")
+    async with recovered(place, tmp_path, assignment) as (it, started):
+        assert started
+        assert await it.end() == Exit(code=42)
+        assert it.printed() == [b"so far", b"the rest"]
+
+
+async def test_an_execution_that_runs_is_watched_and_stopped_as_before(place: DockerPlace, tmp_path: Path) -> None:
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, started):
+        assert started
+        await it.says(b"ready")
+        await it.sandbox.stop(assignment.grace)
+        assert await it.end() == Exit(code=3)
+        await it.sandbox.remove()
+    assert await place.left(assignment.execution) == []
+
+
+async def test_an_execution_that_was_armed_can_still_be_started(place: DockerPlace, tmp_path: Path) -> None:
+    assignment = assigned(script("echo ran"))
+    await begin(place, tmp_path, assignment, "arm")
+    async with recovered(place, tmp_path, assignment) as (it, started):
+        assert not started
+        with pytest.raises(ExecutionError) as caught:
+            await it.sandbox.arm(it.launch)
+        assert caught.value.kind is FailureKind.AGENT_RESTARTED
+        await it.sandbox.start()
+        assert await it.end() == Exit(code=0)
+        assert it.printed() == [b"ran"]
+
+
+async def test_what_was_only_prepared_is_removed(place: DockerPlace, tmp_path: Path) -> None:
+    assignment = assigned(script("true"), network=Network.BRIDGE)
+    await begin(place, tmp_path, assignment)
+    assert len(await place.left(assignment.execution)) == 1
+    async with place.runtime() as runtime:
+        assert await runtime.recover(tmp_path / "rooms") == []
+    assert await place.left(assignment.execution) == []
+
+
+async def test_an_execution_without_its_room_is_removed(place: DockerPlace, tmp_path: Path) -> None:
+    assignment = assigned(script("sleep 1000"))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with place.runtime() as runtime:
+        assert await runtime.recover(tmp_path / "other rooms") == []
+    assert await place.left(assignment.execution) == []
+
+
+async def test_containers_of_others_are_left_alone(place: DockerPlace, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    theirs = DockerPlace(tmp_path / "theirs", place.socket)
+    assignment = assigned(script(WAITS))
+    await begin(theirs, tmp_path, assignment, "arm", "start")
+    try:
+        async with place.runtime() as runtime:
+            assert await runtime.recover(tmp_path / "rooms") == []
+        assert len(await theirs.left(assignment.execution)) == 1
+    finally:
+        async with theirs.runtime() as runtime:
+            assert await runtime.recover(tmp_path / "no rooms") == []
+
+
+async def test_a_name_that_somebody_else_has_is_not_taken_from_them(place: DockerPlace, tmp_path: Path) -> None:
+    assignment = assigned(script("true"))
+    name = f"muster-{assignment.execution}"
+    body = json.dumps({"Image": IMAGE, "Cmd": ["true"]}).encode()
+    request(place.socket, "POST", f"/containers/create?name={name}", body, headers={"Content-Type": "application/json"})
+    try:
+        with pytest.raises(ExecutionError, match=f"a container {name} that is not this agent's"):
+            await begin(place, tmp_path, assignment, "arm")
+    finally:
+        request(place.socket, "DELETE", f"/containers/{name}")  # fails if it is gone
+
+
+@pytest.fixture
+def own_daemon(request: pytest.FixtureRequest) -> Iterator[PrivateDaemon]:
+    """A daemon that the test may stop; parameters are its options."""
+    reason = why_no_daemon()
+    if reason:
+        pytest.skip(reason)
+    with daemon(*getattr(request, "param", ())) as private:
+        import_busybox(private.socket)
+        yield private
+
+
+async def test_an_engine_that_takes_its_containers_along_is_not_the_users_fault(
+    own_daemon: PrivateDaemon, tmp_path: Path
+) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, _), asyncio.TaskGroup() as tasks:
+        await it.says(b"ready")
+        waiting = tasks.create_task(failure_of(it), name="waiting")
+        await asyncio.to_thread(own_daemon.stop)
+        await asyncio.to_thread(own_daemon.start)
+        failure = await waiting
+        assert failure.kind is FailureKind.RUNTIME
+        assert "Docker was stopped on the node" in str(failure)
+        assert "exit code 3" in str(failure)
+        assert (await failure_of(it)) is failure
+
+
+async def failure_of(trial: Trial) -> ExecutionError:
+    with pytest.raises(ExecutionError) as caught:
+        await trial.sandbox.exited()
+    return caught.value
+
+
+@pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)
+async def test_with_live_restore_nothing_is_lost(own_daemon: PrivateDaemon, tmp_path: Path) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, _), asyncio.TaskGroup() as tasks:
+        await it.says(b"ready")
+        waiting = tasks.create_task(it.end(), name="waiting")
+        await asyncio.to_thread(own_daemon.stop)
+        await asyncio.to_thread(own_daemon.start)
+        assert not waiting.done()
+        (it.room.outputs / "go").touch()
+        assert await waiting == Exit(code=5)
+        assert it.printed() == [b"ready", b"went"]
+
+
+async def test_calls_wait_for_an_engine_that_is_being_restarted(own_daemon: PrivateDaemon, tmp_path: Path) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script("echo ran"))
+    await begin(place, tmp_path, assignment, "arm")
+    async with recovered(place, tmp_path, assignment) as (it, _):
+        await asyncio.to_thread(own_daemon.stop)
+        async with asyncio.TaskGroup() as tasks:
+            starting = tasks.create_task(it.sandbox.start(), name="starting")
+            await asyncio.to_thread(own_daemon.start)
+            await starting
+        assert await it.end() == Exit(code=0)
+        assert it.printed() == [b"ran"]
