@@ -139,7 +139,7 @@ async def _address_in(ready_file: Path) -> str:
     try:
         async with asyncio.timeout(_READY_LIMIT):
             # A file tells nobody that it is there; this is looked for during one start only.
-            while (address := _taken(ready_file)) is None:
+            while (address := _taken(ready_file)) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise UnavailableError(f"the coordinator does not serve after {_READY_LIMIT:.0f} s") from None

@@ -66,8 +66,8 @@ def log_bytes(line: LogLine, style: LogStyle) -> bytes:
 def _prefix(line: LogLine, style: LogStyle) -> bytes:
     rank = f"{line.rank}".rjust(style.width)
     if not style.colour:
-        return f"[{rank}]{'!' if line.stream == 'stderr' else ' '} ".encode()
-    mark = "\x1b[31m!\x1b[0m" if line.stream == "stderr" else " "
+        return f"[{rank}]{'!' if line.stream == 'stderr' else ''} ".encode()
+    mark = "\x1b[31m!\x1b[0m" if line.stream == "stderr" else ""
     return f"\x1b[{_COLOURS[line.rank % len(_COLOURS)]}m[{rank}]\x1b[0m{mark} ".encode()
 
 

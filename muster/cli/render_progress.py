@@ -28,6 +28,8 @@ _ORDER = (
     State.RUNNING,
     State.SUCCEEDED,
 )
+_NEWS = {State.PREPARING, State.CHECKED_IN, State.FAILED, State.LOST}
+"""States of single executions that get a line; in the others the job's phase says enough."""
 _HERE = {State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED}
 
 
@@ -48,14 +50,13 @@ def progress(job: JobView, now: datetime) -> RenderableType:
 
 def changes(before: JobView | None, after: JobView) -> Iterator[str]:
     """A line for each thing that is different; a percentage that grows is not."""
-    if before is None or before.phase is not after.phase:
-        # The summary of an ended job is told by its verdict.
-        told = "" if after.phase.ended or not after.summary else f": {after.summary}"
-        yield f"{after.spec.name} ({after.id}) {after.phase}{told}"
+    # The end of a job is told by its verdict.
+    if (before is None or before.phase is not after.phase) and not after.phase.ended:
+        yield f"{after.spec.name} ({after.id}) {after.phase}" + (f": {after.summary}" if after.summary else "")
     known = {} if before is None else {execution.id: execution for execution in executions_of(before)}
     executions = executions_of(after)
     for execution in executions:
-        if _told(execution) != _told(known.get(execution.id)):
+        if execution.state in _NEWS and _told(execution) != _told(known.get(execution.id)):
             yield _line(execution)
     arrived = _arrived(executions)
     if executions and arrived != _arrived(tuple(known.values())) and after.phase is JobPhase.PREPARING:
@@ -77,5 +78,6 @@ def _told(execution: ExecutionView | None) -> tuple[State, str] | None:
 
 def _line(execution: ExecutionView) -> str:
     place = f" on {execution.node}" if execution.node else ""
-    doing = f": {execution.detail}" if execution.detail else ""
+    told = execution.failure.message if execution.failure else execution.detail
+    doing = f": {told}" if told else ""
     return f"rank {execution.rank}{place} {execution.state.replace('_', ' ')}{doing}"

@@ -23,10 +23,10 @@ def cpus_text(millis: int) -> str:
 
 
 def span_text(span: timedelta) -> str:
-    """A duration in its two largest units: `0.12 s`, `12.3 s`, `4 min 10 s`, `2 h 5 min`."""
+    """A duration in its two largest units: `120 ms`, `12.3 s`, `4 min 10 s`, `2 h 5 min`."""
     seconds = max(span.total_seconds(), 0.0)
     if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.2g} s" if seconds < 1 else f"{seconds:.1f} s"
+        return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
     left, parts = int(seconds), []
     for unit, length in _SPANS:
         count, left = divmod(left, length)

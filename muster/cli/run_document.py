@@ -1,7 +1,6 @@
 """From the flags of `muster run` to a job document: the same keys and checks as in a job file."""
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -69,8 +68,9 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
 
 def job_name(command: Sequence[str], image: str | None) -> str:
     """A name for a job that was given none: its script, else its program, else its image."""
-    words = shlex.split(command[-1]) if len(command) == 3 and command[1] == "-c" else list(command)  # noqa: PLR2004
-    scripts = [word for word in words if re.search(r"\.\w{1,4}$", word) and not word.startswith("-")]
+    is_shell = len(command) == 3 and command[1] == "-c"  # noqa: PLR2004 - sh -c TEXT
+    words = command[2].split()[:1] if is_shell else [word for word in command if not word.startswith("-")]
+    scripts = [word for word in words[1:] if re.search(r"\w\.[a-z]{1,4}$", word)]
     chosen = PurePath((scripts or words or [image or ""])[0]).name.partition(":")[0]
     stem = re.sub(r"[^a-z0-9]+", "-", chosen.rpartition(".")[0].lower() or chosen.lower())
     return stem[:_LONGEST_NAME].strip("-") or "run"

@@ -137,10 +137,9 @@ async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
         return await _check(session, spec, wish)
     async with session.client() as client:
         job = await client.submit(spec, queue_anyway=wish.queue_anyway)
-        print(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", end="", flush=True)
         if not wish.follow:
-            hint = f"{spec.name} is accepted as {job.id}; `muster logs -f {job.id}` follows it"
-            print(hint, file=sys.stderr)
+            print(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", end="", flush=True)
+            print(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", file=sys.stderr)
             return ExitCode.SUCCESS
         from muster.cli.follow import follow  # noqa: PLC0415 - draws tables
 

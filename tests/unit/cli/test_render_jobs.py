@@ -1,0 +1,165 @@
+"""How jobs look."""
+
+from datetime import timedelta
+
+from muster.cli.render_jobs import (
+    PhaseTime,
+    attempt_times,
+    explanation,
+    job_details,
+    jobs_table,
+    roster_table,
+    verdict,
+)
+from muster.domain.failure import Exit
+from muster.domain.ids import NodeId
+from muster.domain.lifecycle import JobPhase, State
+from muster.domain.view import Awaited, Explanation, NodeRefusal
+from tests.unit.cli import values
+from tests.unit.cli.values import at, attempt, execution, shown
+
+WAY = {State.PLACED: 1.0, State.PREPARING: 1.5, State.CHECKED_IN: 3.0, State.ARMED: 9.5, State.RUNNING: 10.0}
+LATE = WAY | {State.CHECKED_IN: 9.0}
+
+
+def test_a_list_of_jobs_has_one_line_each() -> None:
+    ended = values.job(
+        JobPhase.FAILED, summary="rank 1 on b: exit code 3", started=10, ended=130, failure=values.EXIT_3
+    )
+
+    assert shown(jobs_table([values.job(JobPhase.QUEUED, summary="waits"), ended], at(3700))).splitlines() == [
+        "ID    NAME  PHASE   WORKERS  GPUS        AGE    RAN  SUMMARY",
+        "j7k2  ring  queued        2     2  1 h 1 min      -  waits",
+        "j7k2  ring  failed        2     2  1 h 1 min  2 min  rank 1 on b: exit code 3",
+    ]
+
+
+def test_each_phase_of_an_ended_attempt_has_its_time() -> None:
+    tried = attempt(placed=1, checked_in=9, released=9.5, started=10, ended=70)
+    job = values.job(JobPhase.SUCCEEDED, tried, started=10, ended=70)
+
+    assert [str(time) for time in attempt_times(job, tried, at(1000))] == [
+        "queued 1.0 s",
+        "preparing 8.0 s",
+        "arming 500 ms",
+        "starting 500 ms",
+        "running 1 min",
+    ]
+
+
+def test_a_live_attempt_is_counted_up_to_now() -> None:
+    tried = attempt(placed=1)
+
+    assert attempt_times(values.job(JobPhase.PREPARING, tried), tried, at(5)) == (
+        PhaseTime(name="queued", span=timedelta(seconds=1)),
+        PhaseTime(name="preparing", span=timedelta(seconds=4)),
+    )
+
+
+def test_an_attempt_that_ended_while_preparing_has_no_later_phases() -> None:
+    tried = attempt(placed=1, ended=6)
+    job = values.job(JobPhase.FAILED, tried, ended=6)
+
+    assert [time.name for time in attempt_times(job, tried, at(50))] == ["queued", "preparing"]
+
+
+def test_a_second_attempt_queues_from_the_end_of_the_first() -> None:
+    first, second = attempt(placed=1, ended=6), attempt(number=2, placed=8)
+
+    assert attempt_times(values.job(JobPhase.PREPARING, first, second), second, at(9))[0] == PhaseTime(
+        name="queued",
+        span=timedelta(seconds=2),
+    )
+
+
+def test_whoever_let_the_others_wait_is_named() -> None:
+    tried = attempt(
+        execution(0, State.RUNNING, entered=WAY),
+        execution(1, State.RUNNING, entered=LATE),
+        placed=1,
+        checked_in=9,
+    )
+
+    assert attempt_times(values.job(JobPhase.PREPARING, tried), tried, at(9))[1].note == (
+        "the first waited 6.0 s for rank 1"
+    )
+
+
+def test_a_failed_job_shows_the_culprit_and_its_last_words_as_they_were() -> None:
+    tried = attempt(
+        execution(0, State.STOPPED, entered=WAY),
+        execution(1, State.FAILED, entered=LATE, ended=Exit(code=3), failure=values.EXIT_3),
+        placed=1,
+        checked_in=9,
+        released=9.5,
+        started=10,
+        ended=12,
+    )
+    job = values.job(JobPhase.FAILED, tried, summary="it failed", failure=values.EXIT_3, started=10, ended=12)
+
+    text = shown(job_details(job, at(100)))
+
+    assert "executions  2 x worker: 1 CPU, 16 GiB memory, 1 x GPU, process, python ring.py" in text
+    assert text.splitlines()[-3:] == [
+        "first failure  rank 1 on b: ended with exit code 3",
+        "  | Traceback",
+        "  | ValueError: [red]no[/red]",
+    ]
+
+
+def test_an_execution_shows_how_long_it_prepared_and_waited() -> None:
+    tried = attempt(execution(0, State.RUNNING, entered=WAY), placed=1, checked_in=9)
+
+    text = shown(job_details(values.job(JobPhase.RUNNING, tried), at(15)))
+
+    assert text.splitlines()[-2:] == [
+        "RANK  ROLE    NODE  STATE    PREPARED IN  WAITED    RAN  ADDRESS   PORTS         GPUS   DETAIL",
+        "0     worker  a     running        2.0 s   6.0 s  5.0 s  10.0.0.1  master=20001  GPU-0",
+    ]
+
+
+def test_the_roster_says_where_everybody_is() -> None:
+    text = shown(roster_table(attempt(execution(0, State.RUNNING), execution(1, State.RUNNING))))
+
+    assert text.splitlines() == [
+        "RANK  ROLE    NODE  ADDRESS   PORTS         GPUS",
+        "0     worker  a     10.0.0.1  master=20001  GPU-0",
+        "1     worker  b     10.0.0.2  master=20001  GPU-1",
+    ]
+
+
+def test_a_queued_job_is_explained_node_by_node() -> None:
+    why = Explanation(
+        summary="waits for GPUs",
+        phase=JobPhase.QUEUED,
+        queue_position=2,
+        refusals=(NodeRefusal(node=NodeId("a"), reason="needs 8 GPUs, 6 are free"),),
+    )
+
+    assert shown(explanation(why)).splitlines() == [
+        "waits for GPUs",
+        "place in the queue: 2",
+        "",
+        "NODE  LACKS",
+        "a     needs 8 GPUs, 6 are free",
+    ]
+
+
+def test_a_preparing_job_is_explained_by_whom_it_awaits() -> None:
+    who = Awaited(rank=1, node=NodeId("b"), state=State.PREPARING, detail="pulling image 41 %")
+
+    assert shown(explanation(Explanation(summary="waits", phase=JobPhase.PREPARING, awaited=(who,)))).splitlines() == [
+        "waits",
+        "",
+        "RANK  NODE  STATE      DOING",
+        "1     b     preparing  pulling image 41 %",
+    ]
+
+
+def test_the_verdict_is_one_line_with_the_culprit() -> None:
+    tried = attempt()
+    failed = values.job(JobPhase.FAILED, tried, failure=values.EXIT_3, started=10, ended=12)
+
+    assert str(verdict(failed)) == "ring (j7k2) failed after 2.0 s: rank 1 on b: ended with exit code 3"
+    assert str(verdict(values.job(JobPhase.FAILED, tried, ended=12))) == "ring (j7k2) failed before any user code ran"
+    assert str(verdict(values.job(JobPhase.STOPPED, ended=12))) == "ring (j7k2) stopped"

@@ -1,0 +1,45 @@
+"""How nodes look."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from muster.cli.render_nodes import node_details, nodes_table
+from muster.domain.job import RuntimeKind
+from muster.domain.node import RuntimeOffer
+from tests.unit.cli.values import START, gpu, node, shown
+
+
+def test_a_list_of_nodes_says_what_is_free() -> None:
+    busy = node("a", gpu(0), gpu(1, "Xid 79"), gpu(2), taken=("GPU-0",))
+
+    assert shown(nodes_table([busy, node("b")])).splitlines() == [
+        "NODE  STATE  GPUS FREE                          CPUS FREE    MEMORY FREE  EXECUTIONS  ADDRESS",
+        "a     ready  1/3 NVIDIA H100 (1 with problems)      6.5/8  24 GiB/32 GiB           0  10.0.0.1",
+        "b     ready  -                                      6.5/8  24 GiB/32 GiB           0  10.0.0.1",
+    ]
+
+
+def test_one_node_shows_each_gpu_with_its_use_and_problems() -> None:
+    text = shown(node_details(node("a", gpu(0), gpu(1, "Xid 79"), taken=("GPU-0",)), START))
+
+    assert text.splitlines()[-3:] == [
+        "GPU  UUID   MODEL        MEMORY  NUMA  NVLINK  USE                    PROBLEMS",
+        "  0  GPU-0  NVIDIA H100  80 GiB  -     -       given to an execution  -",
+        "  1  GPU-1  NVIDIA H100  80 GiB  -     -       free                   Xid 79",
+    ]
+
+
+def test_one_node_shows_what_does_not_work_on_it() -> None:
+    seen = node("a")
+    offers = (RuntimeOffer(kind=RuntimeKind.DOCKER, problem="permission denied"),)
+    ill = replace(
+        seen,
+        last_seen_at=START - timedelta(seconds=42),
+        inventory=replace(seen.inventory, gpu_problem="driver mismatch", runtimes=offers),
+    )
+
+    lines = shown(node_details(ill, START)).splitlines()
+
+    assert "last heard  42.0 s ago" in lines
+    assert "runtimes    docker: permission denied" in lines
+    assert lines[-1] == "GPUs cannot be read: driver mismatch"
