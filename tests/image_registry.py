@@ -1,0 +1,119 @@
+"""A registry of container images for tests: serves one image, by the few calls that a pull makes."""
+
+import gzip
+import hashlib
+import io
+import json
+import random
+import tarfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+CHUNK = 1 << 18
+
+
+class Registry:
+    """What is served, under which address, and how often it was asked about it."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.asked = 0
+        self.blobs: dict[str, bytes] = {}
+        self.manifest = b""
+
+    def offer(self, content: bytes, architecture: str = "amd64", noise: int = 0) -> None:
+        """Serve an image with one file `/content`, and `noise` bytes that cannot be compressed."""
+        layer = _layer({"content": content, "noise": random.Random(1).randbytes(noise)})
+        packed = gzip.compress(layer, compresslevel=1)
+        config = json.dumps(
+            {
+                "architecture": architecture,
+                "os": "linux",
+                "config": {"Cmd": ["/content"]},
+                "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
+            }
+        ).encode()
+        self.blobs = {_digest(blob): blob for blob in (packed, config)}
+        self.manifest = json.dumps(
+            {
+                "schemaVersion": 2,
+                "mediaType": MANIFEST,
+                "config": _described("application/vnd.docker.container.image.v1+json", config),
+                "layers": [_described("application/vnd.docker.image.rootfs.diff.tar.gzip", packed)],
+            }
+        ).encode()
+
+
+@contextmanager
+def registry() -> Iterator[Registry]:
+    """A registry on loopback, where Docker wants no TLS; it has nothing until something is offered."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    served = Registry(f"127.0.0.1:{server.server_address[1]}")
+    server.served = served  # type: ignore[attr-defined]
+    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="registry")
+    serving.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()
+        serving.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+    def _answer(self, *, body: bool) -> None:
+        status, kind, content = self._found()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        if kind == MANIFEST:
+            self.send_header("Docker-Content-Digest", _digest(content))
+        self.end_headers()
+        if body:
+            for start in range(0, len(content), CHUNK):
+                self.wfile.write(content[start : start + CHUNK])
+
+    def _found(self) -> tuple[int, str, bytes]:
+        served: Registry = self.server.served  # type: ignore[attr-defined]
+        if self.path == "/v2/":
+            return 200, "application/json", b"{}"
+        name = self.path.rpartition("/")[2]
+        served.asked += "/manifests/" in self.path
+        if "/manifests/" in self.path and served.manifest:
+            return 200, MANIFEST, served.manifest
+        if name in served.blobs:
+            return 200, "application/octet-stream", served.blobs[name]
+        error = {"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}
+        return 404, "application/json", json.dumps(error).encode()
+
+
+def _layer(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o755
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _described(kind: str, content: bytes) -> dict[str, object]:
+    return {"mediaType": kind, "size": len(content), "digest": _digest(content)}
