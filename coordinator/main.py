@@ -14,6 +14,7 @@ from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.directory import StateDirectory
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
+from coordinator.store.store import StoreError
 from muster.domain.errors import MusterError
 from muster.domain.ids import JobId
 from muster.journal import configure
@@ -42,13 +43,21 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="log remover") as remover:
 
         def forget(job: JobId) -> None:
-            remover.submit(logs.drop_job, job)
+            remover.submit(_drop_logs, logs, job)
 
         try:
             await _serve(settings, Engine(store, forget), logs, stopped)
         finally:
             logs.close()
             store.close()
+
+
+def _drop_logs(logs: LogStore, job: JobId) -> None:
+    """What cannot be removed now goes at the next start."""
+    try:
+        logs.drop_job(job)
+    except (StoreError, OSError) as error:
+        log.warning("logs of a deleted job are still there", extra={"job": job, "cause": str(error)})
 
 
 async def _serve(settings: CoordinatorSettings, engine: Engine, logs: LogStore, stopped: asyncio.Event) -> None:
