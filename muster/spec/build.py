@@ -73,7 +73,9 @@ class Builder:
             resources=_resources(effective.resources),
             ports=tuple(PortRequest(name=port.name, port=port.port) for port in effective.ports),
             mounts=tuple(Mount(**mount.model_dump()) for mount in effective.mounts),
-            ulimits=tuple(Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in effective.ulimits.items()),
+            ulimits=tuple(
+                Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in sorted(effective.ulimits.items())
+            ),
             files=tuple(self._files(keys)),
         )
 
@@ -171,12 +173,13 @@ def _read(source: str, base: Path | None) -> bytes:
     if base is None:
         raise FieldError("cannot be read here; give the content instead")
     path = base / source
+    name = quote(str(path), most=4096)
     try:
         if not path.is_file():
-            raise FieldError(f"{quote(str(path))} is {'not a plain file' if path.exists() else 'not there'}")
+            raise FieldError(f"{name} is {'not a plain file' if path.exists() else 'not there'}")
         with path.open("rb") as stream:
             return stream.read(MAX_FILES_BYTES + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, FieldError):
             raise
-        raise FieldError(f"{quote(str(path))} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise FieldError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -122,7 +122,7 @@ def atom(text: str) -> Atom:
     return text
 
 
-# Longer numbers stay text: nothing in a job needs them, and converting them takes long.
+# Longer integers become floats: nothing in a job needs them, and converting them takes long.
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}|0o[0-7]{1,30}|0x[0-9a-fA-F]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,5})?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
@@ -248,8 +248,8 @@ def _events(text: str) -> Iterator[Event]:
         lines = LINE_BREAK.split(text[: error.position])
         where = Place(len(lines), len(lines[-1]) + 1)
         raise UnreadableError(f"holds the control character U+{ord(text[error.position]):04X}", where) from error
-    except (YAMLError, ValueError, OverflowError) as error:
-        # The scanner lets what chr() and int() raise for an absurd escape or version pass.
+    except (YAMLError, ValueError, OverflowError, AssertionError) as error:
+        # What chr(), int() and assertions of the scanner raise for an absurd escape or version.
         raise UnreadableError("is not valid YAML from here on", last) from error
 
 

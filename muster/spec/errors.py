@@ -72,9 +72,9 @@ class JobFileError(InvalidJobError):
         return f"{head}\n{_excerpt(self._lines[problem.line - 1], problem.column - 1)}"
 
 
-def quote(text: str) -> str:
+def quote(text: str, most: int = _QUOTED) -> str:
     """A value as it is repeated in a message: quoted, on one line, not too long."""
-    return json.dumps(text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…", ensure_ascii=False)
+    return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)
 
 
 def _hint(suggestion: str | None) -> str:

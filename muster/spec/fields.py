@@ -261,7 +261,8 @@ _SIZE = _schema(
 Verbatim = Annotated[str, BeforeValidator(verbatim), _schema(type=_SCALARS)]
 Filled = Annotated[str, BeforeValidator(_filled), _schema(type=_SCALARS, minLength=1)]
 PlainText = Annotated[str, BeforeValidator(lambda value: given(value).text), _schema(type="string")]
-Whole = Annotated[int, BeforeValidator(_whole)]
+WHOLE = BeforeValidator(_whole)
+"""Comes after the limits in an annotation, so that they are those of the number and of its JSON Schema."""
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Memory = Annotated[int, BeforeValidator(partial(_memory, MIN_MEMORY)), _SIZE]
 SharedMemory = Annotated[int, BeforeValidator(partial(_memory, MIN_SHM)), _SIZE]

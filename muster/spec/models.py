@@ -58,10 +58,10 @@ def _key(title: str, description: str, default: Any = None) -> Any:  # noqa: ANN
     return Field(default, title=title, description=description)
 
 
-Gpus = Annotated[fields.Whole, Field(ge=0, le=MAX_GPUS)]
-Count = Annotated[fields.Whole, Field(ge=1, le=MAX_EXECUTIONS)]
-PortNumber = Annotated[fields.Whole, Field(ge=1, le=MAX_PORT)]
-Priority = Annotated[fields.Whole, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
+Gpus = Annotated[int, Field(ge=0, le=MAX_GPUS), fields.WHOLE]
+Count = Annotated[int, Field(ge=1, le=MAX_EXECUTIONS), fields.WHOLE]
+PortNumber = Annotated[int, Field(ge=1, le=MAX_PORT), fields.WHOLE]
+Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY), fields.WHOLE]
 
 
 class ResourcesKeys(Section):

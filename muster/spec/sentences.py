@@ -1,6 +1,6 @@
 """What pydantic found wrong with a job file, in plain sentences."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -14,24 +14,26 @@ from muster.spec.models import JobKeys
 KEY = "[key]"
 """How pydantic marks that the key itself is wrong, and not its value."""
 
-_FOREIGN = {
-    "args": "command",
-    "cmd": "command",
-    "cpu": "resources.cpus",
-    "environment": "env",
-    "gpu": "resources.gpus",
-    "labels": "node_labels",
-    "mem": "resources.memory",
-    "node_selector": "node_labels",
-    "nodes": "workers",
-    "replicas": "workers",
-    "shm_size": "resources.shm",
-    "timeout": "timeouts.run",
-    "volumes": "mounts",
-    "working_dir": "workdir",
-    "world_size": "workers",
+_COUNTS = ("workers", "count")
+_FOREIGN: Mapping[str, Sequence[str]] = {
+    "args": ["command"],
+    "cmd": ["command"],
+    "cpu": ["resources.cpus", "cpus"],
+    "environment": ["env"],
+    "gpu": ["resources.gpus", "gpus"],
+    "instances": _COUNTS,
+    "labels": ["node_labels"],
+    "mem": ["resources.memory", "memory"],
+    "node_selector": ["node_labels"],
+    "replicas": _COUNTS,
+    "shm_size": ["resources.shm", "shm"],
+    "timeout": ["timeouts.run", "run"],
+    "volumes": ["mounts"],
+    "workers": _COUNTS,
+    "working_dir": ["workdir"],
+    "world_size": _COUNTS,
 }
-"""What other systems call the keys of a job."""
+"""What other systems, or other maps of a job, call a key; the first of the answers that exists counts."""
 
 
 def findings(error: ValidationError) -> Iterator[tuple[Loc, FieldError]]:
@@ -51,7 +53,7 @@ def _finding(details: ErrorDetails) -> FieldError:
 
 
 def _any_other(value: object, _: Mapping[str, Any]) -> str:
-    return f"cannot be {kind(value)}"
+    return f"does not take {kind(value)}"
 
 
 SENTENCES: Mapping[str, Callable[[object, Mapping[str, Any]], str]] = {
@@ -69,11 +71,9 @@ def _known_key(loc: Loc) -> str | None:
     """The key that was probably meant: one of this map, another system's word for one, or one of a map below."""
     *path, wrong = (str(part) for part in loc)
     model = _model_at(path)
-    if meant := nearest(wrong.lower().replace("-", "_"), model.model_fields):
+    foreign = (key for key in _FOREIGN.get(wrong.lower(), ()) if key.split(".")[0] in model.model_fields)
+    if meant := next(foreign, None) or nearest(wrong.lower().replace("-", "_"), model.model_fields):
         return meant
-    for key in (_FOREIGN.get(wrong.lower(), ""), "count" if wrong in {"workers", "replicas"} else ""):
-        if key.split(".")[0] in model.model_fields:
-            return key
     return next((f"{key}.{wrong}" for key, inner in _sections(model) if wrong in inner.model_fields), None)
 
 

@@ -1,0 +1,158 @@
+"""A dumped job loads again to an equal one, through JSON and through YAML."""
+
+import json
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.cli.documents import Format, text_of
+from muster.domain.job import (
+    InlineFile,
+    JobSpec,
+    Mount,
+    Network,
+    Packing,
+    PortRequest,
+    PullPolicy,
+    Resources,
+    Role,
+    Timeouts,
+    Ulimit,
+)
+from muster.domain.lifecycle import SuccessRule
+from muster.spec import dump_job, job_from, load_job
+from muster.spec.fields import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
+
+labels = st.from_regex(f"{LABEL}", fullmatch=True).filter(lambda name: len(name) <= 40)
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
+env_names = st.from_regex(ENV_NAME, fullmatch=True).filter(
+    lambda name: name not in RESERVED_ENV and not name.startswith(RESERVED_PREFIX),
+)
+paths = st.from_regex(r"/[a-z][a-z:._ ]{0,8}[a-z]", fullmatch=True).filter(lambda path: path != "/muster")
+spans = st.timedeltas(timedelta(microseconds=1), timedelta(days=365))
+limits = st.integers(-1, 2**40)
+resources = st.builds(
+    Resources,
+    gpus=st.integers(0, 64),
+    gpu_model=st.none() | st.sampled_from(["H100", "RTX 4090", "5090", "no"]),
+    cpu_millis=st.integers(1, 10**6),
+    memory=st.none() | st.integers(6 * 2**20, 2**50),
+)
+ports = st.lists(
+    st.builds(PortRequest, name=st.from_regex(PORT_NAME, fullmatch=True)),
+    max_size=3,
+    unique_by=lambda port: port.name,
+).map(tuple)
+files = st.lists(
+    st.builds(
+        InlineFile,
+        path=paths,
+        content=st.binary(max_size=20) | st.text(max_size=20).map(str.encode),
+        executable=st.booleans(),
+    ),
+    max_size=2,
+    unique_by=lambda file: file.path,
+).map(tuple)
+words = st.lists(texts, min_size=1, max_size=4).filter(lambda items: bool(items[0].strip())).map(tuple)
+processes = st.builds(
+    Role,
+    name=labels,
+    count=st.integers(1, 50),
+    command=words,
+    env=st.dictionaries(env_names, texts, max_size=3),
+    workdir=st.none() | paths,
+    resources=resources,
+    ports=ports,
+    files=files,
+)
+
+
+@st.composite
+def ulimits(draw: st.DrawFn) -> Ulimit:
+    soft = draw(limits)
+    hard = -1 if soft == -1 else draw(st.just(-1) | st.integers(soft, 2**41))
+    return Ulimit(name=draw(st.sampled_from(ULIMITS)), soft=soft, hard=hard)
+
+
+@st.composite
+def containers(draw: st.DrawFn) -> Role:
+    role = draw(processes)
+    limits_of = draw(st.lists(ulimits(), max_size=2, unique_by=lambda limit: limit.name))
+    mounts = st.builds(Mount, source=paths, target=paths, read_only=st.booleans())
+    return Role(
+        name=role.name,
+        count=role.count,
+        image=draw(st.sampled_from(["a", "reg:5000/a/b:1.0", "a@sha256:00"])),
+        pull=draw(st.sampled_from(PullPolicy)),
+        entrypoint=draw(st.none() | st.just(()) | words),
+        command=draw(st.just(()) | words),
+        env=role.env,
+        user=draw(st.none() | st.sampled_from(["root", "1000", "1000:100"])),
+        resources=draw(st.builds(Resources, shm=st.none() | st.integers(2**20, 2**40))),
+        ports=role.ports,
+        mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
+        ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
+        files=role.files,
+    )
+
+
+def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchStrategy[JobSpec]:
+    return st.builds(
+        JobSpec,
+        name=labels,
+        roles=st.lists(roles, min_size=1, max_size=3, unique_by=lambda role: role.name).map(tuple),
+        network=st.sampled_from(networks),
+        success=st.sampled_from(SuccessRule),
+        priority=st.integers(-1000, 1000),
+        packing=st.sampled_from(Packing),
+        max_per_node=st.none() | st.integers(1, 10_000),
+        node_labels=st.dictionaries(st.sampled_from(["rack", "muster.io/zone", "1"]), texts, max_size=2),
+        timeouts=st.builds(Timeouts, check_in=spans, grace=spans, run=st.none() | spans),
+    )
+
+
+any_job = jobs(containers(), [Network.HOST, Network.BRIDGE]) | jobs(processes | containers(), [Network.HOST])
+
+
+@settings(deadline=None)
+@given(any_job)
+def test_a_dumped_job_loads_again_from_values_and_from_json(spec: JobSpec) -> None:
+    dumped = dump_job(spec)
+    assert job_from(dumped, "values") == spec
+    assert load_job(json.dumps(dumped), "job.json") == spec
+
+
+@settings(deadline=None, max_examples=50)
+@given(any_job)
+def test_what_a_dry_run_prints_loads_again(spec: JobSpec) -> None:
+    assert load_job(text_of(spec, Format.YAML), "job.yaml") == spec
+
+
+def test_a_plain_job_is_dumped_without_roles() -> None:
+    spec = load_job("name: a\ncommand: [x]\nworkers: 3\nresources: {memory: 1024Mi}", "job.yaml")
+    assert dump_job(spec) == {
+        "name": "a",
+        "workers": 3,
+        "command": ["x"],
+        "resources": {"gpus": 0, "cpus": "1", "memory": "1Gi"},
+        "network": "host",
+        "success": "all",
+        "priority": 0,
+        "placement": "pack",
+        "timeouts": {"check_in": "10m", "grace": "10s"},
+    }
+
+
+def test_a_container_is_dumped_with_its_pull_policy_and_an_emptied_entrypoint() -> None:
+    spec = load_job("name: a\nimage: b\nentrypoint: []\nroles: [{name: c, count: 2}]", "job.yaml")
+    assert dump_job(spec)["roles"] == [
+        {
+            "name": "c",
+            "count": 2,
+            "image": "b",
+            "pull": "missing",
+            "entrypoint": [],
+            "resources": {"gpus": 0, "cpus": "1"},
+        },
+    ]
