@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from enum import Enum
+from threading import Condition, Event
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 
@@ -26,6 +28,17 @@ Broken = grpc.StatusCode
 """In a script: the call ends with this status."""
 
 
+class Pause(Enum):
+    """In a script: nothing more is sent for a while."""
+
+    UNTIL_STOP = "until somebody orders the job to stop"
+    FOR_EVER = "until the client leaves"
+
+
+_LIMIT = 60.0
+_Item = TypeVar("_Item", JobView, LogLine)
+
+
 @dataclass(kw_only=True)
 class Canned:
     """What the coordinator says, and what it was asked."""
@@ -34,13 +47,16 @@ class Canned:
     """Newest first."""
     nodes: list[NodeView] = field(default_factory=list)
     explanation: Explanation | None = None
-    watches: list[Sequence[JobView | Broken]] = field(default_factory=list)
+    watches: list[Sequence[JobView | Broken | Pause]] = field(default_factory=list)
     """What each subscription after the other is sent; a subscription without a script gets the job as it is."""
-    logs: list[Sequence[LogLine | Broken]] = field(default_factory=list)
+    logs: list[Sequence[LogLine | Broken | Pause]] = field(default_factory=list)
     refusals: list[tuple[Broken, str]] = field(default_factory=list)
     """How the next questions end, before they are answered."""
     asked: list[Any] = field(default_factory=list)
     """Every request, in order."""
+    heard: Condition = field(default_factory=Condition)
+    """Notified of every request."""
+    stop_ordered: Event = field(default_factory=Event)
     page: int = 1000
 
     def asked_for(self, kind: type) -> list[Any]:
@@ -99,6 +115,7 @@ class _Jobs(JobServiceServicer):
     def Stop(self, request: jobs_pb2.StopRequest, context: grpc.ServicerContext) -> jobs_pb2.StopResponse:
         _hear(self._canned, request, context)
         job = self._job(request.job, context)
+        self._canned.stop_ordered.set()
         return jobs_pb2.StopResponse(job=wire.job_to_wire(replace(job, phase=JobPhase.STOPPING)))
 
     def Delete(self, request: jobs_pb2.DeleteRequest, context: grpc.ServicerContext) -> jobs_pb2.DeleteResponse:
@@ -112,9 +129,7 @@ class _Jobs(JobServiceServicer):
     def Watch(self, request: jobs_pb2.WatchRequest, context: grpc.ServicerContext) -> Iterator[jobs_pb2.Job]:
         _hear(self._canned, request, context)
         script = self._canned.watches.pop(0) if self._canned.watches else [self._job(request.job, context)]
-        for item in script:
-            if isinstance(item, Broken):
-                context.abort(item, "as the script says")
+        for item in _told(self._canned, script, context):
             self._canned.jobs = [item if job.id == item.id else job for job in self._canned.jobs]
             yield wire.job_to_wire(item)
 
@@ -122,9 +137,8 @@ class _Jobs(JobServiceServicer):
         # Copied: the client changes its request before it asks again.
         asked = jobs_pb2.LogsRequest.FromString(request.SerializeToString())
         _hear(self._canned, asked, context)
-        for item in self._canned.logs.pop(0) if self._canned.logs else ():
-            if isinstance(item, Broken):
-                context.abort(item, "as the script says")
+        script = self._canned.logs.pop(0) if self._canned.logs else ()
+        for item in _told(self._canned, script, context):
             if not request.ranks or item.rank in request.ranks:
                 yield jobs_pb2.LogLines(lines=[wire.log_line_to_wire(item)])
 
@@ -163,8 +177,27 @@ class _Nodes(NodeServiceServicer):
         return _abort(context, grpc.StatusCode.NOT_FOUND, f"there is no node {request.node}")
 
 
+def _told(
+    canned: Canned,
+    script: Sequence[_Item | Broken | Pause],
+    context: grpc.ServicerContext,
+) -> Iterator[_Item]:
+    """The values of a script; its other items happen."""
+    gone = Event()
+    context.add_callback(gone.set)
+    for item in script:
+        if isinstance(item, Broken):
+            context.abort(item, "as the script says")
+        elif isinstance(item, Pause):
+            (gone if item is Pause.FOR_EVER else canned.stop_ordered).wait(_LIMIT)
+        else:
+            yield item
+
+
 def _hear(canned: Canned, request: object, context: grpc.ServicerContext) -> None:
-    canned.asked.append(request)
+    with canned.heard:
+        canned.asked.append(request)
+        canned.heard.notify_all()
     if canned.refusals:
         status, details = canned.refusals.pop(0)
         _abort(context, status, details)
