@@ -4,7 +4,7 @@ import asyncio
 import errno
 import logging
 import shutil
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -97,16 +97,27 @@ class Loop:
         """The coordinator has all of a log."""
         await self._events.put(LogCompleted(execution=execution))
 
-    async def recover(self) -> None:
-        """Take over what a former life of this agent left; before `run`."""
+    async def recover(self, away: Collection[RuntimeKind] = ()) -> None:
+        """Take over what a former life of this agent left; before `run`. Runtimes that are away are left for later."""
         await asyncio.to_thread(self._rooms.mkdir, parents=True, exist_ok=True)
         now = datetime.now(UTC)
         for runtime in self._runtimes.values():
+            if runtime.kind in away:
+                continue
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 room = Room(self._rooms, sandbox.execution)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox)
                 self.ledger.step(Recovered(execution=sandbox.execution, started=started), now)
-        await asyncio.to_thread(self._sweep)
+        if not away:
+            await asyncio.to_thread(self._sweep)
+
+    async def clear_leftovers(self, kind: RuntimeKind) -> None:
+        """Remove what a runtime that was away at the start still has: the coordinator was told that it is gone."""
+        for sandbox, spool, _ in await self._runtimes[kind].recover(self._rooms):
+            if sandbox.execution not in self._occupants:
+                await sandbox.remove()
+                spool.close()
+                await asyncio.to_thread(self._clear, Room(self._rooms, sandbox.execution), sandbox.execution)
 
     async def run(self, logs: LogPusher) -> None:
         """Work until cancelled; sandboxes then stay as they are."""

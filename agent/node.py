@@ -72,13 +72,16 @@ class NodeAgent:
             config.coordinator, self._hello, self._receive, lambda: self._loop.ledger.revision, self._logs
         )
         self._inventory: Inventory
+        self._away: set[RuntimeKind] = set()
+        """Runtimes that did not answer when the agent started; what they may have left over is not cleared yet."""
         self.ready = asyncio.Event()
         """Set once it runs, connected or not."""
 
     async def run(self) -> None:
         """Be the node until cancelled."""
         self._inventory = await self._look()
-        await self._loop.recover()
+        self._away = {offer.kind for offer in self._inventory.runtimes if offer.problem is not None}
+        await self._loop.recover(self._away)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._loop.run(self._logs), name=f"{self.name}: loop")
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
@@ -130,6 +133,9 @@ class NodeAgent:
         except UnavailableError as error:
             log.warning("cannot look at the node", extra={"node": self.name, "cause": str(error)})
             return
+        for kind in [offer.kind for offer in inventory.runtimes if offer.problem is None and offer.kind in self._away]:
+            await self._loop.clear_leftovers(kind)
+            self._away.discard(kind)
         if changed(self._inventory, inventory):
             self._inventory = inventory
             self._link.send(pb.AgentMessage(inventory=wire.inventory_to_wire(inventory)))
