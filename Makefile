@@ -39,5 +39,6 @@ protos: setup    ## generate the stubs from protos/
 
 docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
+	$(PY) -m muster.spec.reference --write docs/job-file.md
 
 .PHONY: help setup demo test e2e check protos docs
