@@ -66,7 +66,7 @@ async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
     plan.directory.mkdir(parents=True, exist_ok=True)
     ready_file = plan.directory / f"address.{os.getpid()}"
     ready_file.unlink(missing_ok=True)
-    coordinator_log, agent_log = plan.directory / "coordinator.log", plan.directory / "agents.log"
+    coordinator_log, agent_log = plan.directory / "coordinator.log", plan.directory / "agent.log"
     async with _running("coordinator", _coordinator_arguments(plan, ready_file), coordinator_log):
         address = await _address_in(ready_file)
         async with _running("agent", _agent_arguments(plan, address), agent_log):

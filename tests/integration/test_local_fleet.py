@@ -19,7 +19,13 @@ LIMIT = 60.0
 @contextmanager
 def started(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     """The program; ended in order if a test leaves it running, so that nothing of it stays."""
-    program = subprocess.Popen(command(*arguments), env=environment(home), stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen(
+        command(*arguments),
+        env=environment(home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     with program:
         try:
             yield program
@@ -100,9 +106,10 @@ def test_a_program_that_dies_is_named_and_takes_the_fleet_along(tmp_path: Path, 
         read_until(program, "Ctrl-C stops all of it")
         children = psutil.Process(program.pid).children()
         next(child for child in children if name in child.cmdline()).kill()
-        program.communicate(timeout=LIMIT)
+        _, said = program.communicate(timeout=LIMIT)
 
     assert program.returncode == 1
+    assert f"error: the {name} was killed by SIGKILL; its log is {tmp_path}/local/{name}" in said
     assert not any(child.is_running() for child in children)
 
 
