@@ -1,0 +1,74 @@
+"""The SDK against a real coordinator and real nodes, also when the coordinator comes and goes."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from pathlib import Path
+
+from muster import Client
+from muster.cli.local_fleet import FleetPlan, local_fleet
+from muster.domain.job import JobSpec, Role
+from muster.domain.lifecycle import JobPhase
+from muster.domain.view import JobView
+
+ROOT = Path(__file__).parents[2]
+SPEC = JobSpec(name="hello", roles=(Role(count=2, command=("/bin/sh", "-c", "echo I am $RANK; echo bye >&2")),))
+
+
+@asynccontextmanager
+async def coordinator(directory: Path, listen: str) -> AsyncIterator[str]:
+    """The address of a coordinator without nodes, ended in order."""
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "coordinator", "--state", str(directory), "--listen", listen),
+        cwd=ROOT,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert program.stderr is not None
+    try:
+        served = ""
+        while "coordinator serves" not in served:
+            served = (await program.stderr.readline()).decode()
+            assert served, "the coordinator ended"
+        yield served.partition("address=")[2].split()[0]
+    finally:
+        program.terminate()
+        await program.communicate()
+
+
+async def test_a_watch_outlives_a_restart_of_the_coordinator(tmp_path: Path) -> None:
+    async with AsyncExitStack() as running:
+        address = await running.enter_async_context(coordinator(tmp_path, "127.0.0.1:0"))
+        async with Client(address) as client, asyncio.TaskGroup() as tasks:
+            job = await client.submit(SPEC, queue_anyway=True)
+            seen: asyncio.Queue[JobPhase] = asyncio.Queue()
+            tasks.create_task(note_phases(client, job, seen), name="watch")
+            assert await seen.get() is JobPhase.QUEUED
+
+            await running.aclose()
+            async with coordinator(tmp_path, address):
+                await client.stop(job.id)
+                assert await seen.get() is JobPhase.STOPPED
+
+
+async def note_phases(client: Client, job: JobView, seen: asyncio.Queue[JobPhase]) -> None:
+    async with aclosing(client.watch(job.id)) as views:
+        async for view in views:
+            seen.put_nowait(view.phase)
+
+
+async def test_a_job_is_followed_from_its_submission_to_its_end(tmp_path: Path) -> None:
+    plan = FleetPlan(directory=tmp_path, nodes=2, listen="127.0.0.1:0", docker=False)
+    async with local_fleet(plan) as fleet, Client(fleet.address) as client:
+        job = await client.submit(SPEC)
+        lines = [(line.rank, line.stream, line.text) async for line in client.logs(job.id, follow=True)]
+        ended = await client.wait(job.id)
+
+    assert sorted(lines) == [
+        (0, "stderr", b"bye"),
+        (0, "stdout", b"I am 0"),
+        (1, "stderr", b"bye"),
+        (1, "stdout", b"I am 1"),
+    ]
+    assert (ended.phase, ended.failure) == (JobPhase.SUCCEEDED, None)
+    assert [node.name for node in fleet.nodes] == ["local-1", "local-2"]
