@@ -23,6 +23,12 @@ _MEANINGS = (
         FailureKind.COMMAND_NOT_FOUND,
         "the program cannot be run",
     ),
+    (
+        r"cannot join network of",
+        FailureKind.RUNTIME,
+        "the container that held the execution's network has ended",
+    ),
+    (r"no such container", FailureKind.RUNTIME, "its container was removed by somebody else"),
     (r"no such image", FailureKind.IMAGE, "the image is not on the node"),
 )
 

@@ -136,7 +136,7 @@ def holder_body(assignment: Assignment, site: Site, image: str, ports: Sequence[
             "ReadonlyRootfs": True,
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
-            "PidsLimit": 1,
+            "PidsLimit": 64,  # it is one process, but the program that starts it has threads, and they count
             "LogConfig": {"Type": "none"},
             "RestartPolicy": {"Name": "no"},
         },

@@ -183,7 +183,11 @@ class DockerRuntime:
             await self._engine.load_image(image.archive)
         container = await containers.create(Part.HOLDER, holder_body(assignment, site, image.name, ports))
         await self._engine.start(container)
-        return Holder(id=container, address=(await self._engine.state(container)).address)
+        state = await self._engine.state(container)
+        if not state.running:
+            message = f"the container that holds the network ended at once with exit code {state.exit_code}"
+            raise ExecutionError(FailureKind.RUNTIME, message)
+        return Holder(id=container, address=state.address)
 
 
 def _unreachable(socket: Path, error: Exception) -> str:

@@ -71,6 +71,7 @@ class DockerSandbox:
         self._container = ""
         self._output: Output | None = None
         self._stopping = False
+        self._removing = False
         self._ending: Exit | ExecutionError | None = None
 
     @property
@@ -139,6 +140,7 @@ class DockerSandbox:
 
     async def remove(self) -> None:
         """Remove all containers of the execution; the room is left to its owner."""
+        self._removing = True
         await self.let_go()
         with as_failures():
             await self._containers.remove()
@@ -149,25 +151,36 @@ class DockerSandbox:
             await self._output.cancel()
 
     async def _watch(self) -> Exit | ExecutionError:
-        """Wait for the end.
+        """Wait for the end, and judge it."""
+        try:
+            with as_failures():
+                state, broken_off = await self._end()
+                lives = not broken_off or self._stopping or (await self._engine.about()).live_restore
+        except ExecutionError:
+            if self._removing:
+                return Exit(code=_KILLED)  # by `remove`, and gone before anybody could ask
+            raise
+        if lives:
+            return self._exit(state)
+        message = (
+            f"Docker was stopped on the node and took the execution with it (exit code {state.exit_code}); "
+            'with "live-restore" in /etc/docker/daemon.json executions go on'
+        )
+        return ExecutionError(FailureKind.RUNTIME, message)
+
+    async def _end(self) -> tuple[ContainerState, bool]:
+        """The state after the end, and whether the engine went away at that moment.
 
         The end of the wait alone says nothing: an engine that is stopped ends its containers, and its answers.
         """
         broken_off = False
-        with as_failures():
-            while (state := await self._engine.state(self._container, RETURN_LIMIT)).running:
-                try:
-                    await self._engine.wait(self._container)
-                    broken_off = not await self._engine.stays()
-                except EngineAwayError:
-                    broken_off = True
-            if broken_off and not self._stopping and not (await self._engine.about()).live_restore:
-                message = (
-                    f"Docker was stopped on the node and took the execution with it (exit code {state.exit_code}); "
-                    'with "live-restore" in /etc/docker/daemon.json executions go on'
-                )
-                return ExecutionError(FailureKind.RUNTIME, message)
-        return self._exit(state)
+        while (state := await self._engine.state(self._container, RETURN_LIMIT)).running:
+            try:
+                await self._engine.wait(self._container)
+                broken_off = not await self._engine.stays()
+            except EngineAwayError:
+                broken_off = True
+        return state, broken_off
 
     def _exit(self, state: ContainerState) -> Exit:
         """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""

@@ -63,7 +63,7 @@ async def test_a_missing_image_is_pulled_with_its_progress(
     assert told[-1] == f"pulling {name} 100 %"
     percents = [int(line.split()[-2]) for line in told[1:]]
     assert percents == sorted(set(percents))
-    assert len(percents) > 2
+    assert percents[0] < 100
 
 
 @pytest.mark.docker

@@ -138,6 +138,30 @@ async def test_an_execution_without_its_room_is_removed(place: DockerPlace, tmp_
     assert await place.left(assignment.execution) == []
 
 
+async def test_who_waits_for_the_exit_of_what_is_removed_is_told(place: DockerPlace, tmp_path: Path) -> None:
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, _), asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(it.sandbox.exited(), name="waiting")
+        await it.says(b"ready")
+        await it.sandbox.remove()
+        assert await waiting == Exit(code=137)
+        assert await it.sandbox.exited() == Exit(code=137)
+
+
+async def test_a_container_that_somebody_else_removed_is_not_the_users_fault(
+    place: DockerPlace, tmp_path: Path
+) -> None:
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, _):
+        await it.says(b"ready")
+        request(place.socket, "DELETE", f"/containers/muster-{assignment.execution}?force=1")
+        failure = await failure_of(it)
+        assert failure.kind is FailureKind.RUNTIME
+        assert "its container was removed by somebody else" in str(failure)
+
+
 async def test_containers_of_others_are_left_alone(place: DockerPlace, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     theirs = DockerPlace(tmp_path / "theirs", place.socket)
@@ -190,7 +214,7 @@ async def test_an_engine_that_takes_its_containers_along_is_not_the_users_fault(
         assert failure.kind is FailureKind.RUNTIME
         assert "Docker was stopped on the node" in str(failure)
         assert "exit code 3" in str(failure)
-        assert (await failure_of(it)) is failure
+        assert str(await failure_of(it)) == str(failure)
 
 
 async def failure_of(trial: Trial) -> ExecutionError:
