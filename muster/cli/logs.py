@@ -16,7 +16,6 @@ from muster.cli.render_logs import LogStyle
 from muster.cli.session import answers, session_of
 from muster.domain.view import LogLine
 from muster.spec import FieldError
-from muster.spec.quantity import parse_duration
 
 _MOST_RANKS = 10_000
 
@@ -69,6 +68,8 @@ def ranks_from(text: str) -> frozenset[int]:
 
 def since_from(text: str, now: datetime) -> datetime:
     """The moment that `10m` (ago) or an ISO time (local without an offset) names."""
+    from muster.spec.quantity import parse_duration  # noqa: PLC0415 - exact fractions take long to import
+
     try:
         return now - parse_duration(text)
     except FieldError:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,13 +71,15 @@ async def demo(
     nodes: Nodes = 3,
 ) -> ExitCode:
     """Run an example on three nodes of its own, and clear up."""
-    from muster.cli.follow import follow  # noqa: PLC0415 - gRPC, Rich
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - brings hashlib along, like the next ones gRPC and Rich
+
+    from muster.cli.follow import follow  # noqa: PLC0415
     from muster.cli.local_fleet import FleetPlan, local_fleet  # noqa: PLC0415
     from muster.cli.submit import read_job  # noqa: PLC0415
     from muster.client import Client  # noqa: PLC0415
 
     spec = read_job(file or _example(), {})
-    with _cancelled_by(signal.SIGTERM, signal.SIGHUP), tempfile.TemporaryDirectory(prefix="muster-demo-") as directory:
+    with _cancelled_by(signal.SIGTERM, signal.SIGHUP), TemporaryDirectory(prefix="muster-demo-") as directory:
         plan = FleetPlan(directory=Path(directory), nodes=nodes, listen="127.0.0.1:0", docker=False)
         async with local_fleet(plan) as fleet, Client(fleet.address) as client:
             names = ", ".join(node.name for node in fleet.nodes)
