@@ -5,6 +5,7 @@ packages that fit. Tar files are kept in a cache, named after their recipe: this
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -24,9 +25,7 @@ INTERPRETER = Path(sys.executable).resolve()
 """Not the virtual environment's, which is only a link."""
 
 TORCH = "torch==2.13.0"
-TORCH_NEEDS = ("filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "sympy", "typing-extensions")
-"""All that the CPU build needs; installed by name, so that no GPU libraries come along."""
-DIGITS_PACKAGES = (*TORCH_NEEDS, "numpy", "scikit-learn")
+DIGITS_PACKAGES = (TORCH, "numpy", "scikit-learn")
 
 WARM_UP = """
 import torch.distributed, torch.nn.parallel
@@ -72,8 +71,7 @@ def python() -> Image:
 
 def digits() -> Image:
     """busybox, Python, PyTorch for CPUs, and scikit-learn with its handwritten digits."""
-    recipe = (*_interpreter(), TORCH, *DIGITS_PACKAGES)
-    return _cached("muster/digits", recipe, _add_shell, _add_python, _add_torch)
+    return _cached("muster/digits", (*_interpreter(), *DIGITS_PACKAGES), _add_shell, _add_python, _add_torch)
 
 
 def _cached(name: str, recipe: Sequence[str], *layers: Callable[[Path], None]) -> Image:
@@ -150,12 +148,8 @@ def _add_libraries(root: Path, programs: Sequence[Path]) -> None:
 def _add_torch(root: Path) -> None:
     answer = _base_python("import site; print(site.getsitepackages()[0])")
     packages = _inside(root, Path(answer.strip()))
-    _install(packages, "--no-deps", TORCH)
-    if any(packages.glob("torch/lib/libtorch_cuda*")):
-        raise ImageUnavailableError(
-            "pip chose PyTorch for GPUs; set PIP_EXTRA_INDEX_URL to the index of its CPU builds"
-        )
-    _install(packages, *DIGITS_PACKAGES)
+    _refuse_gpu_build()
+    _pip("--no-compile", f"--target={packages}", *DIGITS_PACKAGES)
     for name in TORCH_LEFT_OUT:
         shutil.rmtree(packages / "torch" / name, ignore_errors=True)
     for program in packages.glob("torch/bin/test_*"):
@@ -165,12 +159,22 @@ def _add_torch(root: Path) -> None:
     _base_python(WARM_UP, PYTHONPATH=str(packages))
 
 
-def _install(target: Path, *requirements: str) -> None:
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary=:all:"]
-    command = [*pip, f"--target={target}", *requirements]
+def _refuse_gpu_build() -> None:
+    """PyTorch for GPUs brings gigabytes of libraries along."""
+    report = json.loads(_pip("--dry-run", "--no-deps", "--ignore-installed", "--report=-", TORCH))
+    (torch,) = report["install"]
+    if any(requirement.startswith("nvidia-") for requirement in torch["metadata"]["requires_dist"]):
+        raise ImageUnavailableError(
+            "pip chose PyTorch for GPUs; set PIP_EXTRA_INDEX_URL to the index of its CPU builds"
+        )
+
+
+def _pip(*arguments: str) -> str:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ImageUnavailableError(f"pip cannot install {' '.join(requirements)}: {done.stderr.strip()[-500:]}")
+        raise ImageUnavailableError(f"pip cannot install {arguments[-1]}: {done.stderr.strip()[-500:]}")
+    return done.stdout
 
 
 def _base_python(code: str, **env: str) -> str:
