@@ -84,6 +84,7 @@ class Link:
                     await self._connected(stub, welcomed)
                 except (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as error:
                     log.warning("no connection to the coordinator", extra={"cause": _cause(error)})
+                _stay_cancelled()
                 pause = FIRST_PAUSE if welcomed.is_set() else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
 
@@ -150,6 +151,13 @@ def _first(errors: "BaseExceptionGroup[Exception]") -> Exception:
     flat = [error for error in errors.exceptions if not isinstance(error, StreamLostError)]
     found = flat[0] if flat else errors.exceptions[0]
     return _first(found) if isinstance(found, BaseExceptionGroup) else found
+
+
+def _stay_cancelled() -> None:
+    """Python 3.11's TaskGroup forgets that it was cancelled from outside when one of its tasks fails just then."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _cause(error: Exception) -> str:
