@@ -1,0 +1,288 @@
+"""Short ways to say what a test of the coordinator's core is about; what it does not care about is filled in."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from coordinator.core import plans
+from coordinator.core.answers import Accepted, Answer
+from coordinator.core.cluster import Cluster, load
+from coordinator.core.effects import Effect, SendPlan
+from coordinator.core.events import (
+    DeleteRequested,
+    Event,
+    ExecutionsReported,
+    HeartbeatReceived,
+    InventoryChanged,
+    JobSubmitted,
+    NodeConnected,
+    NodeDisconnected,
+    StopRequested,
+    TimePassed,
+)
+from coordinator.core.placement import Room
+from coordinator.core.records import Attempt, Execution
+from coordinator.core.step import finish, step
+from coordinator.core.turn import Turn
+from coordinator.store.memory import MemoryStore
+from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
+from muster.domain.job import JobSpec, Resources, Role, RuntimeKind, Timeouts
+from muster.domain.lifecycle import JobPhase, State
+from muster.domain.node import Gpu, Inventory, RuntimeOffer
+from muster.domain.plan import Assignment, Desired, Goal, Plan, Report, Stage
+from muster.domain.roster import MASTER_PORT_NAME, PortLease, Roster
+from tests.invariants import Witness, validate
+
+AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+GIB = 2**30
+OFFERS = (RuntimeOffer(kind=RuntimeKind.DOCKER), RuntimeOffer(kind=RuntimeKind.PROCESS))
+
+
+def gpu(node: str, index: int, model: str = "NVIDIA H100", **fields: object) -> Gpu:
+    known = {"uuid": GpuUuid(f"GPU-{node}-{index}"), "index": index, "model": model, "memory": 80 * GIB}
+    return Gpu(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
+
+
+def gpus(node: str, count: int, model: str = "NVIDIA H100") -> tuple[Gpu, ...]:
+    return tuple(gpu(node, index, model) for index in range(count))
+
+
+def inventory(node: str, count: int = 0, *, cpus: int = 64, memory: int = 512 * GIB, **fields: object) -> Inventory:
+    """Of a node with so many GPUs."""
+    known = {"cpus": cpus, "memory": memory, "gpus": gpus(node, count), "runtimes": OFFERS}
+    return Inventory(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
+
+
+def room(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB, **fields: object) -> Room:
+    """A node with so many free GPUs."""
+    known = {
+        "node": NodeId(node),
+        "gpus": gpus(node, count),
+        "cpu_millis": int(cpus * 1000),
+        "memory": memory,
+        "runtimes": OFFERS,
+    }
+    return Room(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
+
+
+def role(
+    count: int = 1,
+    gpus: int = 0,
+    *,
+    name: str = "worker",
+    cpus: float = 1,
+    image: str | None = None,
+    **resources: object,
+) -> Role:
+    need = Resources(gpus=gpus, cpu_millis=int(cpus * 1000), **resources)  # type: ignore[arg-type]
+    return Role(name=name, count=count, image=image, command=("train",), resources=need)
+
+
+def spec(count: int = 2, gpus: int = 0, *, cpus: float = 1, memory: int | None = None, **fields: object) -> JobSpec:
+    """A job of identical executions, unless it is given roles."""
+    known = {"name": "train", "roles": (role(count, gpus, cpus=cpus, memory=memory),)}
+    return JobSpec(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
+
+
+def limits(*, check_in: float = 600, run: float | None = None) -> Timeouts:
+    seconds = None if run is None else timedelta(seconds=run)
+    return Timeouts(check_in=timedelta(seconds=check_in), run=seconds)
+
+
+def report(execution: ExecutionId, stage: Stage, **fields: object) -> Report:
+    """With address and port from PREPARED on, and an exit code of 0 or the reason of a failure where it needs one."""
+    known: dict[str, object] = {"execution": execution, "stage": stage, "at": AT}
+    if stage not in {Stage.PREPARING, Stage.STOPPED, Stage.FAILED}:
+        known |= {"address": "10.0.0.1", "ports": (PortLease(name=MASTER_PORT_NAME, host_port=1, container_port=1),)}
+    if stage is Stage.EXITED:
+        known["exit"] = Exit(code=0)
+    if stage is Stage.FAILED:
+        known["failure"] = Failure(kind=FailureKind.IMAGE, message="no such image")
+    return Report(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
+
+
+class Follower:
+    """What an agent makes of the plans that it is sent."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.revision = 0
+        self.desired: dict[ExecutionId, Desired] = {}
+        self.assignments: dict[ExecutionId, Assignment] = {}
+        self.rosters: dict[tuple[JobId, int], Roster] = {}
+
+    @property
+    def goals(self) -> dict[ExecutionId, Goal]:
+        return {execution: line.goal for execution, line in self.desired.items()}
+
+    def apply(self, plan: Plan) -> bool:
+        """As agents do: a whole plan always, a change only to the revision that it builds on."""
+        self.plans.append(plan)
+        if plan.base not in {0, self.revision}:
+            return False
+        self.revision = plan.revision
+        if plan.base == 0:
+            self.desired.clear()
+        for line in plan.desired:
+            self.desired[line.execution] = line
+            if line.assignment is not None:
+                self.assignments[line.execution] = line.assignment
+        for execution in plan.removed:
+            self.desired.pop(execution, None)
+        self.rosters.update({(roster.job, roster.attempt): roster for roster in plan.rosters})
+        return True
+
+
+class World:
+    """A coordinator's core between a store and agents, all driven by hand; holds the invariants after every turn."""
+
+    def __init__(self, *nodes: tuple[str, int]) -> None:
+        """Nodes by name and number of GPUs; all of them are connected."""
+        self.now = AT
+        self.store = MemoryStore()
+        self.cluster = Cluster()
+        self.effects: list[Effect] = []
+        self.followers: dict[NodeId, Follower] = {}
+        self.undelivered: set[NodeId] = set()
+        """Nodes whose plans get lost on the way."""
+        self._witness = Witness()
+        self._sessions = 0
+        self._jobs = 0
+        for name, count in nodes:
+            self.connect(name, inventory(name, count))
+
+    def turn(self, *events: Event) -> list[Answer]:
+        """One turn of the engine with these events."""
+        turn = Turn(self.cluster, self.now)
+        answers = [step(turn, event) for event in events]
+        finish(turn)
+        self.store.commit(turn.changes())
+        self.effects = list(turn.effects())
+        for effect in self.effects:
+            if isinstance(effect, SendPlan) and effect.node not in self.undelivered:
+                self.followers.setdefault(effect.node, Follower()).apply(effect.plan)
+        self._check()
+        return answers
+
+    def _check(self) -> None:
+        validate(self.cluster)
+        self._witness.see(self.cluster)
+        for node, presence in self.cluster.presence.items():
+            if presence.session is not None and node not in self.undelivered:
+                wanted = {each.id: plans.goal(self.cluster, each) for each in self.cluster.planned(node)}
+                assert self.followers[node].goals == wanted, f"{node} was told something else than is wanted"
+
+    # events
+
+    def connect(
+        self, node: str, having: Inventory | None = None, reports: Iterable[Report] = (), identity: str = ""
+    ) -> Answer:
+        """An agent opens a stream and says what it has (by default: what it had) and runs."""
+        self._sessions += 1
+        name = NodeId(node)
+        if having is None:
+            having = self.cluster.nodes[name].inventory
+        event = NodeConnected(
+            node=name,
+            session=self._sessions,
+            identity=identity or f"identity of {node}",
+            version="0.1",
+            address=f"address of {node}",
+            inventory=having,
+            reports=tuple(reports),
+        )
+        return self.turn(event)[0]
+
+    def disconnect(self, node: str) -> None:
+        session = self.cluster.presence[NodeId(node)].session
+        assert session is not None
+        self.turn(NodeDisconnected(node=NodeId(node), session=session))
+
+    def change_inventory(self, node: str, **fields: object) -> None:
+        changed = replace(self.cluster.nodes[NodeId(node)].inventory, **fields)  # type: ignore[arg-type]
+        self.turn(InventoryChanged(node=NodeId(node), inventory=changed))
+
+    def submit(self, wanted: JobSpec, **fields: object) -> JobId:
+        """An accepted job."""
+        answer = self.try_submit(wanted, **fields)
+        assert isinstance(answer, Accepted), answer
+        return answer.job.id
+
+    def try_submit(self, wanted: JobSpec, **fields: object) -> Answer:
+        return self.turn(self.submission(wanted, **fields))[0]
+
+    def submission(self, wanted: JobSpec, **fields: object) -> JobSubmitted:
+        self._jobs += 1
+        return JobSubmitted(job=JobId(f"j{self._jobs:03}"), spec=wanted, **fields)  # type: ignore[arg-type]
+
+    def stop(self, job: JobId) -> Answer:
+        return self.turn(StopRequested(job=job))[0]
+
+    def delete(self, job: JobId, *, force: bool = False) -> Answer:
+        return self.turn(DeleteRequested(job=job, force=force))[0]
+
+    def tell(self, job: JobId, rank: int, stage: Stage, **fields: object) -> None:
+        """A rank's own node reports."""
+        execution = execution_id(job, 1, rank)
+        node = self.cluster.executions[execution].node
+        assert node is not None
+        self.turn(ExecutionsReported(node=node, reports=(report(execution, stage, **fields),)))
+
+    def tell_all(self, job: JobId, *stages: Stage, **fields: object) -> None:
+        """Every rank comes to each of these stages, one by one."""
+        for stage in stages:
+            for rank in range(self.cluster.jobs[job].spec.size):
+                self.tell(job, rank, stage, **fields)
+
+    def heartbeat(self, node: str, revision: int | None = None) -> None:
+        """By default with the revision that the agent really has."""
+        applied = self.followers[NodeId(node)].revision if revision is None else revision
+        self.turn(HeartbeatReceived(node=NodeId(node), plan_revision=applied))
+
+    def advance(self, seconds: float) -> None:
+        """Time passes; the core is woken at each of its deadlines on the way."""
+        end = self.now + timedelta(seconds=seconds)
+        while (due := self.cluster.next_deadline()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.turn(TimePassed())
+        self.now = end
+
+    def restart(self) -> None:
+        """The coordinator ends and another one starts on the same store; all streams are gone."""
+        self.cluster = reload(self.store, self.now)
+        self._check()
+
+    # what has come of it
+
+    def running(self, wanted: JobSpec) -> JobId:
+        """A job that was brought as far as running."""
+        job = self.submit(wanted)
+        self.tell_all(job, Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
+        return job
+
+    def phase(self, job: JobId) -> JobPhase:
+        return self.cluster.phase(job)
+
+    def attempt(self, job: JobId) -> Attempt:
+        return self.cluster.newest_attempt(job)
+
+    def rank(self, job: JobId, rank: int) -> Execution:
+        return self.cluster.rank((job, 1), rank)
+
+    def states(self, job: JobId) -> list[State]:
+        """By rank."""
+        return [member.state for member in self.cluster.members((job, 1))]
+
+    def seats(self, job: JobId) -> list[str | None]:
+        """The nodes by rank."""
+        return [member.node for member in self.cluster.members((job, 1))]
+
+    def last_plan(self, node: str) -> Plan:
+        return self.followers[NodeId(node)].plans[-1]
+
+
+def reload(store: MemoryStore, now: datetime) -> Cluster:
+    """The cluster of a coordinator that starts on what is stored."""
+    kept = store.load()
+    return load((*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes), now)

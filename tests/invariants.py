@@ -1,0 +1,218 @@
+"""What must hold of the coordinator's cluster after every step, whatever happened; each check is a sentence."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+
+from coordinator.core import plans
+from coordinator.core.cluster import AttemptKey, Cluster, Usage, capacity
+from coordinator.core.records import Attempt, Execution, Job
+from muster.domain.failure import Exit
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId, execution_id
+from muster.domain.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
+from muster.domain.plan import Goal
+
+LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
+
+
+def validate(cluster: Cluster) -> None:
+    """Hold all records, and the indexes over them, to the invariants; the first that is broken names its subject."""
+    for key, attempt in cluster.attempts.items():
+        job, members = cluster.jobs[key[0]], list(cluster.members(key))
+        _ranks_are_a_permutation(job, attempt, members)
+        _a_gang_is_placed_whole_or_not_at_all(attempt, members)
+        _nothing_is_released_before_all_are_armed(attempt, members)
+        _deadlines_do_not_slide(job, attempt)
+        _the_tally_equals_the_real_states(cluster, key, members)
+        for member in members:
+            _its_past_follows_the_table(member)
+            _it_has_what_it_asked_for(job, member)
+    for job in cluster.jobs.values():
+        _a_job_ends_with_its_last_execution_and_says_why(cluster, job)
+        _names_and_keys_lead_to_it(cluster, job)
+    _nothing_is_left_of_what_was_dropped(cluster)
+    _the_queue_is_the_queued_jobs_in_order(cluster)
+    for node in cluster.nodes:
+        _no_gpu_is_given_twice(cluster, node)
+        _usage_is_what_live_executions_hold(cluster, node)
+        _a_plan_lists_exactly_what_it_should(cluster, node)
+        _the_room_is_what_is_left(cluster, node)
+        _a_lost_node_runs_nothing(cluster, node)
+
+
+def fits_into_its_nodes(cluster: Cluster) -> None:
+    """No node has given away more than it has; holds where inventories do not shrink."""
+    for name, node in cluster.nodes.items():
+        usage, everything = cluster.usage(name), capacity(node)
+        assert usage.cpu_millis <= everything.cpu_millis, f"{name} has given away more CPUs than it has"
+        assert usage.memory <= everything.memory, f"{name} has given away more memory than it has"
+        assert usage.gpus <= {gpu.uuid for gpu in everything.gpus}, f"{name} has given away GPUs it does not have"
+
+
+class Witness:
+    """Remembers what it has seen, and objects when the past changes."""
+
+    def __init__(self) -> None:
+        self._exits: dict[ExecutionId, Exit] = {}
+        self._ends: dict[ExecutionId, State] = {}
+        self._seats: dict[ExecutionId, tuple[NodeId, tuple[GpuUuid, ...]]] = {}
+        self._goals: dict[AttemptKey, Goal] = {}
+        self._deadlines: dict[AttemptKey, datetime] = {}
+
+    def see(self, cluster: Cluster) -> None:
+        """Compare with what was seen before."""
+        for execution in cluster.executions.values():
+            self._recall(execution)
+        for key, attempt in cluster.attempts.items():
+            if attempt.goal is not None:
+                assert self._goals.get(key, Goal.PREPARE) <= attempt.goal, f"the order for {key} was taken back"
+                self._goals[key] = attempt.goal
+            if attempt.deadline is not None:
+                first = self._deadlines.setdefault(key, attempt.deadline)
+                assert attempt.deadline == first, f"the check-in deadline of {key} slid"
+
+    def _recall(self, execution: Execution) -> None:
+        name = execution.id
+        if name in self._exits or execution.exit is not None:
+            assert execution.exit == self._exits.setdefault(name, execution.exit or Exit(code=0)), f"{name}: exit"
+        if name in self._ends or execution.state in TERMINAL:
+            assert execution.state is self._ends.setdefault(name, execution.state), f"{name} left its last state"
+        if execution.node is not None:
+            seat = (execution.node, execution.gpus)
+            assert seat == self._seats.setdefault(name, seat), f"{name} changed its seat"
+
+
+def _ranks_are_a_permutation(job: Job, attempt: Attempt, members: list[Execution]) -> None:
+    assert [member.rank for member in members] == list(range(job.spec.size)), f"ranks of {job.id}"
+    expected = [execution_id(job.id, attempt.number, rank) for rank in range(job.spec.size)]
+    assert [member.id for member in members] == expected, f"ids of {job.id}"
+
+
+def _a_gang_is_placed_whole_or_not_at_all(attempt: Attempt, members: list[Execution]) -> None:
+    placed = {member.node is not None for member in members}
+    assert len(placed) == 1, f"{attempt.job} is placed in part"
+    assert placed == {attempt.placed_at is not None}, f"{attempt.job}: its seats and its time of placement differ"
+    queued = {member.state is State.QUEUED for member in members}
+    assert len(queued) == 1, f"{attempt.job} is queued in part"
+    assert attempt.placed_at is None or queued == {False}, f"{attempt.job} is placed and queued at once"
+
+
+def _nothing_is_released_before_all_are_armed(attempt: Attempt, members: list[Execution]) -> None:
+    assert attempt.goal is not Goal.RUN or attempt.released_at is not None, f"{attempt.job} runs without release"
+    if attempt.checked_in_at is not None:
+        assert all(State.CHECKED_IN in member.times for member in members), f"{attempt.job}: armed before check-in"
+    if attempt.released_at is not None:
+        assert attempt.checked_in_at is not None, f"{attempt.job} was released before it was armed"
+        assert all(State.ARMED in member.times for member in members), f"{attempt.job}: released before all were armed"
+
+
+def _deadlines_do_not_slide(job: Job, attempt: Attempt) -> None:
+    if attempt.placed_at is not None:
+        assert attempt.deadline == attempt.placed_at + job.spec.timeouts.check_in, f"deadline of {job.id}"
+
+
+def _the_tally_equals_the_real_states(cluster: Cluster, key: AttemptKey, members: list[Execution]) -> None:
+    real = Counter(member.state for member in members)
+    counted = {state: count for state, count in cluster.tally(key).items() if count}
+    assert counted == dict(real), f"tally of {key}"
+
+
+def _its_past_follows_the_table(member: Execution) -> None:
+    past = list(member.times)
+    assert past[0] is State.QUEUED, f"{member.id} was never queued"
+    assert past[-1] is member.state, f"{member.id} is {member.state}, but last entered {past[-1]}"
+    for step in pairwise(past):
+        assert step in LEGAL, f"{member.id} went {step[0]} → {step[1]}"
+
+
+def _it_has_what_it_asked_for(job: Job, member: Execution) -> None:
+    wanted = job.spec.role_of(member.rank).resources.gpus if member.node is not None else 0
+    assert len(set(member.gpus)) == len(member.gpus) == wanted, f"{member.id} has {member.gpus}, asked for {wanted}"
+    assert member.exit is None or State.RUNNING in member.times or State.STOPPING in member.times, f"exit {member.id}"
+
+
+def _a_job_ends_with_its_last_execution_and_says_why(cluster: Cluster, job: Job) -> None:
+    attempt = cluster.newest_attempt(job.id)
+    over = all(member.state in TERMINAL for member in cluster.members((job.id, job.attempt)))
+    assert (job.ended_at is not None) == over, f"{job.id} and its executions do not end together"
+    assert attempt.ended_at == job.ended_at, f"{job.id} and its attempt do not end together"
+    phase = cluster.phase(job.id)
+    assert phase.ended == over, f"{job.id} is {phase}, its executions say otherwise"
+    if phase is JobPhase.FAILED:
+        assert attempt.failure is not None, f"{job.id} failed and nobody knows why"
+    if phase is JobPhase.SUCCEEDED:
+        assert attempt.failure is None, f"{job.id} succeeded and failed: {attempt.failure}"
+    assert over is False or not job.delete_when_ended, f"{job.id} was to be deleted"
+
+
+def _names_and_keys_lead_to_it(cluster: Cluster, job: Job) -> None:
+    newest = max((each for each in cluster.jobs.values() if each.spec.name == job.spec.name), key=lambda j: j.sequence)
+    assert cluster.newest_named(job.spec.name) == newest.id
+    if job.idempotency_key:
+        assert cluster.job_of_key(job.idempotency_key) == job
+
+
+def _nothing_is_left_of_what_was_dropped(cluster: Cluster) -> None:
+    assert {execution.job for execution in cluster.executions.values()} <= set(cluster.jobs)
+    assert {job for job, _ in cluster.attempts} == set(cluster.jobs)
+    assert set(cluster.refused) <= set(cluster.jobs)
+
+
+def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
+    waiting = [job for job in cluster.jobs.values() if cluster.phase(job.id) is JobPhase.QUEUED]
+    in_order = sorted(waiting, key=lambda job: (-job.spec.priority, job.sequence))
+    assert list(cluster.queued()) == in_order, "the queue is not the queued jobs in order"
+    positions = [cluster.queue_position(job.id) for job in in_order]
+    assert positions == list(range(1, len(in_order) + 1)), "positions in the queue"
+
+
+def _on(cluster: Cluster, node: NodeId) -> Iterator[Execution]:
+    return (execution for execution in cluster.executions.values() if execution.node == node)
+
+
+def _no_gpu_is_given_twice(cluster: Cluster, node: NodeId) -> None:
+    given = Counter(gpu for execution in _on(cluster, node) if _live(execution) for gpu in execution.gpus)
+    assert not [gpu for gpu, count in given.items() if count > 1], f"GPUs of {node} given twice: {given}"
+
+
+def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId) -> None:
+    expected = Usage()
+    for execution in _on(cluster, node):
+        if _live(execution):
+            need = cluster.jobs[execution.job].spec.role_of(execution.rank).resources
+            expected.gpus.update(execution.gpus)
+            expected.cpu_millis += need.cpu_millis
+            expected.memory += need.memory or 0
+            expected.executions.add(execution.id)
+    assert cluster.usage(node) == expected, f"usage of {node}"
+
+
+def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId) -> None:
+    """Live executions, and ended ones whose log the coordinator does not have in full; never lost ones."""
+    expected = {
+        execution.id: plans.goal(cluster, execution)
+        for execution in _on(cluster, node)
+        if _live(execution)
+        or (execution.state in TERMINAL and execution.state is not State.LOST and not execution.log_complete)
+    }
+    assert {each.id: plans.goal(cluster, each) for each in cluster.planned(node)} == expected, f"plan of {node}"
+    assert all(cluster.is_planned(node, execution) for execution in expected), f"plan of {node}"
+
+
+def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
+    everything, usage, room = capacity(cluster.nodes[node]), cluster.usage(node), cluster.room(node)
+    left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in usage.gpus]
+    assert [gpu.uuid for gpu in room.gpus] == left, f"free GPUs of {node}"
+    assert room.cpu_millis == everything.cpu_millis - usage.cpu_millis, f"free CPUs of {node}"
+    assert room.memory == everything.memory - usage.memory, f"free memory of {node}"
+    assert room.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
+
+
+def _a_lost_node_runs_nothing(cluster: Cluster, node: NodeId) -> None:
+    if cluster.presence[node].lost:
+        assert not cluster.usage(node).executions, f"{node} is lost and holds executions"
+
+
+def _live(execution: Execution) -> bool:
+    return execution.state is not State.QUEUED and execution.state not in TERMINAL
