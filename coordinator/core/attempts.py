@@ -1,5 +1,6 @@
 """How an attempt goes on and how it ends: prepare, arm, run; the first failure ends it for all."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,7 +8,9 @@ from coordinator.core.cluster import AttemptKey, watch_deadlines
 from coordinator.core.records import Attempt, Execution
 from coordinator.core.turn import Turn
 from muster.domain.failure import Failure, FailureKind
+from muster.domain.ids import ExecutionId
 from muster.domain.lifecycle import PROGRESS, TERMINAL, State, SuccessRule, Trigger
+from muster.domain.node import NodeState
 from muster.domain.plan import Goal
 
 
@@ -26,32 +29,44 @@ def reach(turn: Turn, execution: Execution, state: State) -> Execution:
 
 def go_on(turn: Turn, key: AttemptKey) -> None:
     """Give the next order once every execution has done the one before."""
+    if turn.cluster.attempts[key].goal is Goal.PREPARE and _all_reached(turn, key, State.CHECKED_IN):
+        _order(turn, replace(turn.cluster.attempts[key], goal=Goal.ARM, checked_in_at=turn.now))
+    if turn.cluster.attempts[key].goal is Goal.ARM and _all_reached(turn, key, State.ARMED):
+        _order(turn, replace(turn.cluster.attempts[key], goal=Goal.RUN, released_at=turn.now))
+        watch_deadlines(turn.cluster, key, turn.cluster.attempts[key])
     attempt = turn.cluster.attempts[key]
-    if attempt.goal is Goal.PREPARE and _all_reached(turn, key, State.CHECKED_IN):
-        _order(turn, replace(attempt, goal=Goal.ARM, checked_in_at=turn.now))
-    elif attempt.goal is Goal.ARM and _all_reached(turn, key, State.ARMED):
-        released = replace(attempt, goal=Goal.RUN, released_at=turn.now)
-        _order(turn, released)
-        watch_deadlines(turn.cluster, key, released)
-    elif attempt.goal is Goal.RUN and attempt.started_at is None and _all_ran(turn, key):
+    if attempt.goal is Goal.RUN and attempt.started_at is None and _all_ran(turn, key):
         turn.put(replace(attempt, started_at=turn.now))
 
 
 def fail(turn: Turn, execution: Execution, failure: Failure) -> None:
-    """An execution failed: it ends the attempt, and if it is the first it is to blame."""
-    named = replace(failure, rank=execution.rank, node=execution.node)
+    """An execution failed and nothing of it runs: it ends the attempt, and if it is the first it is to blame."""
     if execution.state is State.STOPPING:
-        turn.move(replace(execution, failure=named), Trigger.STOPPED)
+        confirm_stop(turn, execution if execution.failure else replace(execution, failure=_at(execution, failure)))
     elif execution.state not in TERMINAL:
+        named = _at(execution, failure)
         turn.move(replace(execution, failure=named), Trigger.FAILED)
         blame(turn, (execution.job, execution.attempt), named)
+
+
+def lose(turn: Turn, execution: Execution, failure: Failure) -> None:
+    """Nobody knows any more what became of an execution; its attempt cannot go on without it."""
+    if execution.state not in TERMINAL:
+        named = _at(execution, failure)
+        turn.move(execution if execution.failure else replace(execution, failure=named), Trigger.LOST)
+        blame(turn, (execution.job, execution.attempt), named)
+
+
+def confirm_stop(turn: Turn, execution: Execution) -> None:
+    """Nothing runs any more of an execution that was ordered to stop."""
+    turn.move(execution, Trigger.FAILED if execution.condemned else Trigger.STOPPED)
     settle(turn, (execution.job, execution.attempt))
 
 
 def blame(turn: Turn, key: AttemptKey, failure: Failure) -> None:
-    """Note the first failure and stop the others."""
+    """Note the first failure, unless the attempt has succeeded already, and stop the others."""
     attempt = turn.cluster.attempts[key]
-    if attempt.failure is None:
+    if attempt.failure is None and not _has_succeeded(turn, key):
         turn.put(replace(attempt, failure=failure))
     stop(turn, key)
 
@@ -61,26 +76,23 @@ def stop(turn: Turn, key: AttemptKey) -> None:
     attempt = turn.cluster.attempts[key]
     if attempt.goal is not Goal.STOP:
         turn.put(replace(attempt, goal=Goal.STOP))
-    for execution in list(turn.cluster.members(key)):
-        if execution.state is State.QUEUED:
-            turn.move(execution, Trigger.STOPPED)
-        elif execution.state is not State.STOPPING and execution.state not in TERMINAL:
-            turn.move(execution, Trigger.STOP_ORDERED)
+        for execution in list(turn.cluster.members(key)):
+            if execution.state is State.QUEUED:
+                turn.move(execution, Trigger.STOPPED)
+            elif execution.state is not State.STOPPING and execution.state not in TERMINAL:
+                turn.move(execution, Trigger.STOP_ORDERED)
     settle(turn, key)
 
 
 def settle(turn: Turn, key: AttemptKey) -> None:
     """End the attempt and its job once nothing of it is live; with the rank0 rule, once rank 0 ended well."""
     cluster, attempt = turn.cluster, turn.cluster.attempts[key]
-    job = cluster.jobs[key[0]]
-    tally = cluster.tally(key)
+    job, tally = cluster.jobs[key[0]], cluster.tally(key)
     turn.room_changed = True
     if sum(tally[state] for state in TERMINAL) < job.spec.size:
-        succeeded = cluster.rank(key, 0).state is State.SUCCEEDED
-        if job.spec.success is SuccessRule.RANK0 and succeeded and attempt.goal is not Goal.STOP:
+        if attempt.goal is not Goal.STOP and _has_succeeded(turn, key):
             stop(turn, key)
-        return
-    if attempt.ended_at is None:
+    elif attempt.ended_at is None:
         turn.put(replace(attempt, goal=Goal.STOP, ended_at=turn.now))
         turn.put(replace(job, ended_at=turn.now))
         if job.delete_when_ended:
@@ -96,17 +108,12 @@ def miss_check_in(turn: Turn, key: AttemptKey) -> None:
         return
     awaited = State.CHECKED_IN if attempt.goal is Goal.PREPARE else State.ARMED
     missing = [member for member in turn.cluster.members(key) if not _reached(member.state, awaited)]
-    limit = turn.cluster.jobs[key[0]].spec.timeouts.check_in
-    size = turn.cluster.jobs[key[0]].spec.size
-    who = "; ".join(f"rank {member.rank} on {member.node} ({_doing(member)})" for member in missing)
-    verb = "checked in" if awaited is State.CHECKED_IN else "armed"
-    summary = f"{len(missing)} of {size} executions had not {verb} after {_seconds(limit)}: {who}"
-    first = missing[0]
-    first_failure = Failure(kind=FailureKind.CHECK_IN_TIMEOUT, message=summary, rank=first.rank, node=first.node)
-    turn.put(replace(attempt, failure=first_failure))
-    for member in missing:
-        message = f"had not {verb} after {_seconds(limit)}; {_doing(member)}"
-        fail(turn, turn.cluster.executions[member.id], Failure(kind=FailureKind.CHECK_IN_TIMEOUT, message=message))
+    late = f"had not {_words(awaited)} after {_seconds(turn.cluster.jobs[key[0]].spec.timeouts.check_in)}"
+    failures = {
+        member.id: Failure(kind=FailureKind.CHECK_IN_TIMEOUT, message=f"{late} ({_doing(turn, member)})")
+        for member in missing
+    }
+    _condemn(turn, key, failures, _summary(turn, key, late, missing))
 
 
 def exceed_run_time(turn: Turn, key: AttemptKey) -> None:
@@ -117,12 +124,33 @@ def exceed_run_time(turn: Turn, key: AttemptKey) -> None:
         return
     if attempt.released_at + limit > turn.now:
         return
-    running = [member for member in turn.cluster.members(key) if member.state not in TERMINAL]
     message = f"still ran after {_seconds(limit)}, the job's limit (timeouts.run)"
-    for member in running:
-        current = turn.cluster.executions[member.id]
-        if current.state is not State.STOPPING:
-            fail(turn, current, Failure(kind=FailureKind.TIME_LIMIT, message=message))
+    failure = Failure(kind=FailureKind.TIME_LIMIT, message=message)
+    running = (member.id for member in turn.cluster.members(key) if member.state not in TERMINAL)
+    _condemn(turn, key, dict.fromkeys(running, failure), failure)
+
+
+def _condemn(turn: Turn, key: AttemptKey, failures: Mapping[ExecutionId, Failure], summary: Failure) -> None:
+    """Stop an attempt because of some executions; these fail, but hold what they have until their end is confirmed."""
+    for name, failure in failures.items():
+        execution = turn.cluster.executions[name]
+        if execution.state not in TERMINAL:
+            turn.put(replace(execution, failure=_at(execution, failure), condemned=True))
+    blame(turn, key, summary)
+
+
+def _summary(turn: Turn, key: AttemptKey, late: str, missing: Sequence[Execution]) -> Failure:
+    """The failure of the attempt; it has a rank and a node if only one is to blame."""
+    size = turn.cluster.jobs[key[0]].spec.size
+    who = "; ".join(f"rank {member.rank} on {member.node} ({_doing(turn, member)})" for member in missing)
+    several = Failure(kind=FailureKind.CHECK_IN_TIMEOUT, message=f"{len(missing)} of {size} executions {late}: {who}")
+    if len(missing) != 1:
+        return several
+    return _at(missing[0], replace(several, message=f"{late} ({_doing(turn, missing[0])}), as the only one of {size}"))
+
+
+def _at(execution: Execution, failure: Failure) -> Failure:
+    return replace(failure, rank=execution.rank, node=execution.node)
 
 
 _FORWARD = {
@@ -156,8 +184,20 @@ def _reached(state: State, wanted: State) -> bool:
     return state in PROGRESS and PROGRESS.index(state) >= PROGRESS.index(wanted)
 
 
-def _doing(member: Execution) -> str:
-    return member.detail or f"it is {member.state.replace('_', ' ')}"
+def _has_succeeded(turn: Turn, key: AttemptKey) -> bool:
+    """Whether what the others do does not matter any more."""
+    rule = turn.cluster.jobs[key[0]].spec.success
+    return rule is SuccessRule.RANK0 and turn.cluster.rank(key, 0).state is State.SUCCEEDED
+
+
+def _doing(turn: Turn, member: Execution) -> str:
+    doing = member.detail or _words(member.state)
+    there = member.node is not None and turn.cluster.presence[member.node].state is NodeState.READY
+    return doing if there else f"{doing}; its node is unreachable"
+
+
+def _words(state: State) -> str:
+    return state.replace("_", " ")
 
 
 def _seconds(limit: timedelta) -> str:

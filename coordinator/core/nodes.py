@@ -12,11 +12,11 @@ from coordinator.core.events import (
     NodeConnected,
     NodeDisconnected,
 )
-from coordinator.core.records import Execution, Node
+from coordinator.core.records import Node
 from coordinator.core.turn import Turn
 from muster.domain.failure import Failure, FailureKind
 from muster.domain.ids import NodeId
-from muster.domain.lifecycle import TERMINAL, State, Trigger
+from muster.domain.lifecycle import TERMINAL, State
 
 
 def connect(turn: Turn, event: NodeConnected) -> Answer:
@@ -99,8 +99,10 @@ def judge(turn: Turn, node: NodeId) -> None:
     presence.lost = True
     turn.close_session(node)
     turn.cluster.touch(node)
+    message = f"its node has been silent for {silence.total_seconds():.0f} s"
     for execution in list(turn.cluster.planned(node)):
-        _lose(turn, turn.cluster.executions[execution.id], silence.total_seconds())
+        failure = Failure(kind=FailureKind.NODE_LOST, message=message)
+        attempts.lose(turn, turn.cluster.executions[execution.id], failure)
 
 
 def _record(turn: Turn, known: Node | None, event: NodeConnected) -> Node:
@@ -123,20 +125,8 @@ def _miss_executions(turn: Turn, event: NodeConnected) -> None:
             continue
         if execution.state in TERMINAL:
             turn.put(replace(execution, log_complete=True))
+        elif execution.state is State.STOPPING:
+            attempts.confirm_stop(turn, execution)
         elif execution.state not in {State.PLACED, State.PREPARING}:
             message = "the agent restarted and does not have the execution any more"
             attempts.fail(turn, execution, Failure(kind=FailureKind.AGENT_RESTARTED, message=message))
-
-
-def _lose(turn: Turn, execution: Execution, silence: float) -> None:
-    if execution.state in TERMINAL:
-        return
-    message = f"its node has been silent for {silence:.0f} s"
-    failure = Failure(kind=FailureKind.NODE_LOST, message=message, rank=execution.rank, node=execution.node)
-    stopping = execution.state is State.STOPPING
-    turn.move(replace(execution, failure=failure), Trigger.LOST)
-    key = (execution.job, execution.attempt)
-    if stopping:
-        attempts.settle(turn, key)
-    else:
-        attempts.blame(turn, key, failure)

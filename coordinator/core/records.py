@@ -71,6 +71,8 @@ class Execution:
     ports: tuple[PortLease, ...] = ()
     exit: Exit | None = None
     failure: Failure | None = None
+    condemned: bool = False
+    """Ordered to stop because it is to blame: it will have failed when its end is confirmed."""
     log_complete: bool = False
 
 

@@ -62,8 +62,7 @@ def _exited(turn: Turn, execution: Execution, report: Report) -> None:
     exit_ = report.exit or Exit(code=0)
     execution = replace(execution, exit=exit_)
     if execution.state is State.STOPPING:
-        turn.move(execution, Trigger.STOPPED)
-        attempts.settle(turn, (execution.job, execution.attempt))
+        attempts.confirm_stop(turn, execution)
         return
     running = attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
     attempts.go_on(turn, (execution.job, execution.attempt))
@@ -80,8 +79,7 @@ def _exited(turn: Turn, execution: Execution, report: Report) -> None:
 def _stopped(turn: Turn, execution: Execution, report: Report) -> None:
     """Confirmed, if it was ordered; otherwise the agent gave it up by itself."""
     if execution.state is State.STOPPING:
-        turn.move(execution, Trigger.STOPPED)
-        attempts.settle(turn, (execution.job, execution.attempt))
+        attempts.confirm_stop(turn, execution)
     else:
         message = report.detail or "the agent stopped it without being told to"
         attempts.fail(turn, execution, Failure(kind=FailureKind.AGENT_RESTARTED, message=message))

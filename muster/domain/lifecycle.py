@@ -34,7 +34,7 @@ class Trigger(StrEnum):
     ARMED = "armed"  #: the agent reports it armed
     STARTED = "started"  #: the agent reports that user code was started
     SUCCEEDED = "succeeded"  #: user code ended with exit code 0
-    FAILED = "failed"  #: any failure, from a missing image to an exit code
+    FAILED = "failed"  #: any failure, from a missing image to an exit code or a missed deadline
     STOP_ORDERED = "stop ordered"  #: by a user, or because the attempt ends
     STOPPED = "stopped"  #: the agent confirms that nothing of it runs
     LOST = "lost"  #: the node's lease ran out
@@ -54,6 +54,7 @@ TRANSITIONS: Mapping[tuple[State, Trigger], State] = {
     **{(state, Trigger.FAILED): State.FAILED for state in _PLACED_AND_LIVE},
     **{(state, Trigger.STOP_ORDERED): State.STOPPING for state in _PLACED_AND_LIVE},
     (State.STOPPING, Trigger.STOPPED): State.STOPPED,
+    (State.STOPPING, Trigger.FAILED): State.FAILED,
     **{(state, Trigger.LOST): State.LOST for state in (*_PLACED_AND_LIVE, State.STOPPING)},
 }
 
@@ -101,7 +102,7 @@ def phase(states: Collection[State], rank0: State, rule: SuccessRule) -> JobPhas
     present = set(states)
     if not present <= TERMINAL:
         return _live_phase(present)
-    if rule is SuccessRule.RANK0 and rank0 is State.SUCCEEDED and not present & {State.FAILED, State.LOST}:
+    if rule is SuccessRule.RANK0 and rank0 is State.SUCCEEDED:
         return JobPhase.SUCCEEDED
     if present & {State.FAILED, State.LOST}:
         return JobPhase.FAILED
