@@ -57,8 +57,8 @@ class NoFit:
 
     def __str__(self) -> str:
         if not self.refusals:
-            return f"needs room for {self.wanted} executions, but no node has joined"
-        return f"needs room for {self.wanted} executions at once; {self.found} fit"
+            return f"needs room for {_executions(self.wanted)}, but no node has joined"
+        return f"needs room for {_executions(self.wanted)} at once; {self.found} {'fits' if self.found == 1 else 'fit'}"
 
 
 def place(spec: JobSpec, rooms: Iterable[Room]) -> Placement | NoFit:
@@ -136,10 +136,14 @@ class _Shelf:
             return unfit
         need = role.resources
         if spec.max_per_node is not None and self.taken >= spec.max_per_node:
-            return f"has {self.taken} executions of this job, as many as max_per_node allows"
+            return f"has {_executions(self.taken)} of this job, as many as max_per_node allows"
         found = len(matching(self.gpus, need))
         if found < need.gpus:
-            return f"needs {need.gpus} {need.gpu_model or ''} GPUs, {found} are free".replace("  ", " ")
+            return (
+                f"needs {need.gpus} {need.gpu_model or ''} GPUs, {found} {'is' if found == 1 else 'are'} free".replace(
+                    "  ", " "
+                )
+            )
         if self.cpu_millis < need.cpu_millis:
             return f"needs {need.cpu_millis / 1000:g} CPUs, {max(0, self.cpu_millis) / 1000:g} are free"
         return f"needs {_gib(need.memory or 0)} of memory, {_gib(max(0, self.memory))} are free"
@@ -196,22 +200,21 @@ def _tightest(shelves: Sequence[_Shelf], slots: Mapping[NodeId, int], left: int)
 
 
 def _spread(spec: JobSpec, role: Role, shelves: Sequence[_Shelf]) -> dict[NodeId, int]:
-    """One at a time to the node where this job has the fewest, then where most is free."""
-    left_over = {shelf.room.node: shelf.slots(spec, role) for shelf in shelves}
+    """One at a time to the node where this job has the fewest, then where most was free."""
+    slots = [shelf.slots(spec, role) for shelf in shelves]
     heap = [
-        (shelf.taken, -left_over[shelf.room.node], order, shelf.room.node)
-        for order, shelf in enumerate(shelves)
-        if left_over[shelf.room.node]
+        (shelf.taken, -len(shelf.gpus), -shelf.cpu_millis, order) for order, shelf in enumerate(shelves) if slots[order]
     ]
     heapq.heapify(heap)
     counts: dict[NodeId, int] = {}
     for _ in range(role.count):
         if not heap:
             break
-        taken, negative_slots, order, node = heapq.heappop(heap)
+        taken, gpus, cpu_millis, order = heapq.heappop(heap)
+        node = shelves[order].room.node
         counts[node] = counts.get(node, 0) + 1
-        if negative_slots + 1 < 0:
-            heapq.heappush(heap, (taken + 1, negative_slots + 1, order, node))
+        if counts[node] < slots[order]:
+            heapq.heappush(heap, (taken + 1, gpus, cpu_millis, order))
     return counts
 
 
@@ -244,6 +247,10 @@ def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:
 
 def _words(offers: Iterable[RuntimeOffer]) -> str:
     return ", ".join(offer.kind for offer in offers) or "no runtime"
+
+
+def _executions(count: int) -> str:
+    return f"{count} execution" if count == 1 else f"{count} executions"
 
 
 def _gib(size: int) -> str:
