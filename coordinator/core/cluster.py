@@ -92,7 +92,8 @@ class Cluster:
         self._keys: dict[str, JobId] = {}
         self._named: defaultdict[str, dict[JobId, None]] = defaultdict(dict)
         self._deadlines: list[Deadline] = []
-        self._next_sequence = 1
+        self.next_sequence = 1
+        """Higher than that of every job."""
         self._rooms: dict[NodeId, Room] = {}
 
     # reading
@@ -104,7 +105,7 @@ class Cluster:
 
     def newest_named(self, name: str) -> JobId | None:
         """The newest job of a name."""
-        return next(reversed(self._named[name]), None) if name in self._named else None
+        return next(reversed(self._named[name])) if name in self._named else None
 
     def newest_attempt(self, job: JobId) -> Attempt:
         """The attempt that counts."""
@@ -173,11 +174,6 @@ class Cluster:
 
     # changing
 
-    def next_sequence(self) -> int:
-        """A number higher than that of every job before."""
-        self._next_sequence += 1
-        return self._next_sequence - 1
-
     def put(self, record: Record) -> None:
         """Add a record or replace the one with the same key."""
         match record:
@@ -197,6 +193,8 @@ class Cluster:
         self._keys.pop(dropped.idempotency_key, None)
         self.refused.pop(job, None)
         del self._named[dropped.spec.name][job]
+        if not self._named[dropped.spec.name]:
+            del self._named[dropped.spec.name]
         for number in range(1, dropped.attempt + 1):
             key = (job, number)
             self.attempts.pop(key, None)
@@ -230,7 +228,7 @@ class Cluster:
     def _put_job(self, job: Job) -> None:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
-        self._next_sequence = max(self._next_sequence, job.sequence + 1)
+        self.next_sequence = max(self.next_sequence, job.sequence + 1)
         self._named[job.spec.name][job.id] = None
         if before is None and job.idempotency_key:
             self._keys[job.idempotency_key] = job.id

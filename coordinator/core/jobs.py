@@ -22,10 +22,12 @@ def submit(turn: Turn, event: JobSubmitted) -> Answer:
         return Refused(
             cause=RefusalCause.IMPOSSIBLE, message=f"no node could ever run it: {never}", refusals=never.refusals
         )
+    if event.job in turn.cluster.jobs:
+        return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
     job = Job(
         id=event.job,
         spec=event.spec,
-        sequence=turn.cluster.next_sequence(),
+        sequence=turn.cluster.next_sequence,
         submitted_at=turn.now,
         idempotency_key=event.idempotency_key,
     )

@@ -65,18 +65,19 @@ class Turn:
 
     def drop_doomed(self) -> None:
         """Drop what was doomed."""
-        for job in self._doomed:
+        for job in list(self._doomed):
             self.drop(job)
-        self._doomed.clear()
 
     def drop(self, job: JobId) -> None:
         """Forget a job that has ended, and its logs."""
         for key in ((job, number) for number in range(1, self.cluster.jobs[job].attempt + 1)):
             for execution in self.cluster.members(key):
                 self._puts.pop(execution.id, None)
-                self.replan(execution)
+                if execution.node is not None and self.cluster.is_planned(execution.node, execution.id):
+                    self.replan(execution)
             self._puts.pop(key, None)
         self._puts.pop(job, None)
+        self._doomed.pop(job, None)
         self.cluster.drop_job(job)
         self._drops[job] = None
         self._jobs[job] = None
