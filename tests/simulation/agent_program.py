@@ -1,0 +1,201 @@
+"""An agent as a program that can crash: the real ledger, with the order of things of its loop, link and log pusher.
+
+What `agent/loop.py`, `agent/link.py` and `agent/log_push.py` do with asyncio and gRPC stands here in virtual time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from agent.core.actions import Tell
+from agent.core.events import Event, Exited, LogCompleted, PlanReceived, Recovered, Started
+from agent.core.ledger import Ledger
+from muster.domain.ids import ExecutionId
+from muster.domain.plan import Plan, Report, Stage
+from tests.simulation.agent_link import AgentLink
+from tests.simulation.agent_logs import AgentLogs
+from tests.simulation.agent_runtime import AgentRuntime, Troubles
+from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.messages import Hello, Reports
+from tests.simulation.truth import KILLED, Sandbox, SimulatedNode
+from tests.simulation.world import Life, Violation, World
+
+REFRESH = 30.0
+"""Seconds between two looks at the inventory, as in `agent/node.py`."""
+RECOVERY = 2.0
+"""Longest time until a new agent has found what is left from before."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Frailty:
+    """How often an agent dies beside an action."""
+
+    at_action: float = 0.0
+    troubles: Troubles = field(default_factory=Troubles)
+
+
+class AgentProgram:
+    """The agent of one node, dead or alive."""
+
+    def __init__(self, world: World, node: SimulatedNode, coordinator: CoordinatorProgram, frailty: Frailty) -> None:
+        self.node = node
+        self.frailty = frailty
+        self.crashed: Callable[[], None] = lambda: None
+        """Told after a crash that nobody ordered."""
+        self.ledger = Ledger()
+        self.link: AgentLink | None = None
+        self._world = world
+        self._coordinator = coordinator
+        self._chance: Random = world.chance(f"agent {node.name}")
+        self._life: Life | None = None
+        self._events: list[Event] = []
+        self._told: list[tuple[Report, ...]] = []
+        self._runtime: AgentRuntime
+        self._logs: AgentLogs
+
+    @property
+    def up(self) -> bool:
+        return self._life is not None
+
+    def start(self) -> None:
+        """Find what is left, then connect; one that lives goes on."""
+        if self._life is not None:
+            return
+        self._life = Life(self._world)
+        self._events, self._told, self.ledger = [], [], Ledger()
+        self._world.tell("agent starts", self.node.name)
+        self._life.after(RECOVERY * self._chance.random(), self._begin)
+
+    def crash(self, *, silently: bool = False) -> None:
+        """Die at once; containers go on, processes only until they are noticed."""
+        if self._life is None:
+            return
+        self._world.tell("agent crashes", self.node.name)
+        self._life.over, self._life = True, None
+        if self.link is not None:
+            self.link.die(silently=silently)
+        self.link, self.node.on_fault = None, None
+        for sandbox in list(self.node.sandboxes.values()):
+            sandbox.on_exit = None
+            if not sandbox.outlives_agent and self._chance.random() < 0.5:
+                self.node.end_code(sandbox, KILLED)
+
+    def put(self, event: Event) -> None:
+        """Something happened; the loop takes it in soon."""
+        self._events.append(event)
+        if len(self._events) == 1 and self._life is not None:
+            lag = 0.03 if self._chance.random() < 0.05 else 0.0005
+            self._life.after(lag * self._chance.random(), self._turn)
+
+    def _begin(self) -> None:
+        assert self._life is not None
+        self._logs = AgentLogs(lambda execution: self.put(LogCompleted(execution=execution)))
+        self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles)
+        for sandbox in self._runtime.recovered():
+            self.ledger.step(Recovered(execution=sandbox.execution, started=sandbox.started), self._world.now)
+            self._adopt(sandbox)
+        self._inventory = self.node.inventory()
+        self.node.on_fault = self._hear_fault
+        self._life.after(REFRESH, self._refresh)
+        self.link = AgentLink(self._world, self._life, self.node, self._coordinator, self)
+        self.link.connect()
+
+    def _adopt(self, sandbox: Sandbox) -> None:
+        self._world.tell(f"adopts rank {sandbox.assignment.rank}", self.node.name, sandbox.assignment.job)
+        self._logs.follow(sandbox.execution, sandbox.behaviour.log if sandbox.started else 0)
+        if sandbox.started:
+            self._runtime.await_exit(sandbox)
+        else:
+            self._logs.finish(sandbox.execution)
+
+    # what its link asks
+
+    def hello(self) -> Hello:
+        """The whole truth as the ledger knows it now."""
+        return Hello(
+            identity=self.node.identity,
+            address=self.node.address,
+            inventory=self._inventory,
+            reports=self.ledger.reports(),
+        )
+
+    def receive(self, plan: Plan) -> None:
+        self.put(PlanReceived(plan=plan))
+
+    @property
+    def revision(self) -> int:
+        return self.ledger.revision
+
+    @property
+    def logs(self) -> AgentLogs:
+        return self._logs
+
+    # its loop
+
+    def _turn(self) -> None:
+        events, self._events = self._events, []
+        reports: list[Report] = []
+        for event in events:
+            for action in self._step(event):
+                if isinstance(action, Tell):
+                    reports.append(action.report)
+                    self._end_log(action.report)
+                else:
+                    self._runtime.carry_out(action)
+                if self.frailty.at_action and self._chance.random() < self.frailty.at_action:
+                    self.crash()
+                    self.crashed()
+                    return
+            if isinstance(event, Started):
+                self._runtime.await_exit(self.node.sandboxes[event.execution])
+        if reports:
+            self._told.append(tuple(reports))
+            assert self._life is not None
+            self._life.after(0.001 * self._chance.random(), self._tell)
+
+    def _step(self, event: Event) -> list[object]:
+        try:
+            actions = self.ledger.step(event, self._world.now)
+        except Exception as error:
+            job = getattr(event, "execution", "-").partition("-")[0]
+            message = f"the ledger of {self.node.name} fails at {event}: {type(error).__name__}: {error}"
+            raise Violation(message, self.node.name, job) from error
+        if isinstance(event, Exited) or actions:
+            name = type(event).__name__
+            about = getattr(event, "execution", "")
+            orders = [type(action).__name__ for action in actions if not isinstance(action, Tell)]
+            job = about.partition("-")[0]
+            self._world.tell(f"{name} {about}{' → ' if orders else ''}{', '.join(orders)}", self.node.name, job)
+        return list(actions)
+
+    def _end_log(self, report: Report) -> None:
+        """An execution that never ran prints nothing more; one that never had a room never printed."""
+        if report.stage not in {Stage.FAILED, Stage.STOPPED} or report.log_complete:
+            return
+        if self._logs.follows(report.execution):
+            self._logs.finish(report.execution)
+        else:
+            self.put(LogCompleted(execution=ExecutionId(report.execution)))
+
+    def _tell(self) -> None:
+        for reports in self._told:
+            if self.link is not None:
+                self.link.send(Reports(reports=reports))
+        self._told.clear()
+
+    # its inventory
+
+    def _refresh(self) -> None:
+        assert self._life is not None
+        self._life.after(REFRESH, self._refresh)
+        self._look_again()
+
+    def _hear_fault(self) -> None:
+        assert self._life is not None
+        self._life.after(0.2 * self._chance.random(), self._look_again)
+
+    def _look_again(self) -> None:
+        inventory = self.node.inventory()
+        if inventory != self._inventory and self.link is not None:
+            self._inventory = inventory
+            self.link.send(inventory)

@@ -1,0 +1,107 @@
+"""Clients that submit, stop and delete, and try again with the same key when no answer comes."""
+
+from collections.abc import Callable
+
+from coordinator.core.answers import Accepted, Answer, Refused
+from coordinator.core.events import DeleteRequested, Event, JobSubmitted, StopRequested
+from muster.domain.ids import JobId
+from muster.domain.job import JobSpec
+from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.scenario import Scenario
+from tests.simulation.watcher import Watcher
+from tests.simulation.world import World
+
+PATIENCE = 3.0
+"""Seconds until a client asks again."""
+LOSSES = 0.05
+"""How often a request or its answer is lost while there is trouble."""
+
+
+class Clients:
+    """All of them."""
+
+    def __init__(self, world: World, coordinator: CoordinatorProgram, watcher: Watcher, scenario: Scenario) -> None:
+        self.losses = LOSSES
+        self._world = world
+        self._coordinator = coordinator
+        self._watcher = watcher
+        self._scenario = scenario
+        self._chance = world.chance("clients")
+        self._jobs = 0
+        self._pending = 0
+
+    @property
+    def waiting(self) -> int:
+        """Requests that have no answer yet."""
+        return self._pending
+
+    def begin(self) -> None:
+        """Plan all submits; what follows from them is planned when they are accepted."""
+        for number, (at, spec) in enumerate(self._scenario.specs):
+            self._world.after(at, lambda number=number, spec=spec: self._submit(f"key {number}", spec))  # type: ignore[misc]
+
+    def stop(self, job: JobId) -> None:
+        self._insist(lambda: StopRequested(job=job), lambda answer: None)
+
+    def delete(self, job: JobId, *, force: bool) -> None:
+        self._watcher.deletable[job] = None
+        self._insist(lambda: DeleteRequested(job=job, force=force), lambda answer: None)
+
+    def _submit(self, key: str, spec: JobSpec) -> None:
+        anyway, dry_run = self._chance.random() < 0.7, self._chance.random() < 0.03
+
+        def request() -> Event:
+            self._jobs += 1
+            return JobSubmitted(
+                job=JobId(f"j{self._jobs}"), spec=spec, queue_anyway=anyway, dry_run=dry_run, idempotency_key=key
+            )
+
+        self._insist(request, lambda answer: None if dry_run else self._submitted(answer))
+        if self._chance.random() < 0.05:  # twice at once
+            self._insist(request, lambda answer: None if dry_run else self._submitted(answer))
+
+    def _submitted(self, answer: Answer) -> None:
+        if isinstance(answer, Refused):
+            self._world.tell(f"is refused: {answer.message}", "clients")
+            return
+        assert isinstance(answer, Accepted)
+        job = answer.job.id
+        self._world.tell(f"is accepted: {answer.job.spec.size} executions", job)
+        self._watcher.accept(answer.job)
+        while self._chance.random() < self._scenario.client_nerves:
+            wish = self._chance.choice((self.stop, self._delete_meekly, self._delete_with_force))
+            self._world.after(self._chance.expovariate(1 / 20.0), lambda wish=wish: wish(job))  # type: ignore[misc]
+
+    def _delete_meekly(self, job: JobId) -> None:
+        self.delete(job, force=False)
+
+    def _delete_with_force(self, job: JobId) -> None:
+        self.delete(job, force=True)
+
+    def _insist(self, request: Callable[[], Event], taken: Callable[[Answer], None]) -> None:
+        """Ask until there is an answer."""
+        self._pending += 1
+        done = False
+
+        def answered(answer: Answer) -> None:
+            nonlocal done
+            if done:
+                return
+            done = True
+            self._pending -= 1
+            taken(answer)
+
+        def ask() -> None:
+            if done:
+                return
+            self._world.after(PATIENCE * self._chance.uniform(0.5, 1.5), ask)
+            if self._chance.random() >= self.losses:
+                event = request()
+                self._world.tell(f"client asks: {type(event).__name__}", getattr(event, "job", ""))
+                self._coordinator.ask(event, lambda answer: self._answer(answer, answered))
+
+        self._world.after(0.01 * self._chance.random(), ask)
+
+    def _answer(self, answer: Answer, answered: Callable[[Answer], None]) -> None:
+        if self._chance.random() >= self.losses:
+            self._world.after(0.005 * self._chance.random(), lambda: answered(answer))

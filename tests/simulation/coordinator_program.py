@@ -1,0 +1,353 @@
+"""The coordinator as a program that can crash: the real core and a real store, with the engine's order of things.
+
+What `coordinator/engine.py` and `coordinator/rpc/agents.py` do with asyncio and gRPC stands here in virtual time:
+take all that waits, step each, commit once, perform the effects, answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from coordinator.core.answers import Answer, Refused
+from coordinator.core.cluster import Cluster, load
+from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
+from coordinator.core.events import (
+    Event,
+    ExecutionsReported,
+    HeartbeatReceived,
+    InventoryChanged,
+    NodeConnected,
+    NodeDisconnected,
+    TimePassed,
+)
+from coordinator.core.records import Change
+from coordinator.core.step import finish, step
+from coordinator.core.turn import Turn
+from coordinator.store.memory import MemoryStore
+from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.node import Inventory
+from muster.domain.plan import Plan
+from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
+from tests.simulation.network import Stream
+from tests.simulation.world import EPOCH, SECOND, Life, Timer, Violation, World
+
+BATCH = 2000
+"""As in the engine."""
+
+Reply = Callable[[Answer], None]
+Question = Callable[[Cluster], None]
+
+
+class Observer(Protocol):
+    """Who checks what the coordinator does."""
+
+    def stepped(self, cluster: Cluster) -> None: ...
+
+    def committed(self, cluster: Cluster, changes: tuple[Change, ...]) -> None: ...
+
+    def loaded(self, cluster: Cluster) -> None: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Weakness:
+    """How often the coordinator dies in a turn, and how long the store takes."""
+
+    before_commit: float = 0.0
+    at_commit: float = 0.0
+    """The store fails: nothing is kept."""
+    after_commit: float = 0.0
+    between_effects: float = 0.0
+    slow_commit: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """The coordinator's end of an agent's stream."""
+
+    number: int
+    node: NodeId
+    stream: Stream
+    welcomed: bool = False
+    ended: bool = False
+    early: list[object] = field(default_factory=list)
+    """What the agent sent before it was welcomed."""
+    plans: list[Plan] = field(default_factory=list)
+    """What waits until it is."""
+
+
+class CoordinatorProgram:
+    """Alive or dead; the store and the logs outlive it."""
+
+    def __init__(self, world: World, observer: Observer, chance: Random) -> None:
+        self.weakness = Weakness()
+        self.store = MemoryStore()
+        self.logs: dict[ExecutionId, int] = {}
+        """Bytes of each log that are kept."""
+        self.crashed: Callable[[], None] = lambda: None
+        """Told after a crash that nobody ordered."""
+        self.cluster = Cluster()
+        self._world = world
+        self._observer = observer
+        self._chance = chance
+        self._life: Life | None = None
+        self._inbox: list[tuple[Event, Reply | None] | Question] = []
+        self._sessions: dict[NodeId, Session] = {}
+        """The newest of each node."""
+        self._open: dict[int, Session] = {}
+        """All that have not ended."""
+        self._last_session = 0
+        self._turning = False
+        self._alarm: tuple[int, Timer] | None = None
+        self._uncommitted: tuple[Change, ...] = ()
+
+    @property
+    def up(self) -> bool:
+        return self._life is not None
+
+    def start(self) -> None:
+        """Load what is stored and listen."""
+        self._life = Life(self._world)
+        snapshot = self.store.load()
+        records = (*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes)
+        self.cluster = load(records, self._world.now)
+        self._world.tell("starts", "coordinator")
+        self._observer.loaded(self.cluster)
+        self._set_alarm()
+
+    def crash(self, *, silently: bool = False) -> None:
+        """Die at once; a commit that is under way may or may not succeed."""
+        if self._life is None:
+            return
+        self._world.tell("crashes", "coordinator")
+        if self._uncommitted and self._chance.random() < 0.5:
+            self._commit(self._uncommitted)
+        self._life.over, self._life = True, None
+        for session in self._open.values():
+            session.ended = True
+            session.stream.drop(silently=silently)
+        self._sessions, self._open, self._inbox = {}, {}, []
+        self._turning, self._uncommitted, self._alarm = False, (), None
+
+    # what is asked of it
+
+    def ask(self, event: Event, reply: Reply | None = None) -> bool:
+        """Take an event in; False: there is nobody."""
+        if self._life is None:
+            return False
+        self._inbox.append((event, reply))
+        self._turn_soon()
+        return True
+
+    def read(self, question: Question) -> None:
+        """Have something read once everything before it is durable."""
+        self._inbox.append(question)
+        self._turn_soon()
+
+    def hear_first(self, node: NodeId, stream: Stream, hello: Hello) -> Session | None:
+        """A new stream; None: nobody listens."""
+        if self._life is None:
+            stream.drop()
+            return None
+        session = self._open_session(node, stream)
+        connected = NodeConnected(
+            node=node,
+            session=session.number,
+            identity=hello.identity,
+            version="1",
+            address=hello.address,
+            inventory=hello.inventory,
+            reports=hello.reports,
+        )
+        self.ask(connected, lambda answer: self._greet(session, answer))
+        return session
+
+    def hear(self, session: Session, message: object) -> None:
+        """A later message of a stream."""
+        if session.ended:
+            return
+        if not session.welcomed:
+            session.early.append(message)
+            return
+        match message:
+            case Heartbeat():
+                self.ask(HeartbeatReceived(node=session.node, plan_revision=message.plan_revision))
+                session.stream.down.send(HeartbeatAck())
+            case Inventory():
+                self.ask(InventoryChanged(node=session.node, inventory=message))
+            case Reports():
+                self.ask(ExecutionsReported(node=session.node, reports=message.reports))
+            case LogChunk():
+                self.read(lambda cluster: self._keep_log(session, message, cluster))
+
+    def end_session(self, session: Session) -> None:
+        """A stream has ended, at either end."""
+        if session.ended or self._life is None:
+            return
+        session.ended = True
+        del self._open[session.number]
+        if self._sessions.get(session.node) is session:
+            del self._sessions[session.node]
+        session.stream.drop()
+        self.ask(NodeDisconnected(node=session.node, session=session.number))
+
+    def _open_session(self, node: NodeId, stream: Stream) -> Session:
+        self._last_session += 1
+        before = self._sessions.get(node)
+        if before is not None:
+            self._shut(before)
+        session = Session(number=self._last_session, node=node, stream=stream)
+        self._sessions[node] = self._open[session.number] = session
+        return session
+
+    def _shut(self, session: Session) -> None:
+        """The stream ends soon: what it has just received may still be taken in."""
+        assert self._life is not None
+        self._life.after(0.003 * self._chance.random(), lambda: self.end_session(session))
+
+    def _greet(self, session: Session, answer: Answer) -> None:
+        if session.ended:
+            return
+        if isinstance(answer, Refused):
+            self._world.tell(f"refuses: {answer.message}", session.node)
+            self.end_session(session)
+            return
+        session.welcomed = True
+        session.stream.down.send(Welcome())
+        for plan in session.plans:
+            session.stream.down.send(plan)
+        for message in session.early:
+            self.hear(session, message)
+
+    def _keep_log(self, session: Session, chunk: LogChunk, cluster: Cluster) -> None:
+        known = cluster.executions.get(chunk.execution)
+        if known is None or known.node != session.node:
+            session.stream.down.send(LogAck(execution=chunk.execution, unwanted=True))
+            return
+        size = self.logs.setdefault(chunk.execution, 0)
+        if chunk.offset <= size:
+            size = self.logs[chunk.execution] = max(size, chunk.offset + chunk.length)
+        complete = chunk.last and size >= chunk.offset + chunk.length
+        session.stream.down.send(LogAck(execution=chunk.execution, offset=size, complete=complete))
+
+    # turns
+
+    def _turn_soon(self) -> None:
+        if self._life is not None and not self._turning and self._inbox:
+            self._turning = True
+            busy = 0.05 if self._chance.random() < 0.02 else 0.0005
+            self._life.after(busy * self._chance.random(), self._turn)
+
+    def _turn(self) -> None:
+        batch, self._inbox = self._inbox[:BATCH], self._inbox[BATCH:]
+        turn = Turn(self.cluster, self._world.now)
+        answers: list[tuple[Reply | None, Answer]] = []
+        questions: list[Question] = []
+        for asked in batch:
+            if isinstance(asked, tuple):
+                answers.append((asked[1], self._step(turn, asked[0])))
+            else:
+                questions.append(asked)
+        finish(turn)
+        self._observer.stepped(self.cluster)
+        changes = turn.changes()
+        if self._dies(self.weakness.before_commit, "before it commits"):
+            return
+        if not changes:
+            self._perform(turn, changes, answers, questions)
+            return
+        assert self._life is not None
+        self._uncommitted = changes
+        slow = self._chance.random() < self.weakness.slow_commit
+        taken = self._chance.uniform(0.2, 3.0) if slow else 0.004 * self._chance.random()
+        self._life.after(taken, lambda: self._perform(turn, changes, answers, questions))
+
+    def _step(self, turn: Turn, event: Event) -> Answer:
+        try:
+            return step(turn, event)
+        except Exception as error:
+            raise Violation(f"the core fails at {event}: {type(error).__name__}: {error}", "coordinator") from error
+
+    def _perform(
+        self,
+        turn: Turn,
+        changes: tuple[Change, ...],
+        answers: list[tuple[Reply | None, Answer]],
+        questions: list[Question],
+    ) -> None:
+        self._uncommitted = ()
+        if changes:
+            if self._dies(self.weakness.at_commit, "as the store fails"):
+                return
+            self._commit(changes)
+            if self._dies(self.weakness.after_commit, "after it committed"):
+                return
+        for effect in turn.effects():
+            self._carry_out(effect)
+            if self._dies(self.weakness.between_effects, "between effects"):
+                return
+        for reply, answer in answers:
+            if reply is not None:
+                reply(answer)
+        for question in questions:
+            question(self.cluster)
+        self._turning = False
+        self._turn_soon()
+        self._set_alarm()
+
+    def _commit(self, changes: tuple[Change, ...]) -> None:
+        self.store.commit(changes)
+        self._observer.committed(self.cluster, changes)
+
+    def _dies(self, likelihood: float, where: str) -> bool:
+        if not likelihood or self._chance.random() >= likelihood:
+            return False
+        self._world.tell(f"fails {where}", "coordinator")
+        self._uncommitted = ()
+        self.crash()
+        self.crashed()
+        return True
+
+    def _set_alarm(self) -> None:
+        """Have TimePassed come when the earliest deadline does."""
+        due = self.cluster.next_deadline()
+        if due is None or self._life is None:
+            return
+        at = round((due - EPOCH).total_seconds() * SECOND)
+        if self._alarm is not None:
+            if self._alarm[0] == at:
+                return
+            self._alarm[1].cancel()
+        self._alarm = (at, self._life.after(max(0, at - self._world.at) / SECOND, self._alarmed))
+
+    def _alarmed(self) -> None:
+        self._alarm = None
+        if not self._turning:
+            self.ask(TimePassed())
+        else:
+            # The engine looks at the time between turns only.
+            assert self._life is not None
+            self._alarm = (0, self._life.after(0.001, self._alarmed))
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case SendPlan(node=node, plan=plan):
+                session = self._sessions.get(node)
+                if session is not None and not session.ended:
+                    self._world.tell(f"sends {_words(plan)}", node)
+                    session.stream.down.send(plan) if session.welcomed else session.plans.append(plan)
+            case CloseSession(node=node):
+                if node in self._sessions:
+                    self._world.tell("closes the stream", node)
+                    self._shut(self._sessions[node])
+            case ForgetLogs(job=job):
+                self.logs = {each: size for each, size in self.logs.items() if not each.startswith(f"{job}-")}
+            case AnnounceJob():
+                pass
+
+
+def _words(plan: Plan) -> str:
+    lines = [f"{line.execution} to {line.goal.name}" for line in plan.desired]
+    lines += [f"{execution} removed" for execution in plan.removed]
+    kind = f"change {plan.base}→{plan.revision}" if plan.base else f"whole plan {plan.revision}"
+    return f"{kind}: {', '.join(lines) or 'nothing'}"

@@ -1,0 +1,183 @@
+"""What goes wrong from outside: links, programs, nodes and GPUs, each for a while."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from muster.domain.ids import NodeId
+from tests.simulation.agent_program import AgentProgram
+from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.scenario import Scenario
+from tests.simulation.truth import SimulatedNode
+from tests.simulation.world import World
+
+SPELLS = (0.3, 3.0, 12.0, 35.0, 80.0, 150.0)
+"""How long something is away: from a blink to beyond the time after which a node is lost."""
+
+
+class Faults:
+    """Injects faults until it is told to stop; then it mends everything."""
+
+    def __init__(
+        self,
+        world: World,
+        coordinator: CoordinatorProgram,
+        agents: Mapping[NodeId, AgentProgram],
+        scenario: Scenario,
+    ) -> None:
+        self._world = world
+        self._coordinator = coordinator
+        self._agents = agents
+        self._scenario = scenario
+        self._chance = world.chance("faults")
+        self._over = False
+        self._cuts: dict[NodeId, int] = {}
+        self._kinds: Mapping[str, Callable[[], None]] = {
+            "cut a node off": lambda: self._cut([self._any()]),
+            "cut one way": self._cut_one_way,
+            "cut several off": self._cut_several,
+            "slow a link": self._slow,
+            "break a stream": self._break_stream,
+            "kill the coordinator": self._kill_coordinator,
+            "kill an agent": self._kill_agent,
+            "reboot a node": self._reboot,
+            "reinstall a node": self._reinstall,
+            "break a GPU": self._break_gpu,
+        }
+
+    def begin(self) -> None:
+        """Set the weaknesses in, and plan the first fault."""
+        self._coordinator.weakness = self._scenario.weakness
+        self._coordinator.crashed = lambda: self._restart_coordinator()
+        for agent in self._agents.values():
+            agent.crashed = lambda agent=agent: self._restart(agent)  # type: ignore[misc]
+            agent.node.up.harshness = agent.node.down.harshness = self._scenario.harshness
+        self._plan()
+
+    def mend(self) -> None:
+        """No more faults, and everything works again."""
+        from tests.simulation.agent_program import Frailty
+        from tests.simulation.coordinator_program import Weakness
+        from tests.simulation.network import Harshness
+
+        self._over = True
+        harsh = self._scenario.harshness != Harshness()
+        self._coordinator.weakness = Weakness()
+        self._restart_coordinator_now()
+        for agent in self._agents.values():
+            node = agent.node
+            agent.frailty.at_action = 0.0
+            node.broken.clear()
+            for path in (node.up, node.down):
+                path.harshness, path.slowness = Harshness(), 0.0
+                path.heal()
+            agent.start()
+            if harsh and agent.link is not None:
+                agent.link.reset()  # reports that were lost inside a stream come again only with a new one
+        self._world.tell("all faults are over", *self._agents, "coordinator")
+
+    def _plan(self) -> None:
+        self._world.after(self._chance.expovariate(1 / self._scenario.fault_every), self._strike)
+
+    def _strike(self) -> None:
+        if not self._over:
+            self._kinds[self._chance.choice(self._scenario.faults)]()
+            self._plan()
+
+    def _any(self) -> AgentProgram:
+        return self._chance.choice(list(self._agents.values()))
+
+    def _spell(self) -> float:
+        return self._chance.choice(SPELLS) * self._chance.uniform(0.5, 1.5)
+
+    # links
+
+    def _cut(self, agents: Sequence[AgentProgram]) -> None:
+        spell = self._spell()
+        for agent in agents:
+            node = agent.node
+            self._world.tell(f"is cut off for {spell:.1f} s", node.name)
+            node.up.cut()
+            node.down.cut()
+            self._world.after(spell, node.up.heal)
+            self._world.after(spell, node.down.heal)
+
+    def _cut_one_way(self) -> None:
+        node, spell = self._any().node, self._spell()
+        path = self._chance.choice((node.up, node.down))
+        self._world.tell(f"{'up' if path is node.up else 'down'} is cut for {spell:.1f} s", node.name)
+        path.cut()
+        self._world.after(spell, path.heal)
+
+    def _cut_several(self) -> None:
+        agents = list(self._agents.values())
+        self._cut(self._chance.sample(agents, self._chance.randint(1, len(agents))))
+
+    def _slow(self) -> None:
+        node = self._any().node
+        path = self._chance.choice((node.up, node.down))
+        path.slowness = self._chance.choice((0.1, 2.0, 20.0))
+        self._world.tell(f"is slow by {path.slowness} s", node.name)
+        self._world.after(self._spell(), lambda: _swift(path))
+
+    def _break_stream(self) -> None:
+        agent = self._any()
+        if agent.link is not None:
+            self._world.tell("its stream breaks", agent.node.name)
+            agent.link.reset()
+
+    # programs
+
+    def _kill_coordinator(self) -> None:
+        self._coordinator.crash(silently=self._chance.random() < 0.3)
+        self._restart_coordinator()
+
+    def _restart_coordinator(self) -> None:
+        self._world.after(self._spell() / 2, self._restart_coordinator_now)
+
+    def _restart_coordinator_now(self) -> None:
+        if not self._coordinator.up:
+            self._coordinator.start()
+
+    def _kill_agent(self) -> None:
+        agent = self._any()
+        agent.crash()
+        self._restart(agent)
+
+    def _restart(self, agent: AgentProgram) -> None:
+        self._world.after(self._spell(), agent.start)
+
+    # nodes
+
+    def _reboot(self) -> None:
+        agent = self._any()
+        self._world.tell("reboots", agent.node.name)
+        agent.crash(silently=True)
+        agent.node.lose_power()
+        self._restart(agent)
+
+    def _reinstall(self) -> None:
+        agent, node = self._any(), None
+        node = agent.node
+        self._reboot_as_new(agent, node)
+        self._restart(agent)
+
+    def _reboot_as_new(self, agent: AgentProgram, node: SimulatedNode) -> None:
+        self._world.tell("is installed anew", node.name)
+        agent.crash(silently=True)
+        node.lose_power()
+        node.sandboxes.clear()
+        node.identity = f"{node.name} since {self._world.seconds:.0f} s"
+
+    def _break_gpu(self) -> None:
+        node = self._any().node
+        if not node.gpu_count:
+            return
+        gpu = node.gpu(self._chance.randrange(node.gpu_count))
+        self._world.tell(f"{gpu} breaks", node.name)
+        node.broken[gpu] = "fell off the bus"
+        if node.on_fault is not None and self._chance.random() < 0.5:
+            node.on_fault()
+        self._world.after(self._spell(), lambda: node.broken.pop(gpu, None))
+
+
+def _swift(path: object) -> None:
+    path.slowness = 0.0  # type: ignore[attr-defined]

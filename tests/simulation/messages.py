@@ -1,0 +1,61 @@
+"""What passes between agents and the coordinator beside plans and reports, as in `protos/muster/rpc/v1/agents.proto`."""
+
+from dataclasses import dataclass
+
+from muster.domain.ids import ExecutionId
+from muster.domain.node import Inventory
+from muster.domain.plan import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """The first message of an agent: the whole truth."""
+
+    identity: str
+    address: str
+    inventory: Inventory
+    reports: tuple[Report, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welcome:
+    """The coordinator takes the agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """The agent is alive and has applied plans up to a revision."""
+
+    plan_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAck:
+    """The coordinator is alive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """News of several executions."""
+
+    reports: tuple[Report, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogChunk:
+    """A piece of a log; only its length matters here."""
+
+    execution: ExecutionId
+    offset: int
+    length: int
+    last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAck:
+    """How much of a log the coordinator has."""
+
+    execution: ExecutionId
+    offset: int = 0
+    complete: bool = False
+    unwanted: bool = False

@@ -1,0 +1,172 @@
+"""What one seed is about: how large the fleet is, which jobs come, what goes wrong and how often."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+
+from muster.domain.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
+from muster.domain.lifecycle import SuccessRule
+from tests.simulation.agent_program import Frailty
+from tests.simulation.agent_runtime import Troubles
+from tests.simulation.coordinator_program import Weakness
+from tests.simulation.network import Harshness
+from tests.simulation.truth import Behaviour, Parts
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How much of everything."""
+
+    nodes: tuple[int, int]
+    jobs: tuple[int, int]
+    seconds: tuple[float, float]
+    """Of trouble; afterwards it must come to rest."""
+
+
+SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 240.0))
+LARGE = Scale(nodes=(24, 48), jobs=(250, 400), seconds=(1200.0, 1800.0))
+
+FAULTS = (
+    "cut a node off",
+    "cut one way",
+    "cut several off",
+    "slow a link",
+    "break a stream",
+    "kill the coordinator",
+    "kill an agent",
+    "reboot a node",
+    "reinstall a node",
+    "break a GPU",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """Drawn from a seed."""
+
+    parts: tuple[Parts, ...]
+    """Of each node."""
+    specs: tuple[tuple[float, JobSpec], ...]
+    """When each job comes."""
+    seconds: float
+    fault_every: float
+    """Seconds between two faults, on average."""
+    faults: tuple[str, ...]
+    weakness: Weakness
+    frailty: Frailty
+    harshness: Harshness
+    client_nerves: float
+    """How often a client stops or deletes a job, per job."""
+    deaths: float
+    """How often user code fails."""
+    endless: float
+    """How often user code runs until it is stopped."""
+
+
+def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
+    """A scenario of that scale."""
+    seconds = chance.uniform(*scale.seconds)
+    parts = tuple(_parts(chance) for _ in range(chance.randint(*scale.nodes)))
+    count = chance.randint(*scale.jobs)
+    return Scenario(
+        parts=parts,
+        specs=tuple((chance.uniform(0.0, seconds * 0.9), _spec(chance, number)) for number in range(count)),
+        seconds=seconds,
+        fault_every=chance.choice((4.0, 10.0, 30.0, 1e9)) * 5 / len(parts),
+        faults=tuple(fault for fault in FAULTS if chance.random() < 0.5) or (FAULTS[0],),
+        weakness=_weakness(chance),
+        frailty=Frailty(at_action=_rarely(chance, 0.02), troubles=_troubles(chance)),
+        harshness=_harshness(chance) if harsh else Harshness(),
+        client_nerves=_rarely(chance, 0.6),
+        deaths=_rarely(chance, 0.3),
+        endless=_rarely(chance, 0.3),
+    )
+
+
+def behaviour(chance: Random, scenario: Scenario) -> Behaviour:
+    """What one execution's user code does."""
+    ill = chance.random() < scenario.deaths
+    return Behaviour(
+        seconds=None if chance.random() < scenario.endless else chance.expovariate(1 / 15.0),
+        code=chance.choice((1, 2, 127, 134, 137, 139)) if ill else 0,
+        on_term=chance.choice((0.01, 0.2, 3.0, 1e6)),
+        term_code=chance.choice((0, 143, 143, 1)),
+        log=chance.choice((0, 80, 3000, 15_000)),
+    )
+
+
+def _parts(chance: Random) -> Parts:
+    return Parts(
+        gpus=chance.choice((0, 1, 2, 4, 8)),
+        cpus=chance.choice((4, 8, 16)),
+        memory=chance.choice((16, 64)) * GIB,
+        docker=chance.random() < 0.7,
+        labels={"zone": chance.choice(("a", "b"))},
+    )
+
+
+def _spec(chance: Random, number: int) -> JobSpec:
+    roles = (_role(chance, "worker"),)
+    if chance.random() < 0.25:
+        roles = (_role(chance, "master", most=1), *roles)
+    return JobSpec(
+        name=chance.choice(("train", f"job-{number}")),
+        roles=roles,
+        success=chance.choice((SuccessRule.ALL, SuccessRule.ALL, SuccessRule.RANK0)),
+        priority=chance.choice((0, 0, 0, 5, -5)),
+        packing=chance.choice(tuple(Packing)),
+        max_per_node=chance.choice((None, None, None, 1, 2)),
+        node_labels={"zone": "a"} if chance.random() < 0.15 else {},
+        timeouts=Timeouts(
+            check_in=timedelta(seconds=chance.choice((15.0, 60.0, 120.0))),
+            grace=timedelta(seconds=chance.choice((0.5, 5.0, 10.0))),
+            run=timedelta(seconds=chance.choice((5.0, 30.0, 60.0))) if chance.random() < 0.3 else None,
+        ),
+    )
+
+
+def _role(chance: Random, name: str, most: int = 6) -> Role:
+    return Role(
+        name=name,
+        count=chance.randint(1, chance.randint(1, most)),
+        image="trainer" if chance.random() < 0.6 else None,
+        command=("train",),
+        resources=Resources(
+            gpus=chance.choice((0, 0, 1, 1, 1, 2, 4)),
+            gpu_model="h100" if chance.random() < 0.1 else None,
+            cpu_millis=chance.choice((0, 1000, 3000)),
+            memory=chance.choice((None, None, 2 * GIB, 12 * GIB)),
+        ),
+        ports=(PortRequest(name="metrics"),) if chance.random() < 0.3 else (),
+    )
+
+
+def _weakness(chance: Random) -> Weakness:
+    return Weakness(
+        before_commit=_rarely(chance, 0.01),
+        at_commit=_rarely(chance, 0.01),
+        after_commit=_rarely(chance, 0.01),
+        between_effects=_rarely(chance, 0.01),
+        slow_commit=_rarely(chance, 0.05),
+    )
+
+
+def _troubles(chance: Random) -> Troubles:
+    return Troubles(
+        prepare=_rarely(chance, 0.1),
+        arm=_rarely(chance, 0.1),
+        start=_rarely(chance, 0.1),
+        hang=_rarely(chance, 0.1),
+        slow=_rarely(chance, 0.3),
+    )
+
+
+def _harshness(chance: Random) -> Harshness:
+    return Harshness(lose=_rarely(chance, 0.1), double=_rarely(chance, 0.1), delay=_rarely(chance, 0.2))
+
+
+def _rarely(chance: Random, most: float) -> float:
+    """Often nothing, so that other troubles have their full say; otherwise anything up to the most."""
+    return most * chance.random() if chance.random() < 0.5 else 0.0

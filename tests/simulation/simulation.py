@@ -1,0 +1,175 @@
+"""One seed from its first event to the rest at its end."""
+
+from dataclasses import dataclass
+
+from coordinator.core.cluster import Cluster
+from coordinator.core.scheduling import possible, refusal
+from muster.domain.ids import NodeId
+from muster.domain.lifecycle import JobPhase
+from tests.simulation.agent_program import AgentProgram
+from tests.simulation.clients import Clients
+from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.faults import Faults
+from tests.simulation.scenario import SMALL, Scale, draw
+from tests.simulation.truth import SimulatedNode
+from tests.simulation.watcher import Watcher
+from tests.simulation.world import SECOND, Violation, World
+
+REST_WITHIN = 4 * 3600.0
+"""Seconds after the last fault within which everything must have come to rest."""
+STORY = 80
+"""Lines of the story of a failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a seed went."""
+
+    seed: int
+    fingerprint: str
+    happened: int
+    """Events of the world."""
+    virtual_seconds: float
+    jobs: int
+    problem: str | None = None
+    story: tuple[str, ...] = ()
+
+
+class Simulation:
+    """A fleet, its coordinator, its clients and its troubles."""
+
+    def __init__(self, seed: int, scale: Scale = SMALL, *, harsh: bool = False) -> None:
+        self.world = World(seed)
+        self.scenario = draw(self.world.chance("scenario"), scale, harsh=harsh)
+        self.watcher = Watcher(self.world, self.scenario)
+        self.coordinator = CoordinatorProgram(self.world, self.watcher, self.world.chance("coordinator"))
+        self.agents: dict[NodeId, AgentProgram] = {}
+        for number, parts in enumerate(self.scenario.parts, start=1):
+            node = SimulatedNode(self.world, NodeId(f"node-{number}"), parts, self.watcher)
+            self.agents[node.name] = AgentProgram(self.world, node, self.coordinator, self.scenario.frailty)
+        self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
+        self.faults = Faults(self.world, self.coordinator, self.agents, self.scenario)
+
+    def run(self) -> Outcome:
+        """Play it to its end."""
+        try:
+            self._trouble()
+            self._rest()
+            self._check_end()
+        except Violation as violation:
+            return self._outcome(str(violation), tuple(self.world.story(violation.subjects, STORY)))
+        return self._outcome(None, ())
+
+    def _outcome(self, problem: str | None, story: tuple[str, ...]) -> Outcome:
+        return Outcome(
+            seed=self.world.seed,
+            fingerprint=self.world.fingerprint(),
+            happened=self.world.happened,
+            virtual_seconds=self.world.seconds,
+            jobs=len(self.watcher.accepted),
+            problem=problem,
+            story=story,
+        )
+
+    def _trouble(self) -> None:
+        self.coordinator.start()
+        for agent in self.agents.values():
+            self.world.after(agent.node.chance.random() * 3, agent.start)
+        self.clients.begin()
+        self.faults.begin()
+        self.world.run_until(round(self.scenario.seconds * SECOND))
+        self.faults.mend()
+        self.clients.losses = 0.0
+
+    def _rest(self) -> None:
+        """Whatever waits comes to its end, except what can never run; then that is stopped too."""
+        end = self.world.at + round(REST_WITHIN * SECOND)
+        self._stop_what_is_endless()
+        while not self._at_rest(queue_empty=False):
+            self._go_on(end)
+        self._check_queue()
+        for job in list(self.coordinator.cluster.queued()):
+            self.clients.stop(job.id)
+        while not self._at_rest(queue_empty=True):
+            self._go_on(end)
+
+    def _go_on(self, end: int) -> None:
+        if self.world.at > end:
+            raise self._unrest()
+        self.world.run_until(self.world.at + 10 * SECOND)
+
+    def _stop_what_is_endless(self) -> None:
+        """Again and again clients stop jobs that run on and on."""
+        cluster = self.coordinator.cluster
+        for job in list(cluster.jobs.values()):
+            if job.ended_at is None and cluster.phase(job.id) is JobPhase.RUNNING:
+                self.world.after(60.0, lambda job=job: self.clients.stop(job.id))  # type: ignore[misc]
+        self.world.after(90.0, self._stop_what_is_endless)
+
+    def _at_rest(self, *, queue_empty: bool) -> bool:
+        cluster = self.coordinator.cluster
+        if self.clients.waiting or any(agent.node.sandboxes for agent in self.agents.values()):
+            return False
+        for name, agent in self.agents.items():
+            if agent.ledger.reports() or name not in cluster.nodes or cluster.placeable(name) is not None:
+                return False
+            if cluster.nodes[name].inventory != agent.node.inventory():
+                return False
+        live = [job for job in cluster.jobs.values() if job.ended_at is None]
+        if any(cluster.phase(job.id) is not JobPhase.QUEUED for job in live) or (live and queue_empty):
+            return False
+        if any(any(cluster.planned(node)) for node in cluster.nodes):
+            return False
+        return queue_empty or all(refusal(cluster, job.id) is not None for job in live)
+
+    def _unrest(self) -> Violation:
+        cluster = self.coordinator.cluster
+        jobs = [job.id for job in cluster.jobs.values() if job.ended_at is None]
+        words = [f"{job} is {cluster.phase(job)}" for job in jobs]
+        for agent in self.agents.values():
+            node = agent.node.name
+            left = list(agent.node.sandboxes) + [execution.id for execution in cluster.planned(node)]
+            why = cluster.placeable(node) if node in cluster.nodes else "has not joined"
+            if node in cluster.nodes and cluster.nodes[node].inventory != agent.node.inventory():
+                why = "has another inventory than the coordinator thinks"
+            words += [f"{node}: {', '.join(left) or 'empty'}; {why or 'ready'}"] if left or why else []
+        return Violation(f"no rest after {REST_WITHIN:g} s: {'; '.join(words)}", *jobs[:3])
+
+    # what must be true in the end
+
+    def _check_queue(self) -> None:
+        """Only what could never run still waits."""
+        cluster = self.coordinator.cluster
+        for job in cluster.queued():
+            if possible(cluster, job.spec) is None:
+                raise Violation(f"{job.id} waits though the fleet is idle: {refusal(cluster, job.id)}", job.id)
+
+    def _check_end(self) -> None:
+        cluster = self.coordinator.cluster
+        _check_usage(cluster)
+        if self.watcher.live_code:
+            raise Violation(f"user code runs that nobody wants: {self.watcher.live_code}")
+        self._check_jobs(cluster)
+        self.coordinator.crash()
+        self.coordinator.start()
+
+    def _check_jobs(self, cluster: Cluster) -> None:
+        for job in self.watcher.accepted:
+            if job not in cluster.jobs:
+                if job not in self.watcher.deletable:
+                    raise Violation(f"accepted job {job} is lost", job)
+                continue
+            attempt, phase = cluster.newest_attempt(job), cluster.phase(job)
+            if not phase.ended:
+                raise Violation(f"{job} has not ended: {phase}", job)
+            if phase is JobPhase.FAILED and attempt.failure is None:
+                raise Violation(f"{job} failed, and nobody says why", job)
+            if phase is JobPhase.STOPPED and cluster.jobs[job].stop_requested_at is None:
+                raise Violation(f"{job} was stopped though nobody asked for it", job)
+
+
+def _check_usage(cluster: Cluster) -> None:
+    for node in cluster.nodes:
+        usage = cluster.usage(node)
+        if usage.gpus or usage.cpu_millis or usage.memory or usage.executions:
+            raise Violation(f"nothing runs on {node}, but the coordinator thinks of {usage}", node)

@@ -1,0 +1,170 @@
+"""What really is on the nodes, whatever anybody believes: executions with their user code."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from muster.domain.failure import Exit
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId
+from muster.domain.job import RuntimeKind
+from muster.domain.node import Gpu, Inventory, RuntimeOffer
+from muster.domain.plan import Assignment
+from muster.domain.roster import Roster
+from tests.simulation.network import Path
+from tests.simulation.world import Timer, World
+
+KILLED = 137
+TERMINATED = 143
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """What the user code of an execution does."""
+
+    seconds: float | None
+    """None: it runs until it is stopped."""
+    code: int = 0
+    on_term: float = 0.1
+    """Seconds that it takes to end when it is asked to."""
+    term_code: int = TERMINATED
+    log: int = 1000
+    """Bytes that it prints."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Sandbox:
+    """One execution on its node."""
+
+    assignment: Assignment
+    behaviour: Behaviour
+    prepared: bool = False
+    roster: Roster | None = None
+    """There once it was armed."""
+    started: bool = False
+    exit: Exit | None = None
+    on_exit: Callable[[], None] | None = None
+    """Who waits for the end."""
+    ending: Timer | None = None
+    terminated: bool = False
+
+    @property
+    def execution(self) -> ExecutionId:
+        return self.assignment.execution
+
+    @property
+    def running(self) -> bool:
+        return self.started and self.exit is None
+
+    @property
+    def outlives_agent(self) -> bool:
+        return self.assignment.role.runtime is RuntimeKind.DOCKER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a node is made of."""
+
+    gpus: int
+    cpus: int
+    memory: int
+    docker: bool
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Nature(Protocol):
+    """What decides what user code does, and sees all that really happens."""
+
+    def behaviour(self, assignment: Assignment) -> Behaviour: ...
+
+    def sandbox_made(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
+
+    def code_started(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
+
+    def code_ended(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
+
+
+class SimulatedNode:
+    """A node with its GPUs and what runs on it; its agent comes and goes."""
+
+    def __init__(self, world: World, name: NodeId, parts: Parts, nature: Nature) -> None:
+        self.world = world
+        self.name = name
+        self.address = f"address of {name}"
+        self.nature = nature
+        self.identity = f"{name} of old"
+        self.chance: Random = world.chance(f"node {name}")
+        self.up = Path(world, world.chance(f"up {name}"))
+        self.down = Path(world, world.chance(f"down {name}"))
+        self.sandboxes: dict[ExecutionId, Sandbox] = {}
+        self.broken: dict[GpuUuid, str] = {}
+        """GPUs with a fault."""
+        self.on_fault: Callable[[], None] | None = None
+        """The agent's ear for GPU faults."""
+        self._parts = parts
+
+    def inventory(self) -> Inventory:
+        """As somebody who looks now sees it."""
+        kinds = (RuntimeKind.PROCESS, RuntimeKind.DOCKER) if self._parts.docker else (RuntimeKind.PROCESS,)
+        return Inventory(
+            cpus=self._parts.cpus,
+            memory=self._parts.memory,
+            gpus=tuple(self._gpu(index) for index in range(self._parts.gpus)),
+            runtimes=tuple(RuntimeOffer(kind=kind, version="1") for kind in kinds),
+            labels=self._parts.labels,
+        )
+
+    def gpu(self, index: int) -> GpuUuid:
+        return GpuUuid(f"GPU-{self.name}-{index}")
+
+    @property
+    def gpu_count(self) -> int:
+        return self._parts.gpus
+
+    def _gpu(self, index: int) -> Gpu:
+        uuid = self.gpu(index)
+        problems = (self.broken[uuid],) if uuid in self.broken else ()
+        model = "H100" if index % 4 != 3 else "L4"
+        return Gpu(uuid=uuid, index=index, model=model, memory=80 << 30, numa_node=index // 4, problems=problems)
+
+    def start_code(self, sandbox: Sandbox) -> None:
+        """User code runs from here on; starting twice starts once."""
+        if sandbox.started:
+            return
+        sandbox.started = True
+        self.world.tell("user code starts", self.name, sandbox.assignment.job)
+        self.nature.code_started(self, sandbox)
+        if sandbox.behaviour.seconds is not None:
+            self._end_after(sandbox, sandbox.behaviour.seconds, sandbox.behaviour.code)
+
+    def terminate(self, sandbox: Sandbox, grace: float) -> None:
+        """SIGTERM, and SIGKILL after the grace period."""
+        if not sandbox.running or sandbox.terminated:
+            return
+        sandbox.terminated = True
+        due = sandbox.ending
+        wish = sandbox.behaviour.on_term
+        code = sandbox.behaviour.term_code if wish < grace else KILLED
+        self._end_after(sandbox, min(wish, grace), code)
+        if due is not None and self.chance.random() < 0.2:
+            due.cancel()  # otherwise it may end by itself just before
+
+    def end_code(self, sandbox: Sandbox, code: int) -> None:
+        if not sandbox.running:
+            return
+        if sandbox.ending is not None:
+            sandbox.ending.cancel()
+        sandbox.exit = Exit(code=code)
+        self.world.tell(f"user code of rank {sandbox.assignment.rank} ends: {code}", self.name, sandbox.assignment.job)
+        self.nature.code_ended(self, sandbox)
+        if sandbox.on_exit is not None:
+            sandbox.on_exit()
+
+    def lose_power(self) -> None:
+        """Everything that runs ends, and nobody hears of it."""
+        for sandbox in self.sandboxes.values():
+            sandbox.on_exit = None
+            self.end_code(sandbox, KILLED)
+
+    def _end_after(self, sandbox: Sandbox, seconds: float, code: int) -> None:
+        sandbox.ending = self.world.after(seconds, lambda: self.end_code(sandbox, code))

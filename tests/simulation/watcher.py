@@ -1,0 +1,196 @@
+"""Sees everything and holds it against what must always be true (architecture, section 8)."""
+
+import re
+
+from coordinator.core.cluster import Cluster
+from coordinator.core.records import Attempt, Change, DropJob, Execution, Job, Put
+from muster.domain.failure import Exit
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
+from muster.domain.job import JobSpec
+from muster.domain.lifecycle import PROGRESS, TERMINAL, State
+from muster.domain.roster import Roster
+from muster.domain.plan import Assignment
+from tests.invariants import validate
+from tests.simulation.scenario import Scenario, behaviour
+from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
+from tests.simulation.world import Violation, World
+
+
+class Watcher:
+    """The nature of all nodes and the observer of the coordinator."""
+
+    def __init__(self, world: World, scenario: Scenario) -> None:
+        self.nodes: dict[NodeId, SimulatedNode] = {}
+        self.accepted: dict[JobId, JobSpec] = {}
+        """Jobs that a client was told of."""
+        self.keys: dict[str, JobId] = {}
+        self.deletable: dict[JobId, None] = {}
+        """Jobs that a client asked to have deleted."""
+        self._world = world
+        self._scenario = scenario
+        self._newest: dict[ExecutionId, Sandbox] = {}
+        self._exits: dict[ExecutionId, Exit] = {}
+        self._started: dict[ExecutionId, None] = {}
+        self._busy: dict[GpuUuid, ExecutionId] = {}
+        """GPUs that user code uses right now."""
+        self._running: dict[JobId, dict[ExecutionId, int]] = {}
+        """User code that runs right now, with its attempt."""
+        self._records: dict[ExecutionId, Execution] = {}
+        self._attempts: dict[tuple[JobId, int], Attempt] = {}
+
+    # the nodes
+
+    def behaviour(self, assignment: Assignment) -> Behaviour:
+        return behaviour(self._world.chance(f"code {assignment.job} {assignment.rank}"), self._scenario)
+
+    def sandbox_made(self, node: SimulatedNode, sandbox: Sandbox) -> None:
+        known = self._newest.get(sandbox.execution)
+        if known is not None and known.running:
+            raise Violation(f"{sandbox.execution} is prepared again while its user code runs", *_about(node, sandbox))
+        self._newest[sandbox.execution] = sandbox
+
+    def code_started(self, node: SimulatedNode, sandbox: Sandbox) -> None:
+        about, order = _about(node, sandbox), sandbox.assignment
+        if sandbox.execution in self._started:
+            raise Violation(f"user code of {sandbox.execution} starts twice", *about)
+        self._started[sandbox.execution] = None
+        self._check_gang_is_armed(sandbox, about)
+        for gpu in order.gpus:
+            if gpu in self._busy:
+                raise Violation(f"{gpu} is used by {self._busy[gpu]} and by {sandbox.execution}", *about)
+            self._busy[gpu] = sandbox.execution
+        running = self._running.setdefault(order.job, {})
+        if any(attempt != order.attempt for attempt in running.values()):
+            raise Violation(f"two attempts of {order.job} have running user code", *about)
+        running[sandbox.execution] = order.attempt
+
+    def code_ended(self, node: SimulatedNode, sandbox: Sandbox) -> None:
+        assert sandbox.exit is not None
+        self._exits[sandbox.execution] = sandbox.exit
+        del self._running[sandbox.assignment.job][sandbox.execution]
+        for gpu in sandbox.assignment.gpus:
+            del self._busy[gpu]
+
+    def _check_gang_is_armed(self, sandbox: Sandbox, about: tuple[str, ...]) -> None:
+        order = sandbox.assignment
+        assert sandbox.roster is not None
+        _check_roster(sandbox.roster, order.world_size, about)
+        for rank in range(order.world_size):
+            other = self._newest.get(execution_id(order.job, order.attempt, rank))
+            if other is None or other.roster is None:
+                raise Violation(f"user code of {sandbox.execution} starts, but rank {rank} is not armed", *about)
+            if other.roster != sandbox.roster:
+                raise Violation(f"ranks {rank} and {order.rank} of {order.job} have unequal rosters", *about)
+
+    # the coordinator
+
+    def accept(self, job: Job) -> None:
+        """A client was told that its job is accepted."""
+        known = self.keys.setdefault(job.idempotency_key, job.id)
+        if known != job.id and known not in self.deletable:
+            raise Violation(f"one key made two jobs: {known} and {job.id}", known, job.id)
+        self.accepted[job.id] = job.spec
+
+    def stepped(self, cluster: Cluster) -> None:
+        try:
+            validate(cluster)
+        except AssertionError as error:
+            raise Violation(f"the cluster is not sound: {error}", *_words(error)) from error
+
+    def loaded(self, cluster: Cluster) -> None:
+        """After a start everything that was committed is there."""
+        for job in self.accepted:
+            if job not in cluster.jobs and job not in self.deletable:
+                raise Violation(f"accepted job {job} is lost over a restart", job, "coordinator")
+        for execution in self._records:
+            if execution.partition("-")[0] in cluster.jobs and cluster.executions[execution] != self._records[execution]:
+                raise Violation(f"{execution} is not as it was committed", execution.partition("-")[0])
+
+    def committed(self, cluster: Cluster, changes: tuple[Change, ...]) -> None:
+        for change in changes:
+            match change:
+                case DropJob(job=job):
+                    self._drop(job)
+                case Put(record=Execution() as execution):
+                    self._check_execution(cluster, execution)
+                case Put(record=Attempt() as attempt):
+                    self._check_attempt(attempt)
+
+    def _drop(self, job: JobId) -> None:
+        if job not in self.deletable:
+            raise Violation(f"{job} is dropped, though nobody asked for it", job)
+        self._records = {each: record for each, record in self._records.items() if record.job != job}
+
+    def _check_attempt(self, attempt: Attempt) -> None:
+        key = (attempt.job, attempt.number)
+        before = self._attempts.get(key)
+        self._attempts[key] = attempt
+        if before is not None and before.failure is not None and attempt.failure != before.failure:
+            raise Violation(f"the first failure of {attempt.job} changes", attempt.job)
+
+    def _check_execution(self, cluster: Cluster, after: Execution) -> None:
+        before = self._records.get(after.id)
+        self._records[after.id] = after
+        about = (after.job, *(() if after.node is None else (after.node,)))
+        if before is not None:
+            _check_change(before, after, about)
+        if before is not None and before.state is State.QUEUED and after.state in PROGRESS[1:]:
+            self._check_seat(cluster, after, about)
+        self._check_belief(after, about)
+
+    def _check_seat(self, cluster: Cluster, after: Execution, about: tuple[str, ...]) -> None:
+        assert after.node is not None
+        for gpu in after.gpus:
+            if gpu in self._busy:
+                raise Violation(f"{after.id} is given {gpu}, which {self._busy[gpu]} uses", *about)
+
+    def _check_belief(self, after: Execution, about: tuple[str, ...]) -> None:
+        """What the coordinator says of an execution is no further than what is true."""
+        running = after.id in self._running.get(after.job, {})
+        if running and after.state in TERMINAL - {State.LOST}:
+            raise Violation(f"{after.id} counts as {after.state}, but its user code runs", *about)
+        if after.exit is not None and after.exit != self._exits.get(after.id):
+            raise Violation(f"{after.id} has {after.exit}; in truth it has {self._exits.get(after.id)}", *about)
+        if after.state is State.SUCCEEDED and (after.exit is None or after.exit.code != 0):
+            raise Violation(f"{after.id} succeeded with {after.exit}", *about)
+        if after.state is State.RUNNING and after.id not in self._started:
+            raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
+
+    # the end
+
+    @property
+    def live_code(self) -> list[ExecutionId]:
+        return [execution for running in self._running.values() for execution in running]
+
+
+def _check_roster(roster: Roster, size: int, about: tuple[str, ...]) -> None:
+    ranks = [member.rank for member in roster.members]
+    if ranks != list(range(size)):
+        raise Violation(f"the ranks in a roster of {roster.job} are {ranks}", *about)
+    places = [(member.address, lease.host_port) for member in roster.members for lease in member.ports]
+    if len(set(places)) != len(places):
+        raise Violation(f"two members of {roster.job} have the same port", *about)
+    if any(not member.address for member in roster.members):
+        raise Violation(f"a member of {roster.job} has no address", *about)
+
+
+def _check_change(before: Execution, after: Execution, about: tuple[str, ...]) -> None:
+    if before.exit is not None and after.exit != before.exit:
+        raise Violation(f"the exit of {after.id} changes from {before.exit} to {after.exit}", *about)
+    if before.state in TERMINAL and after.state is not before.state:
+        raise Violation(f"{after.id} was {before.state} and is {after.state}", *about)
+    if before.state in PROGRESS and after.state in PROGRESS:
+        if PROGRESS.index(after.state) < PROGRESS.index(before.state):
+            raise Violation(f"{after.id} goes back from {before.state} to {after.state}", *about)
+    if before.node is not None and (after.node, after.gpus) != (before.node, before.gpus):
+        raise Violation(f"{after.id} moves from {before.node} to {after.node}", *about)
+
+
+def _words(error: AssertionError) -> list[str]:
+    """Whatever in the message may name a job or a node."""
+    return re.findall(r"node-\d+|j\d+", str(error))
+
+
+def _about(node: SimulatedNode, sandbox: Sandbox) -> tuple[str, ...]:
+    return (node.name, sandbox.assignment.job)
+

@@ -1,0 +1,107 @@
+"""Virtual time, chance and the story of one run. Nothing here knows a real clock; a seed decides everything."""
+
+import hashlib
+import heapq
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = 1_000_000
+"""Virtual time is counted in microseconds, so that sums are exact."""
+
+
+class Violation(Exception):  # noqa: N818 - it is what the simulation looks for
+    """Something is as it must never be."""
+
+    def __init__(self, message: str, *subjects: str) -> None:
+        super().__init__(message)
+        self.subjects = subjects
+
+
+class Timer:
+    """Something that will happen, unless it is cancelled."""
+
+    __slots__ = ("act",)
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act: Callable[[], None] | None = act
+
+    def cancel(self) -> None:
+        self.act = None
+
+
+class World:
+    """Time passes from one planned happening to the next."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.at = 0
+        """Microseconds since EPOCH."""
+        self.happened = 0
+        self._planned: list[tuple[int, int, Timer]] = []
+        self._order = 0
+        self._story: list[tuple[int, str, tuple[str, ...]]] = []
+
+    @property
+    def now(self) -> datetime:
+        return EPOCH + timedelta(microseconds=self.at)
+
+    @property
+    def seconds(self) -> float:
+        return self.at / SECOND
+
+    def chance(self, purpose: str) -> Random:
+        """Chance of its own for each purpose, so that a change in one place leaves the others' luck as it was."""
+        return Random(f"{self.seed}/{purpose}")
+
+    def after(self, seconds: float, act: Callable[[], None]) -> Timer:
+        return self.at_time(self.at + round(seconds * SECOND), act)
+
+    def at_time(self, at: int, act: Callable[[], None]) -> Timer:
+        timer = Timer(act)
+        self._order += 1
+        heapq.heappush(self._planned, (max(at, self.at), self._order, timer))
+        return timer
+
+    def run_until(self, at: int) -> None:
+        """Let everything happen that is due by then."""
+        planned = self._planned
+        while planned and planned[0][0] <= at:
+            self.at, _, timer = heapq.heappop(planned)
+            if timer.act is not None:
+                self.happened += 1
+                timer.act()
+        self.at = at
+
+    def tell(self, text: str, *subjects: str) -> None:
+        """Add a line to the story of these subjects: nodes, jobs, the coordinator."""
+        self._story.append((self.at, text, subjects))
+
+    def fingerprint(self) -> str:
+        """Equal for two runs in which the same things happened in the same order."""
+        digest = hashlib.blake2b(digest_size=8)
+        for at, text, subjects in self._story:
+            digest.update(f"{at} {subjects} {text}\n".encode())
+        return digest.hexdigest()
+
+    def story(self, subjects: Collection[str], last: int) -> Iterator[str]:
+        """The last lines about any of the subjects; without subjects: about everything."""
+        lines = [line for line in self._story if not subjects or any(each in subjects for each in line[2])]
+        for at, text, about in lines[-last:]:
+            yield f"{at / SECOND:12.6f} s  {', '.join(about):<24} {text}"
+
+
+class Life:
+    """One run of a program: what it has planned dies with it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.over = False
+
+    def after(self, seconds: float, act: Callable[[], None]) -> Timer:
+        def unless_over() -> None:
+            if not self.over:
+                act()
+
+        return self._world.after(seconds, unless_over)
