@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
@@ -18,7 +19,7 @@ from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.signals import Signals
 from coordinator.store.store import Store
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import JobId
 from muster.domain.plan import Plan
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Engine:
         self._forget_logs = forget_logs
         self._cluster = _loaded(store, utc_now())
         self._inbox: asyncio.Queue[_Asked | _Question[object]] = asyncio.Queue(QUEUE)
-        self._sessions: dict[NodeId, Session] = {}
+        self._sessions: dict[int, Session] = {}
         self._last_session = 0
         self.signals = Signals()
 
@@ -101,19 +102,15 @@ class Engine:
         await self._inbox.put(asked)  # type: ignore[arg-type]  # the queue holds questions of every type
         return await answer
 
-    def open_session(self, node: NodeId) -> Session:
-        """A stream for a node; the one it had is closed."""
+    def open_session(self) -> Session:
+        """A new stream; it belongs to a node once NodeConnected with its number is accepted."""
         self._last_session += 1
-        before = self._sessions.get(node)
-        if before is not None:
-            before.closed.set()
-        self._sessions[node] = Session(self._last_session)
-        return self._sessions[node]
+        session = self._sessions[self._last_session] = Session(self._last_session)
+        return session
 
-    def end_session(self, node: NodeId, session: Session) -> None:
+    def end_session(self, session: Session) -> None:
         """A stream has ended."""
-        if self._sessions.get(node) is session:
-            del self._sessions[node]
+        self._sessions.pop(session.number, None)
 
     async def run(self) -> None:
         """Work until cancelled. A store that fails ends it: better to stop than to promise what may be lost."""
@@ -122,14 +119,16 @@ class Engine:
                 await self._turn(await self._batch(), writer)
 
     async def _batch(self) -> list[_Asked | _Question[object]]:
-        """All that waits, at least one; TimePassed if a deadline comes first."""
-        try:
+        """All that waits, and TimePassed if a deadline has come; at least one."""
+        batch: list[_Asked | _Question[object]] = []
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._patience()):
-                batch = [await self._inbox.get()]
-        except TimeoutError:
-            batch = [_Asked(TimePassed(), None)]
+                batch.append(await self._inbox.get())
         while len(batch) < BATCH and not self._inbox.empty():
             batch.append(self._inbox.get_nowait())
+        if self._patience() == 0.0:
+            # Last, so that a heartbeat that waits here counts before its sender is judged.
+            batch.append(_Asked(TimePassed(), None))
         return batch
 
     def _patience(self) -> float | None:
@@ -156,26 +155,26 @@ class Engine:
     def _perform(self, effect: Effect) -> None:
         match effect:
             case SendPlan():
-                self._send(effect.node, effect.plan)
+                self._send(effect)
             case CloseSession():
-                self._close(effect.node)
+                self._close(effect.session)
             case AnnounceJob():
                 self.signals.fire(effect.job)
             case ForgetLogs():
                 self._forget_logs(effect.job)
 
-    def _send(self, node: NodeId, plan: Plan) -> None:
-        session = self._sessions.get(node)
+    def _send(self, effect: SendPlan) -> None:
+        session = self._sessions.get(effect.session)
         if session is None:
             return
         try:
-            session.outbox.put_nowait(plan)
+            session.outbox.put_nowait(effect.plan)
         except asyncio.QueueFull:
-            log.warning("agent does not read its plans; closing its stream", extra={"node": node})
+            log.warning("agent does not read its plans; closing its stream", extra={"node": effect.node})
             session.closed.set()
 
-    def _close(self, node: NodeId) -> None:
-        session = self._sessions.get(node)
+    def _close(self, number: int) -> None:
+        session = self._sessions.get(number)
         if session is not None:
             session.closed.set()
 

@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from coordinator.core.placement import Room
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
@@ -21,6 +21,9 @@ LEASE = timedelta(seconds=30)
 """How long a silent node is believed: three missed heartbeats."""
 LOST_AFTER = timedelta(seconds=90)
 """How long a silent node's executions are believed to run."""
+
+OVERSLEPT = timedelta(seconds=10)
+"""A look at a lease that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
 
 AttemptKey = tuple[JobId, int]
 
@@ -40,12 +43,14 @@ class Presence:
     """What the coordinator believes of a node right now; not stored."""
 
     last_seen_at: datetime
-    """After a start of the coordinator: the time of the start, so that nobody is judged before a lease."""
+    """After a start of the coordinator: the time of the start."""
     seen: bool = False
     """Whether it spoke since the coordinator started."""
     session: int | None = None
     """The open stream; None: there is none."""
     lost: bool = False
+    judged_at: datetime | None = None
+    """When its lease is looked at next."""
     plan_revision: int = 0
     """Of the newest plan made for it."""
     plan_at_heartbeat: int = 0
@@ -75,6 +80,8 @@ class Cluster:
     """All records by key, and what follows from them."""
 
     def __init__(self) -> None:
+        self.awake_since = datetime.min.replace(tzinfo=UTC)
+        """Since when the coordinator looks at leases without a gap; before that nobody was silent."""
         self.jobs: dict[JobId, Job] = {}
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.executions: dict[ExecutionId, Execution] = {}
@@ -149,7 +156,8 @@ class Cluster:
         if presence.session is None:
             return "is unreachable: its agent is not connected"
         if presence.ghosts:
-            return f"is clearing away {len(presence.ghosts)} executions of before"
+            count = len(presence.ghosts)
+            return f"is clearing away {count} {'execution' if count == 1 else 'executions'} of before"
         return None
 
     def room(self, node: NodeId) -> Room:
@@ -207,8 +215,15 @@ class Cluster:
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""
         presence = self.presence.setdefault(node, Presence(last_seen_at=now))
-        self.wake_at(now + LEASE, "lease", node)
+        self.watch_lease(node, now + LEASE)
         return presence
+
+    def watch_lease(self, node: NodeId, at: datetime) -> None:
+        """Have the lease of a node looked at, at this time or sooner; one look at a time is planned."""
+        presence = self.presence[node]
+        if presence.judged_at is None or at < presence.judged_at:
+            presence.judged_at = at
+            self.wake_at(at, "lease", node)
 
     def touch(self, node: NodeId) -> None:
         """What a node has to give must be worked out anew: its presence, inventory or usage changed."""
@@ -222,8 +237,21 @@ class Cluster:
         """Deadlines that have come, earliest first; each is given out once."""
         due = []
         while self._deadlines and self._deadlines[0].at <= now:
-            due.append(heapq.heappop(self._deadlines))
+            deadline = heapq.heappop(self._deadlines)
+            if self._still_planned(deadline):
+                due.append(deadline)
+        if due and now - due[0].at > OVERSLEPT:
+            self.awake_since = now
         return due
+
+    def _still_planned(self, deadline: Deadline) -> bool:
+        if not isinstance(deadline.subject, str):
+            return True
+        presence = self.presence[deadline.subject]
+        if presence.judged_at != deadline.at:
+            return False
+        presence.judged_at = None
+        return True
 
     def _put_job(self, job: Job) -> None:
         before = self.jobs.get(job.id)

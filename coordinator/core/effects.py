@@ -11,6 +11,8 @@ class SendPlan:
     """Tell a node what it shall run."""
 
     node: NodeId
+    session: int
+    """The stream on which it goes; if that is gone, the next one begins with the whole plan anyway."""
     plan: Plan
 
 
@@ -30,9 +32,10 @@ class ForgetLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseSession:
-    """End the stream of a node that has gone silent; an agent that is alive comes back with a new one."""
+    """End a stream of a node, because it is silent or there is a newer one; an agent that is alive comes back."""
 
     node: NodeId
+    session: int
 
 
 Effect = CloseSession | SendPlan | AnnounceJob | ForgetLogs

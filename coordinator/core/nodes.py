@@ -15,7 +15,7 @@ from coordinator.core.events import (
 from coordinator.core.records import Node
 from coordinator.core.turn import Turn
 from muster.domain.failure import Failure, FailureKind
-from muster.domain.ids import NodeId
+from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import TERMINAL, State
 
 
@@ -29,12 +29,13 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
         return Refused(cause=RefusalCause.CONFLICT, message=message)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
+    turn.close_session(event.node)
     presence.session, presence.seen, presence.lost = event.session, True, False
     presence.last_seen_at, presence.plan_at_heartbeat = turn.now, 0
     presence.ghosts = {
         report.execution
         for report in event.reports
-        if report.stage not in reports.ENDED and not turn.cluster.is_planned(event.node, report.execution)
+        if report.stage not in reports.ENDED and not _wanted(turn, event.node, report.execution)
     }
     _miss_executions(turn, event)
     for report in event.reports:
@@ -86,23 +87,28 @@ def take_reports(turn: Turn, event: ExecutionsReported) -> Answer:
 
 def judge(turn: Turn, node: NodeId) -> None:
     """Look at the lease of a node: silent past LOST_AFTER, its executions count as lost."""
-    presence = turn.cluster.presence.get(node)
-    if presence is None or presence.lost:
+    presence = turn.cluster.presence[node]
+    if presence.lost:
         return
-    silence = turn.now - presence.last_seen_at
-    if silence < LOST_AFTER:
-        lease_end, end = presence.last_seen_at + LEASE, presence.last_seen_at + LOST_AFTER
-        turn.cluster.wake_at(lease_end if lease_end > turn.now else end, "lease", node)
-        if silence >= LEASE:
-            turn.close_session(node)
+    heard_at = max(presence.last_seen_at, turn.cluster.awake_since)
+    if turn.now < heard_at + LEASE:
+        turn.cluster.watch_lease(node, heard_at + LEASE)
+        return
+    turn.close_session(node)
+    if turn.now < heard_at + LOST_AFTER:
+        turn.cluster.watch_lease(node, heard_at + LOST_AFTER)
         return
     presence.lost = True
-    turn.close_session(node)
     turn.cluster.touch(node)
-    message = f"its node has been silent for {silence.total_seconds():.0f} s"
+    message = f"its node has been silent for {(turn.now - heard_at).total_seconds():.0f} s"
     for execution in list(turn.cluster.planned(node)):
         failure = Failure(kind=FailureKind.NODE_LOST, message=message)
         attempts.lose(turn, turn.cluster.executions[execution.id], failure)
+
+
+def _wanted(turn: Turn, node: NodeId, name: ExecutionId) -> bool:
+    execution = turn.cluster.executions.get(name)
+    return execution is not None and execution.node == node and execution.state not in TERMINAL
 
 
 def _record(turn: Turn, known: Node | None, event: NodeConnected) -> Node:

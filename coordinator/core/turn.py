@@ -1,5 +1,6 @@
 """One turn of the engine: what its steps change, and what is to be done once that is durable."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -25,7 +26,7 @@ class Turn:
         self._plans: dict[NodeId, dict[ExecutionId, None]] = {}
         self._whole_plans: dict[NodeId, None] = {}
         self._doomed: dict[JobId, None] = {}
-        self._closed: dict[NodeId, None] = {}
+        self._closed: dict[int, NodeId] = {}
 
     def put(self, record: Record) -> None:
         """Add or replace a record."""
@@ -55,8 +56,8 @@ class Turn:
         """Do without the stream of a node until it opens a new one."""
         presence = self.cluster.presence[node]
         if presence.session is not None:
+            self._closed[presence.session] = node
             presence.session = None
-            self._closed[node] = None
             self.cluster.touch(node)
 
     def doom(self, job: JobId) -> None:
@@ -88,15 +89,24 @@ class Turn:
 
     def effects(self) -> tuple[Effect, ...]:
         """What to do once it is."""
+        return (
+            *(CloseSession(node=node, session=session) for session, node in self._closed.items()),
+            *self._sends(),
+            *(AnnounceJob(job=job) for job in self._jobs),
+            *(ForgetLogs(job=job) for job in self._drops),
+        )
+
+    def _sends(self) -> Iterator[SendPlan]:
         layouts = plans.Layouts(self.cluster)
-        sends = [SendPlan(node=node, plan=plans.whole(self.cluster, node, layouts)) for node in self._whole_plans]
-        for node, executions in self._plans.items():
+        for node in {**self._whole_plans, **dict.fromkeys(self._plans)}:
             presence = self.cluster.presence.get(node)
-            if node not in self._whole_plans and presence is not None and presence.session is not None:
-                sends.append(SendPlan(node=node, plan=plans.change(self.cluster, node, executions, layouts)))
-        forget: tuple[Effect, ...] = tuple(ForgetLogs(job=job) for job in self._drops)
-        closes: tuple[Effect, ...] = tuple(CloseSession(node=node) for node in self._closed)
-        return (*closes, *sends, *(AnnounceJob(job=job) for job in self._jobs), *forget)
+            if presence is None or presence.session is None:
+                continue
+            if node in self._whole_plans:
+                plan = plans.whole(self.cluster, node, layouts)
+            else:
+                plan = plans.change(self.cluster, node, self._plans[node], layouts)
+            yield SendPlan(node=node, session=presence.session, plan=plan)
 
 
 def _key(record: Record) -> object:

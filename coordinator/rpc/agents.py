@@ -53,7 +53,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         hello = await _hello(messages, context)
         node = NodeId(hello.node)
-        session = self._engine.open_session(node)
+        session = self._engine.open_session()
         try:
             answer = await self._engine.ask(_connected(hello, session))
             if isinstance(answer, Refused):
@@ -61,7 +61,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             log.info("node connected", extra={"node": node, "address": hello.address, "version": hello.version})
             await self._serve(node, session, messages, context)
         finally:
-            self._engine.end_session(node, session)
+            self._engine.end_session(session)
             await asyncio.shield(self._engine.tell(NodeDisconnected(node=node, session=session.number)))
             log.info("node disconnected", extra={"node": node})
 
