@@ -171,7 +171,7 @@ class DockerSandbox:
     async def _end(self) -> tuple[ContainerState, bool]:
         """The state after the end, and whether the engine went away at that moment.
 
-        The end of the wait alone says nothing: an engine that is stopped ends its containers, and its answers.
+        An engine that is stopped takes no more connections, then ends its containers, then its answers.
         """
         broken_off = False
         while (state := await self._engine.state(self._container, RETURN_LIMIT)).running:
@@ -180,7 +180,7 @@ class DockerSandbox:
                 broken_off = not await self._engine.stays()
             except EngineAwayError:
                 broken_off = True
-        return state, broken_off
+        return state, broken_off or not await self._engine.stays()
 
     def _exit(self, state: ContainerState) -> Exit:
         """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -54,9 +54,10 @@ async def begin(place: DockerPlace, directory: Path, assignment: Assignment, *st
 @asynccontextmanager
 async def recovered(place: DockerPlace, directory: Path, assignment: Assignment) -> AsyncIterator[tuple[Trial, bool]]:
     """The only execution that an agent finds when it starts again, and whether it was started."""
-    async with place.runtime() as runtime:
-        [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
-        with closing(spool):
+    with ExitStack() as after_the_runtime:
+        async with place.runtime() as runtime:
+            [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
+            after_the_runtime.callback(spool.close)
             room = Room(directory / "rooms", assignment.execution)
             yield Trial(sandbox, spool, room, launch_for(assignment)), started
 
