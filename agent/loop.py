@@ -251,7 +251,11 @@ class Loop:
     async def _await_exit(self, execution: ExecutionId) -> None:
         occupant = self._occupants[execution]
         assert occupant.sandbox is not None
-        exit_ = await occupant.sandbox.exited()
+        try:
+            exit_ = await occupant.sandbox.exited()
+        except ExecutionError as error:
+            await self.put(ActionFailed(execution=execution, kind=error.kind, message=str(error)))
+            return
         tail: tuple[str, ...] = ()
         if exit_.code != 0:
             with suppress(TimeoutError):

@@ -160,6 +160,14 @@ def test_a_failure_while_it_is_being_stopped_counts_as_stopped(agent: Agent) -> 
     assert [report.stage for report in told(actions)] == [Stage.STOPPED]
 
 
+def test_user_code_that_its_runtime_lost_has_failed(agent: Agent) -> None:
+    running(agent)
+    [report] = told(agent.step(ActionFailed(execution=ME, kind=FailureKind.RUNTIME, message="Docker was stopped")))
+    assert report.stage is Stage.FAILED
+    assert report.failure is not None
+    assert report.failure.message == "Docker was stopped"
+
+
 def test_progress_is_told_once(agent: Agent) -> None:
     agent.plan(desired(Goal.PREPARE))
     progress = Progressed(execution=ME, detail="pulling 41 %")
