@@ -20,7 +20,7 @@ from agent.core.events import (
     Removed,
     Started,
 )
-from agent.core.local import Local, Move, Phase, after, next_action, report
+from agent.core.local import OVER, Local, Move, Phase, after, next_action, report
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import ExecutionId, GpuUuid, JobId
 from muster.domain.plan import Desired, Goal, Plan, Report
@@ -49,7 +49,9 @@ class Ledger:
         if isinstance(event, Recovered):
             return self._recover(event, now)
         local = self._locals.get(event.execution)
-        return [] if local is None else self._observe(local, event, now)
+        if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | Removed)):
+            return []
+        return self._observe(local, event, now)
 
     def reports(self) -> tuple[Report, ...]:
         """The whole truth about every execution, for Hello."""
@@ -64,8 +66,7 @@ class Ledger:
 
     def live(self) -> Iterator[ExecutionId]:
         """Executions of which something may run."""
-        idle = {Phase.EXITED, Phase.FAILED, Phase.STOPPED, Phase.REMOVING}
-        return (local.execution for local in self._locals.values() if local.phase not in idle)
+        return (local.execution for local in self._locals.values() if local.phase not in OVER)
 
     # what the coordinator wants
 

@@ -75,6 +75,9 @@ MOVES: Mapping[tuple[Phase, Move], Phase] = {
     (Phase.STOPPED, Move.REMOVE): Phase.REMOVING,
 }
 
+OVER = frozenset({Phase.EXITED, Phase.FAILED, Phase.STOPPED, Phase.REMOVING})
+"""How it ended does not change any more."""
+
 _STAGES: Mapping[Phase, Stage] = {
     Phase.NEW: Stage.PREPARING,
     Phase.PREPARING: Stage.PREPARING,
