@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from agent.gpus import open_source
@@ -48,10 +47,10 @@ async def run(settings: AgentSettings) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     nodes = list(_nodes(settings))
-    async with AsyncExitStack() as ends:
-        for node in nodes:
-            ends.push_async_callback(node.close, stop_containers=settings.stop_on_exit)
+    try:
         await _run_until(stopped, nodes, settings)
+    finally:
+        await asyncio.gather(*(node.close(stop_containers=settings.stop_on_exit) for node in nodes))
     log.info("agent stopped")
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from coordinator.core.placement import Room
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.reservation import Reservation
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
 from muster.domain.node import NodeState
@@ -89,7 +90,7 @@ class Cluster:
         self.presence: dict[NodeId, Presence] = {}
         self.refused: dict[JobId, str] = {}
         """Why a queued job did not fit when it was last tried."""
-        self.reservation: tuple[JobId, dict[NodeId, Usage]] | None = None
+        self.reservation: Reservation | None = None
         """What is kept free for the head of the queue."""
         self._ranks: dict[AttemptKey, list[ExecutionId]] = {}
         self._tally: dict[AttemptKey, Counter[State]] = {}
@@ -165,6 +166,10 @@ class Cluster:
         if node not in self._rooms:
             self._rooms[node] = _less(capacity(self.nodes[node]), self._usage[node], self.placeable(node))
         return self._rooms[node]
+
+    def empty_room(self, node: NodeId) -> Room:
+        """What a node would have to give if nothing ran there."""
+        return _less(capacity(self.nodes[node]), Usage(), self.placeable(node))
 
     def queued(self) -> Iterator[Job]:
         """Jobs that wait for placement: higher priority first, then first come, first served."""

@@ -5,8 +5,9 @@ Pure and deterministic: the same job and the same rooms always give the same pla
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import JobSpec, Packing, Resources, Role, RuntimeKind
@@ -80,6 +81,7 @@ def place(spec: JobSpec, rooms: Iterable[Room]) -> Placement | NoFit:
     return Placement(seats=tuple(seats))
 
 
+@lru_cache(maxsize=100_000)
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """A sort key that puts node-2 before node-10."""
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name))
@@ -97,7 +99,7 @@ class _Shelf:
 
     def slots(self, spec: JobSpec, role: Role) -> int:
         """How many more executions of a role fit."""
-        if self.unfit(spec, role) is not None:
+        if unfit(spec, role, self.room) is not None:
             return 0
         need = role.resources
         limits = [role.count]
@@ -111,15 +113,6 @@ class _Shelf:
             limits.append(spec.max_per_node - self.taken)
         return max(0, min(limits))
 
-    def unfit(self, spec: JobSpec, role: Role) -> str | None:
-        """Why the node is not suitable at all, however free it is."""
-        if self.room.problem is not None:
-            return self.room.problem
-        lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if self.room.labels.get(key) != value]
-        if lacking:
-            return f"does not carry the label {', '.join(lacking)}"
-        return _runtime_problem(self.room.runtimes, role)
-
     def take(self, need: Resources) -> tuple[GpuUuid, ...]:
         """Seat one more execution."""
         gpus = pick(matching(self.gpus, need), need.gpus)
@@ -131,9 +124,9 @@ class _Shelf:
 
     def lack(self, spec: JobSpec, role: Role) -> str:
         """What is missing for one more execution of a role."""
-        unfit = self.unfit(spec, role)
-        if unfit is not None:
-            return unfit
+        unsuitable = unfit(spec, role, self.room)
+        if unsuitable is not None:
+            return unsuitable
         need = role.resources
         if spec.max_per_node is not None and self.taken >= spec.max_per_node:
             return f"has {_executions(self.taken)} of this job, as many as max_per_node allows"
@@ -147,6 +140,16 @@ class _Shelf:
         if self.cpu_millis < need.cpu_millis:
             return f"needs {need.cpu_millis / 1000:g} CPUs, {max(0, self.cpu_millis) / 1000:g} are free"
         return f"needs {_gib(need.memory or 0)} of memory, {_gib(max(0, self.memory))} are free"
+
+
+def unfit(spec: JobSpec, role: Role, room: Room) -> str | None:
+    """Why a node is not suitable at all for a role, however free it is; None: it is."""
+    if room.problem is not None:
+        return room.problem
+    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if room.labels.get(key) != value]
+    if lacking:
+        return f"does not carry the label {', '.join(lacking)}"
+    return _runtime_problem(room.runtimes, role)
 
 
 def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
@@ -255,21 +258,3 @@ def _executions(count: int) -> str:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
-
-
-def rooms_without(rooms: Iterable[Room], reserved: Mapping[NodeId, tuple[int, int, int]]) -> Iterator[Room]:
-    """Rooms less what is kept for somebody else: GPUs, CPU thousandths and bytes of memory per node."""
-    for room in rooms:
-        if room.node not in reserved:
-            yield room
-            continue
-        gpus, cpu_millis, memory = reserved[room.node]
-        yield Room(
-            node=room.node,
-            gpus=room.gpus[: max(0, len(room.gpus) - gpus)],
-            cpu_millis=max(0, room.cpu_millis - cpu_millis),
-            memory=max(0, room.memory - memory),
-            runtimes=room.runtimes,
-            labels=room.labels,
-            problem=room.problem,
-        )

@@ -97,15 +97,15 @@ class Turn:
         )
 
     def _sends(self) -> Iterator[SendPlan]:
-        layouts = plans.Layouts(self.cluster)
+        gangs = plans.Gangs(self.cluster)
         for node in {**self._whole_plans, **dict.fromkeys(self._plans)}:
             presence = self.cluster.presence.get(node)
             if presence is None or presence.session is None:
                 continue
             if node in self._whole_plans:
-                plan = plans.whole(self.cluster, node, layouts)
+                plan = plans.whole(self.cluster, node, gangs)
             else:
-                plan = plans.change(self.cluster, node, self._plans[node], layouts)
+                plan = plans.change(self.cluster, node, self._plans[node], gangs)
             yield SendPlan(node=node, session=presence.session, plan=plan)
 
 
