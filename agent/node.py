@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -106,6 +107,7 @@ class NodeAgent:
             address=self._address,
             inventory=wire.inventory_to_wire(self._inventory),
             executions=[wire.report_to_wire(report) for report in self._loop.ledger.reports()],
+            opened=time.time_ns(),
         )
 
     async def _receive(self, plan: Plan) -> None:

@@ -49,6 +49,8 @@ class Presence:
     """Whether it spoke since the coordinator started."""
     session: int | None = None
     """The open stream; None: there is none."""
+    opened: int = 0
+    """When its agent opened that stream, or the last one, by the agent's own count."""
     lost: bool = False
     judged_at: datetime | None = None
     """When its lease is looked at next."""

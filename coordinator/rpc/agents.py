@@ -83,7 +83,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         await outbox.put(pb.CoordinatorMessage(welcome=_welcome()))
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._read(node, messages, outbox), name=f"{node}: read")
+                tasks.create_task(self._read(node, session, messages, outbox), name=f"{node}: read")
                 tasks.create_task(_collect(session, outbox), name=f"{node}: plans")
                 tasks.create_task(_write(outbox, context), name=f"{node}: write")
                 tasks.create_task(_until_closed(session), name=f"{node}: closed")
@@ -93,10 +93,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             log.info("node disconnected", extra={"node": node})
 
     async def _read(
-        self, node: NodeId, messages: AsyncIterator[pb.AgentMessage], outbox: "asyncio.Queue[pb.CoordinatorMessage]"
+        self,
+        node: NodeId,
+        session: Session,
+        messages: AsyncIterator[pb.AgentMessage],
+        outbox: "asyncio.Queue[pb.CoordinatorMessage]",
     ) -> None:
         async for message in messages:
-            await self._engine.tell(_event(node, message))
+            await self._engine.tell(_event(node, session, message))
             if message.WhichOneof("message") == "heartbeat":
                 ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
                 await outbox.put(pb.CoordinatorMessage(heartbeat_ack=ack))
@@ -151,18 +155,21 @@ def _connected(hello: pb.Hello, session: Session) -> NodeConnected:
         address=checks.address(hello.address, "Hello.address"),
         inventory=wire.inventory_from_wire(hello.inventory),
         reports=tuple(wire.report_from_wire(report) for report in hello.executions),
+        opened=hello.opened,
     )
 
 
-def _event(node: NodeId, message: pb.AgentMessage) -> Event:
+def _event(node: NodeId, session: Session, message: pb.AgentMessage) -> Event:
     match message.WhichOneof("message"):
         case "heartbeat":
-            return HeartbeatReceived(node=node, plan_revision=message.heartbeat.plan_revision)
+            revision = message.heartbeat.plan_revision
+            return HeartbeatReceived(node=node, session=session.number, plan_revision=revision)
         case "inventory":
-            return InventoryChanged(node=node, inventory=wire.inventory_from_wire(message.inventory))
+            inventory = wire.inventory_from_wire(message.inventory)
+            return InventoryChanged(node=node, session=session.number, inventory=inventory)
         case "reports":
             reports = tuple(wire.report_from_wire(report) for report in message.reports.reports)
-            return ExecutionsReported(node=node, reports=reports)
+            return ExecutionsReported(node=node, session=session.number, reports=reports)
         case other:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
 

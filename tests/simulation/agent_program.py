@@ -117,6 +117,7 @@ class AgentProgram:
             address=self.node.address,
             inventory=self._inventory,
             reports=self.ledger.reports(),
+            opened=self._world.at,
         )
 
     def receive(self, plan: Plan) -> None:

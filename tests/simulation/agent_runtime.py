@@ -44,7 +44,7 @@ class AgentRuntime:
         self._chance = node.chance
         self._preparing: dict[ExecutionId, Timer | None] = {}
         """What is to end each preparation; None: it hangs."""
-        self._next_port = FIRST_PORT
+        self._next_port = FIRST_PORT + node.chance.randrange(10_000)
 
     def recovered(self) -> Iterator[Sandbox]:
         """What is left from a former life: containers that were armed. Everything else is cleared away."""
@@ -103,8 +103,8 @@ class AgentRuntime:
             del self._preparing[execution]
             if self._fails(execution, self._troubles.prepare):
                 return
-            sandbox.prepared = True
-            self._put(Prepared(execution=execution, address=self._node.address, ports=self._ports(assignment)))
+            sandbox.ports = self._ports(assignment)
+            self._put(Prepared(execution=execution, address=self._node.address, ports=sandbox.ports))
 
         self._preparing[execution] = self._life.after(took, end)
 

@@ -15,6 +15,7 @@ class Hello:
     address: str
     inventory: Inventory
     reports: tuple[Report, ...]
+    opened: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,6 +150,7 @@ def _weakness(chance: Random) -> Weakness:
         after_commit=_rarely(chance, 0.01),
         between_effects=_rarely(chance, 0.01),
         slow_commit=_rarely(chance, 0.05),
+        tardiness=chance.choice((0.001, 0.3, 5.0)),
     )
 
 

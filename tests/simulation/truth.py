@@ -10,7 +10,7 @@ from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.plan import Assignment
-from muster.domain.roster import Roster
+from muster.domain.roster import PortLease, Roster
 from tests.simulation.network import Path
 from tests.simulation.world import Timer, World
 
@@ -38,7 +38,8 @@ class Sandbox:
 
     assignment: Assignment
     behaviour: Behaviour
-    prepared: bool = False
+    ports: tuple[PortLease, ...] = ()
+    """Held from the end of its preparation on."""
     roster: Roster | None = None
     """There once it was armed."""
     started: bool = False

@@ -79,6 +79,8 @@ class Watcher:
             other = self._newest.get(execution_id(order.job, order.attempt, rank))
             if other is None or other.roster is None:
                 raise Violation(f"user code of {sandbox.execution} starts, but rank {rank} is not armed", *about)
+            if other.ports != sandbox.roster.members[rank].ports:
+                raise Violation(f"the roster of {order.job} has other ports for rank {rank} than it holds", *about)
             if other.roster != sandbox.roster:
                 raise Violation(f"ranks {rank} and {order.rank} of {order.job} have unequal rosters", *about)
 
