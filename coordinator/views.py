@@ -121,7 +121,7 @@ def summary(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for eac
     tally, size = cluster.tally((job, record.attempt)), record.spec.size
     match cluster.phase(job):
         case JobPhase.QUEUED:
-            return cluster.refused.get(job, "waits for its turn")
+            return _waits(cluster, record, attempt)
         case JobPhase.PREPARING:
             return f"{_reached(tally, State.CHECKED_IN)} of {size} checked in, {_reached(tally, State.ARMED)} armed"
         case JobPhase.RUNNING:
@@ -129,18 +129,28 @@ def summary(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for eac
         case JobPhase.STOPPING:
             return f"stopping {_cause_of_stop(record, attempt)}"
         case JobPhase.FAILED:
-            return str(attempt.failure) if attempt.failure else "failed"
+            return "; ".join(part for part in (str(attempt.failure or "failed"), record.gave_up) if part)
         case JobPhase.SUCCEEDED:
             return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
         case JobPhase.STOPPED:
             return "stopped on request"
 
 
+def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
+    """What a queued job waits for."""
+    why = cluster.refused.get(job.id, "waits for its turn")
+    if job.attempt == 1:
+        return why
+    if attempt.not_before is not None and job.id not in cluster.refused:
+        why = f"not before {attempt.not_before:%H:%M:%S} UTC"
+    return f"attempt {job.attempt}: {why}; the one before failed: {cluster.attempts[(job.id, job.attempt - 1)].failure}"
+
+
 def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     """Why a job is where it is."""
     phase = cluster.phase(job)
     if phase is JobPhase.QUEUED:
-        return _explain_queued(cluster, job)
+        return _explain_queued(cluster, job, now)
     attempt = cluster.newest_attempt(job)
     awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
     text = summary(cluster, job)
@@ -150,8 +160,12 @@ def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     return Explanation(summary=text, phase=phase, awaited=awaited, failure=attempt.failure)
 
 
-def _explain_queued(cluster: Cluster, job: JobId) -> Explanation:
+def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     position = cluster.queue_position(job)
+    attempt = cluster.newest_attempt(job)
+    if attempt.not_before is not None and attempt.not_before > now:
+        text = summary(cluster, job)
+        return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
     no_fit = scheduling.refusal(cluster, job)
     return Explanation(
         summary=_first_in_queue(cluster, no_fit) if position == 1 else _behind_others(cluster, no_fit, position - 1),

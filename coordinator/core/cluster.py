@@ -75,7 +75,7 @@ class Deadline:
 
     at: datetime
     kind: str
-    """`lease`, `check-in` or `run`."""
+    """`lease`, `restart`, `check-in` or `run`."""
     subject: NodeId | AttemptKey
 
 
@@ -330,6 +330,8 @@ def load(records: Iterable[Record], now: datetime) -> Cluster:
 
 def watch_deadlines(cluster: Cluster, key: AttemptKey, attempt: Attempt) -> None:
     """Have the limits in time of an attempt looked at when they are due."""
+    if attempt.not_before is not None and attempt.goal is None:
+        cluster.wake_at(attempt.not_before, "restart", key)
     if attempt.deadline is not None and attempt.released_at is None:
         cluster.wake_at(attempt.deadline, "check-in", key)
     limit = cluster.jobs[key[0]].spec.timeouts.run

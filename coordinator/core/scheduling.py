@@ -9,6 +9,7 @@ from coordinator.core.cluster import Cluster, capacity, watch_deadlines
 from coordinator.core.placement import NoFit, Placement, Room
 from coordinator.core.records import Job
 from coordinator.core.reservation import Reservation, reserve, stands
+from coordinator.core.starts import paused
 from coordinator.core.turn import Turn
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec
@@ -75,14 +76,15 @@ class _Rooms:
 def _cycle(turn: Turn, rooms: _Rooms) -> bool:
     """One walk along the queue; True if it is worth another because all that it looked at was placed."""
     cluster = turn.cluster
-    waiting = list(islice(cluster.queued(), BACKFILL_DEPTH))
+    ready = (job for job in cluster.queued() if not paused(cluster.newest_attempt(job.id), turn))
+    waiting = list(islice(ready, BACKFILL_DEPTH))
     failed: set[Hashable] = set()
     for job in waiting:
         shape = _shape(job.spec)
         if shape in failed:
             continue
         head = not failed
-        fit = placement.place(job.spec, rooms.free() if head else rooms.beside())
+        fit = _place(cluster, job, rooms.free() if head else rooms.beside())
         if isinstance(fit, Placement):
             _seat(turn, job, fit)
             rooms.take(fit)
@@ -93,6 +95,17 @@ def _cycle(turn: Turn, rooms: _Rooms) -> bool:
             cluster.reservation = _reservation(cluster, job)
             rooms.keep(cluster.reservation)
     return bool(waiting) and not failed and len(waiting) == BACKFILL_DEPTH
+
+
+def _place(cluster: Cluster, job: Job, rooms: Iterable[Room]) -> Placement | NoFit:
+    """Seats for a gang, if it can be without the node where it failed last."""
+    avoid = cluster.newest_attempt(job.id).avoid
+    if avoid is not None:
+        rooms = list(rooms)
+        elsewhere = placement.place(job.spec, (room for room in rooms if room.node != avoid))
+        if isinstance(elsewhere, Placement):
+            return elsewhere
+    return placement.place(job.spec, rooms)
 
 
 def _reservation(cluster: Cluster, head: Job) -> Reservation | None:

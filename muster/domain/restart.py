@@ -69,10 +69,11 @@ class GiveUp:
     reason: str = ""
 
 
-_POINTLESS = {
+_NOT_AGAIN = {
     FailureKind.COMMAND_NOT_FOUND: "a command that is not there will not be there the next time",
     FailureKind.INVALID_OPTION: "the job asks for something that the node does not allow",
     FailureKind.TIME_LIMIT: "the job has used up its time",
+    FailureKind.NODE_LOST: "a node that is only cut off may still run it, and two attempts must never run at once",
 }
 
 
@@ -94,8 +95,8 @@ def verdict(policy: RestartPolicy, failures: Sequence[Failure]) -> Restart | Giv
 
 def _refusal(policy: RestartPolicy, failure: Failure) -> str | None:
     """Why this failure is not worth another attempt."""
-    if failure.kind in _POINTLESS:
-        return _POINTLESS[failure.kind]
+    if failure.kind in _NOT_AGAIN:
+        return _NOT_AGAIN[failure.kind]
     if failure.exit is None or not failure.kind.user:
         return None
     code = failure.exit.code

@@ -7,6 +7,12 @@ import pytest
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.restart import ExitCodes, GiveUp, Restart, RestartPolicy, parse_exit_codes, verdict
 
+NOT_AGAIN = [
+    FailureKind.COMMAND_NOT_FOUND,
+    FailureKind.INVALID_OPTION,
+    FailureKind.TIME_LIMIT,
+    FailureKind.NODE_LOST,
+]
 AT_ONCE = Restart(pause=timedelta())
 
 
@@ -14,12 +20,12 @@ def exited(code: int) -> Failure:
     return Failure(kind=FailureKind.EXIT_CODE, message="", exit=Exit(code=code))
 
 
-LOST = Failure(kind=FailureKind.NODE_LOST, message="")
+GONE = Failure(kind=FailureKind.RUNTIME, message="Docker was stopped")
 
 
 def test_a_job_that_says_nothing_is_not_restarted() -> None:
     assert verdict(RestartPolicy(), [exited(1)]) == GiveUp()
-    assert verdict(RestartPolicy(), [LOST]) == GiveUp()
+    assert verdict(RestartPolicy(), [GONE]) == GiveUp()
 
 
 def test_the_first_restart_comes_at_once_and_the_next_ones_after_growing_pauses() -> None:
@@ -35,9 +41,9 @@ def test_no_pause_is_longer_than_five_minutes() -> None:
 
 def test_failures_of_the_code_are_counted_apart_from_those_of_the_infrastructure() -> None:
     policy = RestartPolicy(limit=1, infrastructure=2, backoff=timedelta())
-    assert verdict(policy, [exited(1), LOST, LOST]) == AT_ONCE
-    assert isinstance(verdict(policy, [exited(1), LOST, LOST, LOST]), GiveUp)
-    assert isinstance(verdict(policy, [LOST, exited(1), exited(1)]), GiveUp)
+    assert verdict(policy, [exited(1), GONE, GONE]) == AT_ONCE
+    assert isinstance(verdict(policy, [exited(1), GONE, GONE, GONE]), GiveUp)
+    assert isinstance(verdict(policy, [GONE, exited(1), exited(1)]), GiveUp)
 
 
 def test_giving_up_says_how_often_it_was_tried() -> None:
@@ -60,10 +66,10 @@ def test_only_listed_exit_codes_are_restarted() -> None:
 
 def test_exit_codes_do_not_matter_for_failures_of_the_infrastructure() -> None:
     policy = RestartPolicy(limit=5, infrastructure=5, restart_on=parse_exit_codes("1"))
-    assert verdict(policy, [LOST]) == AT_ONCE
+    assert verdict(policy, [GONE]) == AT_ONCE
 
 
-@pytest.mark.parametrize("kind", [FailureKind.COMMAND_NOT_FOUND, FailureKind.INVALID_OPTION, FailureKind.TIME_LIMIT])
+@pytest.mark.parametrize("kind", NOT_AGAIN)
 def test_what_would_fail_again_is_not_restarted(kind: FailureKind) -> None:
     given_up = verdict(RestartPolicy(limit=5, infrastructure=5), [Failure(kind=kind, message="")])
     assert isinstance(given_up, GiveUp)
