@@ -164,7 +164,8 @@ class Faults:
         self._world.tell("is installed anew", node.name)
         agent.crash(silently=True)
         node.lose_power()
-        node.sandboxes.clear()
+        for execution in list(node.sandboxes):
+            node.sweep(execution)
         node.identity = f"{node.name} since {self._world.seconds:.0f} s"
 
     def _break_gpu(self) -> None:

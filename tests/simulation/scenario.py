@@ -161,6 +161,8 @@ def _troubles(chance: Random) -> Troubles:
         start=_rarely(chance, 0.1),
         hang=_rarely(chance, 0.1),
         slow=_rarely(chance, 0.3),
+        stop=_rarely(chance, 0.2),
+        exit=_rarely(chance, 0.05),
     )
 
 

@@ -150,6 +150,8 @@ class Simulation:
         if self.watcher.live_code:
             raise Violation(f"user code runs that nobody wants: {self.watcher.live_code}")
         self._check_jobs(cluster)
+        for execution in cluster.executions.values():
+            self.watcher.check_log(execution, self.coordinator.logs.get(execution.id, 0))
         self.coordinator.crash()
         self.coordinator.start()
 

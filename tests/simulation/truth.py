@@ -48,6 +48,8 @@ class Sandbox:
     """Who waits for the end."""
     ending: Timer | None = None
     terminated: bool = False
+    swept: bool = False
+    """Whether it was cleared away although nobody ordered that: its agent cannot adopt it."""
 
     @property
     def execution(self) -> ExecutionId:
@@ -160,6 +162,10 @@ class SimulatedNode:
         self.nature.code_ended(self, sandbox)
         if sandbox.on_exit is not None:
             sandbox.on_exit()
+
+    def sweep(self, execution: ExecutionId) -> None:
+        """Clear an execution away that cannot be adopted."""
+        self.sandboxes.pop(execution).swept = True
 
     def lose_power(self) -> None:
         """Everything that runs ends, and nobody hears of it."""

@@ -16,6 +16,10 @@ from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.world import Violation, World
 
 
+SEVERAL = 100
+"""Executions with which the whole cluster is still looked at after every step; with more, in proportion less often."""
+
+
 class Watcher:
     """The nature of all nodes and the observer of the coordinator."""
 
@@ -26,6 +30,7 @@ class Watcher:
         self.keys: dict[str, JobId] = {}
         self.deletable: dict[JobId, None] = {}
         """Jobs that a client asked to have deleted."""
+        self._unchecked = 0
         self._world = world
         self._scenario = scenario
         self._newest: dict[ExecutionId, Sandbox] = {}
@@ -94,6 +99,10 @@ class Watcher:
         self.accepted[job.id] = job.spec
 
     def stepped(self, cluster: Cluster) -> None:
+        self._unchecked += 1
+        if self._unchecked * SEVERAL**2 < len(cluster.executions) ** 2:
+            return
+        self._unchecked = 0
         try:
             validate(cluster)
         except AssertionError as error:
@@ -159,6 +168,15 @@ class Watcher:
             raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
 
     # the end
+
+    def check_log(self, execution: Execution, kept: int) -> None:
+        """The coordinator says that it has all of a log; so it must."""
+        sandbox = self._newest.get(execution.id)
+        if sandbox is None or sandbox.swept or execution.state is State.LOST:
+            return
+        printed = sandbox.behaviour.log if sandbox.started else 0
+        if kept != printed:
+            raise Violation(f"{execution.id} printed {printed} bytes, {kept} are kept", execution.job)
 
     @property
     def live_code(self) -> list[ExecutionId]:
