@@ -107,9 +107,9 @@ class Link:
                 welcome = await _welcome(call)
                 log.info("connected to the coordinator", extra={"address": self._coordinator.address})
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
-                tasks.create_task(self._read(call, lease), name="link: read")
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
                 tasks.create_task(self._push_logs(stub), name="link: logs")
+                await self._read(call, lease)
         except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
             raise _first(errors) from None
         finally:
@@ -182,7 +182,11 @@ def _first(errors: "BaseExceptionGroup[Exception]") -> Exception:
 
 
 def _stay_cancelled() -> None:
-    """Python 3.11's TaskGroup forgets that it was cancelled from outside when one of its tasks fails just then."""
+    """Python 3.11's TaskGroup forgets that it was cancelled from outside when one of its tasks fails just then.
+
+    And it counts a cancellation that never was when one fails while the group waits for its end; so the bodies of the
+    groups here wait for one of the streams themselves.
+    """
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -97,7 +97,7 @@ class LogPusher:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send(call), name="logs: send")
-                tasks.create_task(self._acknowledge(call), name="logs: acknowledge")
+                await self._acknowledge(call)
         finally:
             call.cancel()
 
