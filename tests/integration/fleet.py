@@ -33,7 +33,7 @@ PORTS_EACH = 100
 LAST_NODE = 20
 GPUS = "fake:8xH100"
 CPUS = 16
-ALL_WITHIN = 30.0
+ALL_WITHIN = 10.0
 """Seconds for one test, far more than any needs."""
 SETTLED_WITHIN = 5.0
 
@@ -197,6 +197,20 @@ class Fleet:
     async def until_states(self, job: str, *states: State) -> JobView:
         """The first view of a job whose executions are in these states, by rank."""
         return await self.until(job, lambda view: states_of(view) == states)
+
+    async def printed(self, job: str, lines: int) -> list[LogLine]:
+        """The first lines of a job, once there are so many."""
+        found: list[LogLine] = []
+        async with aclosing(self.client.logs(job, follow=True)) as log:
+            async for line in log:
+                found.append(line)
+                if len(found) == lines:
+                    return found
+        raise AssertionError(f"job {job} printed only {len(found)} lines: {found}")
+
+    async def tell(self, fifo: Path) -> None:
+        """Let user code go on that reads a line from a FIFO, or will."""
+        await asyncio.to_thread(fifo.write_text, "go\n")
 
     async def output(self, job: str, **wish: object) -> list[LogLine]:
         """What a job printed."""
