@@ -72,6 +72,8 @@ class NodeAgent:
         self._link = Link(
             config.coordinator, self._hello, self._receive, lambda: self._loop.ledger.revision, self._logs
         )
+        self._streams = 0
+        """How many were opened; plans come on the last one."""
         self._inventory: Inventory
         self._away: set[RuntimeKind] = set()
         """Runtimes that did not answer when the agent started; what they may have left over is not cleared yet."""
@@ -100,6 +102,7 @@ class NodeAgent:
         await self._source.close()
 
     def _hello(self) -> pb.Hello:
+        self._streams += 1
         return pb.Hello(
             node=self.name,
             identity=self._identity,
@@ -111,7 +114,7 @@ class NodeAgent:
         )
 
     async def _receive(self, plan: Plan) -> None:
-        await self._loop.put(PlanReceived(plan=plan))
+        await self._loop.put(PlanReceived(plan=plan, stream=self._streams))
 
     async def _tell(self) -> None:
         while True:

@@ -39,13 +39,15 @@ class Ledger:
     def __init__(self) -> None:
         self.revision = 0
         """Of the last plan that was applied."""
+        self._stream = 0
+        """On which that plan came."""
         self._locals: dict[ExecutionId, Local] = {}
         self._rosters: dict[tuple[JobId, int], Roster] = {}
 
     def step(self, event: Event, now: datetime) -> list[Action]:
         """Take one event in; what is to be done because of it, in order."""
         if isinstance(event, PlanReceived):
-            return self._apply(event.plan, now)
+            return self._take(event, now)
         if isinstance(event, Recovered):
             return self._recover(event, now)
         local = self._locals.get(event.execution)
@@ -70,10 +72,18 @@ class Ledger:
 
     # what the coordinator wants
 
-    def _apply(self, plan: Plan, now: datetime) -> list[Action]:
-        """Apply a plan that is whole or builds on the last one; any other is dropped, heartbeats bring a whole one."""
-        if plan.base not in {0, self.revision}:
+    def _take(self, event: PlanReceived, now: datetime) -> list[Action]:
+        """Apply a plan that is whole or builds on the last one; any other is dropped, heartbeats bring a whole one.
+
+        So is one that is older than the last: it would have what was ordered since cleared away.
+        """
+        plan, known = event.plan, self.revision if event.stream == self._stream else 0
+        if plan.base not in {0, known} or plan.revision <= known:
             return []
+        self._stream = event.stream
+        return self._apply(plan, now)
+
+    def _apply(self, plan: Plan, now: datetime) -> list[Action]:
         self.revision = plan.revision
         self._rosters.update({(roster.job, roster.attempt): roster for roster in plan.rosters})
         gone = list(plan.removed)

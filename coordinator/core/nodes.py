@@ -64,7 +64,7 @@ def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
     presence = turn.cluster.presence.get(event.node)
     if presence is not None and _is_open(presence, event.session):
         presence.last_seen_at = turn.now
-        if event.plan_revision < presence.plan_at_heartbeat:
+        if not presence.plan_at_heartbeat <= event.plan_revision <= presence.plan_revision:
             turn.replan_node(event.node)
         presence.plan_at_heartbeat = presence.plan_revision
     return Noted()

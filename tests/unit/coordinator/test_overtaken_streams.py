@@ -100,3 +100,17 @@ def test_a_newer_hello_takes_the_place_of_an_open_stream() -> None:
     assert w.turn(replace(hello(2, execution_id(job, 1, 0)), session=7)) == [Noted()]
     assert session(w) == 7
     assert w.states(job) == [State.RUNNING]
+
+
+def test_a_heartbeat_with_a_revision_that_was_never_given_brings_the_whole_plan() -> None:
+    """The agent has a plan of a coordinator before this one, and missed the first plan of this one."""
+    w = World(("a", 1))
+    w.restart()
+    w.undelivered.add(A)
+    w.connect("a")
+    w.undelivered.clear()
+
+    w.heartbeat("a", revision=57)
+
+    assert w.last_plan("a").base == 0
+    assert w.last_plan("a").revision == 2
