@@ -50,6 +50,7 @@ class AgentProgram:
         self._life: Life | None = None
         self._events: list[Event] = []
         self._told: list[tuple[Report, ...]] = []
+        self._streams = 0
         self._runtime: AgentRuntime
         self._logs: AgentLogs
 
@@ -112,6 +113,7 @@ class AgentProgram:
 
     def hello(self) -> Hello:
         """The whole truth as the ledger knows it now."""
+        self._streams += 1
         return Hello(
             identity=self.node.identity,
             address=self.node.address,
@@ -121,7 +123,7 @@ class AgentProgram:
         )
 
     def receive(self, plan: Plan) -> None:
-        self.put(PlanReceived(plan=plan))
+        self.put(PlanReceived(plan=plan, stream=self._streams))
 
     @property
     def revision(self) -> int:

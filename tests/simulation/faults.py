@@ -9,10 +9,6 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.world import World
 
-SPELLS = (0.3, 3.0, 12.0, 35.0, 80.0, 150.0)
-"""How long something is away: from a blink to beyond the time after which a node is lost."""
-
-
 class Faults:
     """Injects faults until it is told to stop; then it mends everything."""
 
@@ -86,7 +82,7 @@ class Faults:
         return self._chance.choice(list(self._agents.values()))
 
     def _spell(self) -> float:
-        return self._chance.choice(SPELLS) * self._chance.uniform(0.5, 1.5)
+        return self._chance.choice(self._scenario.spells) * self._chance.uniform(0.5, 1.5)
 
     # links
 

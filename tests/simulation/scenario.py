@@ -6,6 +6,7 @@ from random import Random
 
 from muster.domain.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
 from muster.domain.lifecycle import SuccessRule
+from muster.domain.restart import ExitCodes, RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
 from tests.simulation.coordinator_program import Weakness
@@ -25,7 +26,7 @@ class Scale:
     """Of trouble; afterwards it must come to rest."""
 
 
-SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 240.0))
+SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 400.0))
 LARGE = Scale(nodes=(24, 48), jobs=(250, 400), seconds=(1200.0, 1800.0))
 
 FAULTS = (
@@ -40,6 +41,8 @@ FAULTS = (
     "reinstall a node",
     "break a GPU",
 )
+
+SPELLS = ((0.3, 3.0), (3.0, 12.0, 35.0), (80.0, 150.0), (0.3, 3.0, 12.0, 35.0, 80.0, 150.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,10 @@ class Scenario:
     """How often user code fails."""
     endless: float
     """How often user code runs until it is stopped."""
+    code_seconds: float
+    """How long other user code runs, on average."""
+    spells: tuple[float, ...]
+    """Seconds for which something is away: from a blink to beyond the time after which a node is lost."""
 
 
 def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
@@ -82,6 +89,8 @@ def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
         client_nerves=_rarely(chance, 0.6),
         deaths=_rarely(chance, 0.3),
         endless=_rarely(chance, 0.3),
+        code_seconds=chance.choice((3.0, 15.0, 90.0)),
+        spells=chance.choice(SPELLS),
     )
 
 
@@ -89,7 +98,7 @@ def behaviour(chance: Random, scenario: Scenario) -> Behaviour:
     """What one execution's user code does."""
     ill = chance.random() < scenario.deaths
     return Behaviour(
-        seconds=None if chance.random() < scenario.endless else chance.expovariate(1 / 15.0),
+        seconds=None if chance.random() < scenario.endless else chance.expovariate(1 / scenario.code_seconds),
         code=chance.choice((1, 2, 127, 134, 137, 139)) if ill else 0,
         on_term=chance.choice((0.01, 0.2, 3.0, 1e6)),
         term_code=chance.choice((0, 143, 143, 1)),
@@ -124,6 +133,16 @@ def _spec(chance: Random, number: int) -> JobSpec:
             grace=timedelta(seconds=chance.choice((0.5, 5.0, 10.0))),
             run=timedelta(seconds=chance.choice((5.0, 30.0, 60.0))) if chance.random() < 0.3 else None,
         ),
+        restarts=_restarts(chance) if chance.random() < 0.5 else RestartPolicy(),
+    )
+
+
+def _restarts(chance: Random) -> RestartPolicy:
+    return RestartPolicy(
+        limit=chance.randint(0, 3),
+        infrastructure=chance.randint(0, 3),
+        backoff=timedelta(seconds=chance.choice((0.0, 1.0, 5.0))),
+        fail_on=ExitCodes(((2, 2),)) if chance.random() < 0.2 else ExitCodes(),
     )
 
 

@@ -17,7 +17,7 @@ from tests.simulation.world import SECOND, Violation, World
 
 REST_WITHIN = 4 * 3600.0
 """Seconds after the last fault within which everything must have come to rest."""
-STORY = 80
+STORY = 200
 """Lines of the story of a failure."""
 
 

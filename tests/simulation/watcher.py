@@ -46,7 +46,7 @@ class Watcher:
     # the nodes
 
     def behaviour(self, assignment: Assignment) -> Behaviour:
-        return behaviour(self._world.chance(f"code {assignment.job} {assignment.rank}"), self._scenario)
+        return behaviour(self._world.chance(f"code {assignment.execution}"), self._scenario)
 
     def sandbox_made(self, node: SimulatedNode, sandbox: Sandbox) -> None:
         known = self._newest.get(sandbox.execution)
