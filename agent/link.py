@@ -27,7 +27,6 @@ PAUSE_GROWTH = 1.5
 
 With jitter, so that a fleet does not come back in one wave.
 """
-WELCOME_WITHIN = 15.0
 LOGS_PAUSE = 1.0
 """Seconds between attempts to carry logs while orders come through."""
 OUTBOX = 1000
@@ -43,6 +42,8 @@ class Coordinator:
     address: str
     credentials: Credentials | None = None
     insecure: bool = False
+    patience: float = 15.0
+    """Seconds in which it must answer Hello; more than it needs for a whole fleet that comes back at once."""
 
 
 class Link:
@@ -104,7 +105,7 @@ class Link:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(_write(call, outbox), name="link: write")
                 tasks.create_task(self._until_choked(), name="link: choked")
-                welcome = await _welcome(call)
+                welcome = await _welcome(call, self._coordinator.patience)
                 log.info("connected to the coordinator", extra={"address": self._coordinator.address})
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
@@ -160,12 +161,12 @@ async def _write(call: Stream, outbox: "asyncio.Queue[pb.AgentMessage]") -> None
         await write(call, await outbox.get())
 
 
-async def _welcome(call: Stream) -> pb.Welcome:
+async def _welcome(call: Stream, patience: float) -> pb.Welcome:
     try:
-        async with asyncio.timeout(WELCOME_WITHIN):
+        async with asyncio.timeout(patience):
             message: Any = await call.read()
     except TimeoutError:
-        raise StreamLostError(f"no answer to Hello within {WELCOME_WITHIN:g} s") from None
+        raise StreamLostError(f"no answer to Hello within {patience:g} s") from None
     if message is grpc.aio.EOF:
         raise StreamLostError(await call.details() or "the coordinator closed the stream")
     welcome: pb.Welcome = message.welcome
