@@ -59,9 +59,9 @@ async def test_logs_are_complete_to_the_byte_though_the_coordinator_restarts_twi
                 await fleet.connected(node, times)
         lines = await fleet.output(job.id, follow=True)
         assert (await fleet.client.wait(job.id)).phase is JobPhase.SUCCEEDED
-        for rank in (0, 1):
+        for number in range(2):
             for stream, expected in EXPECTED.items():
-                got = b"".join(line.text + b"\n" for line in lines if (line.rank, line.stream) == (rank, stream))
+                got = b"".join(line.text + b"\n" for line in lines if (line.rank, line.stream) == (number, stream))
                 assert got == expected
 
 
