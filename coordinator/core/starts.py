@@ -8,7 +8,7 @@ from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.turn import Turn
 from muster.domain.ids import NodeId, execution_id
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.restart import GiveUp, verdict
+from muster.domain.restart import GiveUp, Restart, verdict
 
 
 def enqueue(turn: Turn, job: Job, pause: timedelta | None = None, avoid: NodeId | None = None) -> None:
@@ -39,6 +39,11 @@ def start_again(turn: Turn, key: AttemptKey) -> bool:
     if not failures:
         return False
     decided = verdict(job.spec.restarts, failures)
+    astray = _may_still_run(turn, key)
+    if isinstance(decided, Restart) and astray is not None:
+        decided = GiveUp(
+            reason=f"{astray} may only be cut off and still run it, and two attempts must never run at once"
+        )
     if isinstance(decided, GiveUp):
         turn.put(replace(job, gave_up=decided.reason))
         return False
@@ -46,6 +51,13 @@ def start_again(turn: Turn, key: AttemptKey) -> bool:
     turn.put(again)
     enqueue(turn, again, decided.pause, avoid=failures[-1].node)
     return True
+
+
+def _may_still_run(turn: Turn, key: AttemptKey) -> NodeId | None:
+    """A node on which user code of an attempt that has ended may still run, because nobody heard of its end."""
+    if turn.cluster.attempts[key].released_at is None:
+        return None
+    return next((member.node for member in turn.cluster.members(key) if member.state is State.LOST), None)
 
 
 def come_due(turn: Turn, key: AttemptKey) -> None:
