@@ -67,18 +67,40 @@ def place(spec: JobSpec, rooms: Iterable[Room]) -> Placement | NoFit:
 
     `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
     large job; `spread` takes one more execution wherever the job has the fewest. Ranks are dealt out in node order, so
-    neighbouring ranks share a node.
+    neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
+    needs much, the one that needs most is seated first.
     """
-    shelves = [_Shelf(room) for room in sorted(rooms, key=lambda room: natural(room.node))]
-    seats: list[Seat] = []
-    for role in spec.roles:
+    in_order = sorted(rooms, key=lambda room: natural(room.node))
+    as_given = range(len(spec.roles))
+    fit = _seated(spec, in_order, as_given)
+    if isinstance(fit, Placement) or len(spec.roles) == 1:
+        return fit
+    by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
+    second_try = _seated(spec, in_order, by_demand)
+    return second_try if isinstance(second_try, Placement) else fit
+
+
+def _seated(spec: JobSpec, rooms: Iterable[Room], order: Iterable[int]) -> Placement | NoFit:
+    """The roles, seated in this order; ranks are in the order of the job all the same."""
+    shelves = [_Shelf(room) for room in rooms]
+    seats: dict[int, list[tuple[NodeId, tuple[GpuUuid, ...]]]] = {}
+    for place_in_job in order:
+        role = spec.roles[place_in_job]
         counts = _counts(spec, role, shelves)
         if sum(counts.values()) < role.count:
-            return _no_fit(spec, role, shelves, found=len(seats) + sum(counts.values()))
-        for shelf in shelves:
-            for _ in range(counts.get(shelf.room.node, 0)):
-                seats.append(Seat(rank=len(seats), node=shelf.room.node, gpus=shelf.take(role.resources)))
-    return Placement(seats=tuple(seats))
+            return _no_fit(spec, role, shelves, found=sum(map(len, seats.values())) + sum(counts.values()))
+        seats[place_in_job] = [
+            (shelf.room.node, shelf.take(role.resources))
+            for shelf in shelves
+            for _ in range(counts.get(shelf.room.node, 0))
+        ]
+    by_rank = enumerate(seat for place_in_job in sorted(seats) for seat in seats[place_in_job])
+    return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in by_rank))
+
+
+def _demand(role: Role) -> tuple[int, int, int]:
+    need = role.resources
+    return (need.gpus, need.cpu_millis, need.memory or 0)
 
 
 @lru_cache(maxsize=100_000)

@@ -7,7 +7,7 @@ seats: what runs there now drains, nothing new takes its place, and once it has 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from coordinator.core.placement import NoFit, Room, place, unfit
+from coordinator.core.placement import NoFit, Placement, Room, place, unfit
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec, Role
 from muster.domain.node import Gpu
@@ -29,6 +29,7 @@ class Reservation:
     """The seats of one job that waits, by node."""
 
     job: JobId
+    fit: Placement
     nodes: Mapping[NodeId, Kept]
 
     def beside(self, room: Room) -> Room:
@@ -52,25 +53,21 @@ def reserve(job: JobId, spec: JobSpec, empty: Iterable[Room]) -> Reservation | N
             memory=kept.memory + (role.resources.memory or 0),
             roles=kept.roles if role in kept.roles else (*kept.roles, role),
         )
-    return Reservation(job=job, nodes=nodes)
+    return Reservation(job=job, fit=fit, nodes=nodes)
 
 
-def stands(reservation: Reservation, spec: JobSpec, empty: Iterable[Room]) -> bool:
-    """Whether its nodes could still hold the head; only their rooms are looked at.
-
-    It stands as long as they do: if it moved whenever a better place appeared, what it had already drained would be
-    filled again, and the head could wait for ever.
-    """
-    return all(_still_there(spec, room, reservation.nodes[room.node]) for room in empty)
+def holds(reservation: Reservation, spec: JobSpec, rooms: Iterable[Room]) -> bool:
+    """Whether the rooms of its nodes, as they are given, have all its seats."""
+    return all(_has(spec, room, reservation.nodes[room.node]) for room in rooms)
 
 
-def _still_there(spec: JobSpec, empty: Room, kept: Kept) -> bool:
-    usable = {gpu.uuid for gpu in empty.gpus}
+def _has(spec: JobSpec, room: Room, kept: Kept) -> bool:
+    usable = {gpu.uuid for gpu in room.gpus}
     return (
         all(gpu.uuid in usable for gpu in kept.gpus)
-        and kept.cpu_millis <= empty.cpu_millis
-        and kept.memory <= empty.memory
-        and all(unfit(spec, role, empty) is None for role in kept.roles)
+        and kept.cpu_millis <= room.cpu_millis
+        and kept.memory <= room.memory
+        and all(unfit(spec, role, room) is None for role in kept.roles)
     )
 
 

@@ -8,7 +8,7 @@ from coordinator.core import placement
 from coordinator.core.cluster import Cluster, capacity, watch_deadlines
 from coordinator.core.placement import NoFit, Placement, Room
 from coordinator.core.records import Job
-from coordinator.core.reservation import Reservation, reserve, stands
+from coordinator.core.reservation import Reservation, holds, reserve
 from coordinator.core.starts import paused
 from coordinator.core.turn import Turn
 from muster.domain.ids import JobId, NodeId
@@ -84,7 +84,7 @@ def _cycle(turn: Turn, rooms: _Rooms) -> bool:
         if shape in failed:
             continue
         head = not failed
-        fit = _place(cluster, job, rooms.free() if head else rooms.beside())
+        fit = _place_head(cluster, job, rooms.free()) if head else _place(cluster, job, rooms.beside())
         if isinstance(fit, Placement):
             _seat(turn, job, fit)
             rooms.take(fit)
@@ -108,15 +108,23 @@ def _place(cluster: Cluster, job: Job, rooms: Iterable[Room]) -> Placement | NoF
     return placement.place(job.spec, rooms)
 
 
+def _place_head(cluster: Cluster, head: Job, rooms: Iterable[Room]) -> Placement | NoFit:
+    """Seats for the head; what was kept for it counts even where a search over all rooms comes out otherwise."""
+    fit, kept = _place(cluster, head, rooms), cluster.reservation
+    if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
+        return kept.fit if holds(kept, head.spec, map(cluster.room, kept.nodes)) else fit
+    return fit
+
+
 def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
-    """The one that stands, or a new one."""
-    present = cluster.reservation
-    if (
-        present is not None
-        and present.job == head.id
-        and stands(present, head.spec, map(cluster.empty_room, present.nodes))
-    ):
-        return present
+    """The one that stands, or a new one.
+
+    It stands as long as its nodes could hold the head: if it moved whenever a better place appeared, what it had
+    already drained would be filled again, and the head could wait for ever.
+    """
+    kept = cluster.reservation
+    if kept is not None and kept.job == head.id and holds(kept, head.spec, map(cluster.empty_room, kept.nodes)):
+        return kept
     return reserve(head.id, head.spec, map(cluster.empty_room, cluster.nodes))
 
 

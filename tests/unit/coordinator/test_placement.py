@@ -69,6 +69,12 @@ def test_a_second_role_gets_what_the_first_one_left() -> None:
     assert nodes(spec(roles=roles), room("a", 8), room("b", 4)) == ["b", "a", "a"]
 
 
+def test_a_role_that_needs_much_is_seated_first_where_it_would_find_no_room_otherwise() -> None:
+    wanted = spec(roles=(role(2, cpus=2, name="loader"), role(1, 1, cpus=2)))
+
+    assert nodes(wanted, room("a", cpus=2), room("b", cpus=2), room("c", 1, cpus=4)) == ["a", "c", "c"]
+
+
 def test_no_node_gets_more_executions_than_max_per_node_allows() -> None:
     assert nodes(spec(4, max_per_node=2), room("a"), room("b"), room("c")) == ["a", "a", "b", "b"]
 
