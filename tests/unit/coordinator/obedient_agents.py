@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from coordinator.core.events import ExecutionsReported
 from muster.domain.failure import Exit
-from muster.domain.ids import ExecutionId, GpuUuid, NodeId
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.lifecycle import State
 from muster.domain.plan import Assignment, Goal, Report, Stage
 from tests.builders import Follower, World, report
@@ -82,6 +82,15 @@ class Agent:
             assert isinstance(following, Stage)
             self._come_to(self.locals[name], following, code)
         self.outgoing.append(self.locals[name].report())
+
+    def runs_code(self, name: ExecutionId) -> bool:
+        """Whether its user code runs."""
+        return name in self.locals and self.locals[name].stage is Stage.RUNNING
+
+    def running_attempts(self) -> set[tuple[JobId, int]]:
+        """Attempts that have user code running here."""
+        running = (local.assignment for local in self.locals.values() if local.stage is Stage.RUNNING)
+        return {(assignment.job, assignment.attempt) for assignment in running}
 
     def fail(self, name: ExecutionId) -> None:
         """It cannot be prepared, armed or started."""
