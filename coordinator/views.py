@@ -166,16 +166,17 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     if attempt.not_before is not None and attempt.not_before > now:
         text = summary(cluster, job)
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
-    no_fit = scheduling.refusal(cluster, job)
+    no_fit, kept = scheduling.refusal(cluster, job), cluster.reservation
+    is_next = position == 1 if kept is None else kept.job == job
     return Explanation(
-        summary=_first_in_queue(cluster, no_fit) if position == 1 else _behind_others(cluster, no_fit, position - 1),
+        summary=_next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1),
         phase=JobPhase.QUEUED,
         queue_position=position,
         refusals=no_fit.refusals if no_fit else (),
     )
 
 
-def _first_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:
+def _next_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:
     if no_fit is None:
         return "fits now and is about to be placed"
     if cluster.reservation is None:
@@ -184,7 +185,8 @@ def _first_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:
 
 
 def _behind_others(cluster: Cluster, no_fit: NoFit | None, ahead: int) -> str:
-    head = next(cluster.queued())
+    kept = cluster.reservation
+    head = next(cluster.queued()) if kept is None else cluster.jobs[kept.job]
     first = f"{head.spec.name} ({head.id})"
     if no_fit is None:
         return f"would fit, but what is free is kept for {first}, the next in the queue; {ahead} ahead of it"

@@ -163,6 +163,8 @@ def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     waiting = [job for job in cluster.jobs.values() if cluster.phase(job.id) is JobPhase.QUEUED]
     in_order = sorted(waiting, key=lambda job: (-job.spec.priority, job.sequence))
     assert list(cluster.queued()) == in_order, "the queue is not the queued jobs in order"
+    kept = cluster.reservation
+    assert kept is None or kept.job in {job.id for job in waiting}, "something is kept for a job that does not wait"
     positions = [cluster.queue_position(job.id) for job in in_order]
     assert positions == list(range(1, len(in_order) + 1)), "positions in the queue"
 

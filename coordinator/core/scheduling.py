@@ -22,11 +22,14 @@ BACKFILL_DEPTH = 200
 
 def schedule(turn: Turn) -> None:
     """Place every queued job that fits now."""
-    if next(turn.cluster.queued(), None) is None:
-        return
-    rooms = _Rooms(turn.cluster)
-    while _cycle(turn, rooms):
-        pass
+    cluster = turn.cluster
+    if next(cluster.queued(), None) is not None:
+        rooms = _Rooms(cluster)
+        while _cycle(turn, rooms):
+            pass
+    kept = cluster.reservation
+    if kept is not None and (kept.job not in cluster.jobs or cluster.queue_position(kept.job) == 0):
+        cluster.reservation = None
 
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
@@ -131,8 +134,6 @@ def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
 def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     """Give every execution of the gang its seat, in one step."""
     cluster, key = turn.cluster, (job.id, job.attempt)
-    if cluster.reservation is not None and cluster.reservation.job == job.id:
-        cluster.reservation = None
     deadline = turn.now + job.spec.timeouts.check_in
     attempt = replace(cluster.attempts[key], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
     turn.put(attempt)

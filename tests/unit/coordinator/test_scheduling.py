@@ -194,3 +194,16 @@ def test_a_long_queue_does_not_hide_what_fits_behind_the_depth_of_one_look() -> 
     end(w, first)
 
     assert list(w.cluster.queued()) == []
+
+
+def test_the_head_takes_what_was_kept_for_it_where_a_search_over_all_that_is_free_comes_out_worse() -> None:
+    w = World()
+    w.connect("x", inventory("x", 4, cpus=8))
+    w.connect("y", inventory("y", 3, cpus=0))
+    blocks = {w.rank(job, 0).gpus: job for job in (w.submit(one(cpus=0)) for _ in range(7))}
+    head = w.submit(spec(roles=(role(1, 2, cpus=0, name="master"), role(2, 1, cpus=4))))
+    assert placed(w, head) == [False]
+
+    end(w, *(blocks[gpu,] for gpu in ("GPU-y-0", "GPU-y-1", "GPU-y-2", "GPU-x-0", "GPU-x-1")))
+
+    assert w.seats(head) == ["y", "x", "x"]

@@ -13,6 +13,7 @@ from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import JobPhase, State, SuccessRule
 from muster.domain.node import NodeState
 from muster.domain.plan import Stage
+from muster.domain.restart import RestartPolicy
 from muster.domain.view import Awaited, Transition
 from tests.builders import AT, GIB, World, spec
 
@@ -164,6 +165,23 @@ def test_a_job_that_would_fit_but_for_the_head_of_the_queue_is_told_so() -> None
         f"would fit, but what is free is kept for big ({head}), the next in the queue; 1 ahead of it"
     )
     assert explanation.refusals == ()
+
+
+def test_a_job_behind_one_that_pauses_is_told_that_it_is_the_next() -> None:
+    w = world()
+    again = w.running(spec(1, gpus=1, restarts=RestartPolicy(limit=2)))
+    for _ in range(2):
+        w.tell(again, 0, Stage.EXITED, exit=Exit(code=1))
+        if w.phase(again) is JobPhase.PREPARING:
+            w.tell(again, 0, Stage.RUNNING)
+    w.submit(spec(1, gpus=1))
+    job = w.submit(PAIR)
+
+    explanation = views.explain(w.cluster, job, w.now)
+    assert explanation.queue_position == 2
+    assert explanation.summary == (
+        "needs room for 2 executions at once; 1 fits; it is the next in the queue, and what comes free is kept for it"
+    )
 
 
 def test_to_ask_why_changes_nothing() -> None:
