@@ -1,6 +1,6 @@
 """What one seed is about: how large the fleet is, which jobs come, what goes wrong and how often."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 
@@ -76,12 +76,13 @@ def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
     """A scenario of that scale."""
     seconds = chance.uniform(*scale.seconds)
     parts = tuple(_parts(chance) for _ in range(chance.randint(*scale.nodes)))
-    count = chance.randint(*scale.jobs)
+    count, thin = chance.randint(*scale.jobs), chance.random() < 0.3
+    specs = (_thin(chance, number) if thin else _spec(chance, number) for number in range(count))
     return Scenario(
         parts=parts,
-        specs=tuple((chance.uniform(0.0, seconds * 0.9), _spec(chance, number)) for number in range(count)),
+        specs=tuple((chance.uniform(0.0, seconds * 0.9), spec) for spec in specs),
         seconds=seconds,
-        fault_every=chance.choice((4.0, 10.0, 30.0, 1e9)) * 5 / len(parts),
+        fault_every=chance.choice((4.0, 10.0, 20.0, 40.0, 1e9)) * 5 / len(parts),
         faults=tuple(fault for fault in FAULTS if chance.random() < 0.5) or (FAULTS[0],),
         weakness=_weakness(chance),
         frailty=Frailty(at_action=_rarely(chance, 0.02), troubles=_troubles(chance)),
@@ -89,7 +90,7 @@ def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
         client_nerves=_rarely(chance, 0.6),
         deaths=_rarely(chance, 0.3),
         endless=_rarely(chance, 0.3),
-        code_seconds=chance.choice((3.0, 15.0, 90.0)),
+        code_seconds=chance.choice((3.0, 30.0, 120.0)),
         spells=chance.choice(SPELLS),
     )
 
@@ -135,6 +136,14 @@ def _spec(chance: Random, number: int) -> JobSpec:
         ),
         restarts=_restarts(chance) if chance.random() < 0.5 else RestartPolicy(),
     )
+
+
+def _thin(chance: Random, number: int) -> JobSpec:
+    """A gang that lies on several nodes and starts again: what one of them does then matters to the others."""
+    spec = _spec(chance, number)
+    roles = tuple(replace(role, count=chance.randint(1, 3), resources=Resources(gpus=0)) for role in spec.roles)
+    again = RestartPolicy(limit=3, infrastructure=3, backoff=timedelta())
+    return replace(spec, roles=roles, max_per_node=1, node_labels={}, restarts=again)
 
 
 def _restarts(chance: Random) -> RestartPolicy:
