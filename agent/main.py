@@ -20,7 +20,7 @@ from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
 from agent.settings import AgentSettings, parse
 from agent.state import locked
-from muster.domain.errors import MusterError
+from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.journal import configure
@@ -35,10 +35,8 @@ def main() -> None:
     try:
         with locked(settings.state):
             asyncio.run(run(settings))
-    except MusterError as error:
-        sys.exit(f"muster-agent: {error}")
-    except ValueError as error:
-        sys.exit(f"muster-agent: {error}")
+    except* MusterError as errors:
+        sys.exit(f"muster-agent: {first_of(errors)}")
 
 
 async def run(settings: AgentSettings) -> None:

@@ -88,13 +88,14 @@ def is_loopback(address: str) -> bool:
 
 def _channel_credentials(credentials: Credentials) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(
-        root_certificates=_pem(credentials.ca),
-        private_key=None if credentials.key is None else _pem(credentials.key),
-        certificate_chain=None if credentials.cert is None else _pem(credentials.cert),
+        root_certificates=read_pem(credentials.ca),
+        private_key=None if credentials.key is None else read_pem(credentials.key),
+        certificate_chain=None if credentials.cert is None else read_pem(credentials.cert),
     )
 
 
-def _pem(path: Path) -> bytes:
+def read_pem(path: Path) -> bytes:
+    """What is in a file of credentials; raises MusterError that names it."""
     try:
         return path.read_bytes()
     except OSError as error:
