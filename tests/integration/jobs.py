@@ -28,7 +28,9 @@ def command(*words: str, workers: int = 1, **keys: Any) -> JobSpec:  # noqa: ANN
 def with_keys(spec: JobSpec, **keys: Any) -> JobSpec:  # noqa: ANN401 - as `shell`
     """The job with other fields, of itself, of its roles or of its limits in time."""
     timeouts = {key: keys.pop(key) for key in ("check_in", "grace", "run") if key in keys}
-    role = {key: keys.pop(key) for key in ("env", "files", "resources", "user", "workdir") if key in keys}
+    role: dict[str, Any] = {
+        key: keys.pop(key) for key in ("env", "files", "resources", "user", "workdir") if key in keys
+    }
     if "ports" in keys:
         role["ports"] = tuple(PortRequest(name=name, port=port) for name, port in keys.pop("ports").items())
     if "gpus" in keys:
