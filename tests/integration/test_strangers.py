@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from agent.node import identity
 from muster import wire
+from muster.domain.job import RuntimeKind
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Inventory
+from muster.domain.node import Inventory, RuntimeOffer
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from muster.rpc.v1.agents_pb2_grpc import AgentServiceStub
@@ -190,3 +192,28 @@ async def test_a_report_about_the_execution_of_another_node_changes_nothing(tmp_
 def test_an_agent_keeps_its_identity(tmp_path: Path) -> None:
     assert identity(tmp_path) == identity(tmp_path)
     assert identity(tmp_path) != identity(tmp_path / "other")
+
+
+@pytest.mark.parametrize("stage", [pb.STAGE_ARMED, pb.STAGE_RUNNING])
+async def test_an_agent_that_does_not_say_where_its_execution_is_harms_only_that_job(
+    tmp_path: Path, stage: pb.Stage.ValueType
+) -> None:
+    async with running_fleet(tmp_path, "a") as fleet, stranger(fleet) as stub:
+        call = stub.Connect()
+        offer = RuntimeOffer(kind=RuntimeKind.PROCESS)
+        inventory = wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30, runtimes=(offer,)))
+        await call.write(hello(inventory=inventory))
+        spec = shell("true", 2, max_per_node=1, check_in=timedelta(seconds=1))
+        job = await fleet.client.submit(spec, queue_anyway=True)
+        while not (message := await call.read()).plan.desired:
+            pass
+        report = pb.ExecutionReport(execution=message.plan.desired[0].execution, stage=stage)
+        report.at.GetCurrentTime()
+        await call.write(reports(report))
+        view = await fleet.until(job.id, lambda view: view.failure is not None)
+        assert view.failure is not None
+        assert (view.failure.node, view.failure.message) == ("x", "its agent does not say where its peers reach it")
+        assert fleet.journal.said("node disconnected", node="a") == []
+        await call.done_writing()
+        other = await fleet.run(shell("true", node_labels={"name": "a"}))
+        assert other.phase is JobPhase.SUCCEEDED
