@@ -106,7 +106,11 @@ class ProcessSandbox:
             self._program = Program(self._order, self._spool)
         except (OSError, ValueError) as problem:
             raise _start_failure(self._order.command[0], problem) from problem
-        (self._room.path / RECORD).write_text(json.dumps(asdict(self._program.session)), encoding="ascii")
+        try:
+            (self._room.path / RECORD).write_text(json.dumps(asdict(self._program.session)), encoding="ascii")
+        except OSError as problem:
+            await self._kill(self._program)
+            raise _write_failure(self._room, problem) from problem
 
     async def exited(self) -> Exit:
         """Wait until the program has ended; what it left running does not count."""
