@@ -4,8 +4,10 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 
+from agent.runtimes.process import RECORD
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.failure import Exit, FailureKind
 from muster.domain.lifecycle import JobPhase, State, SuccessRule
@@ -232,3 +234,23 @@ async def test_a_fault_of_the_agent_itself_fails_the_job_and_not_the_agent(tmp_p
         assert job.summary == "rank 0 on a: the agent failed: ZeroDivisionError: oops"
         fleet.journal.forgive("agent.loop")
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
+
+
+async def test_what_was_started_but_cannot_be_noted_down_does_not_run_on(tmp_path: Path) -> None:
+    """An agent that crashed would not find it again."""
+    async with running_fleet(tmp_path) as fleet:
+        late = RuntimeWithObstacles()
+        late.gates["start"].close()
+        await fleet.start_agent("a", runtime=late)
+        await fleet.connected("a")
+        submitted = await fleet.client.submit(shell("exec sleep 60"))
+        await late.gates["start"].reached.wait()
+        late.gates["remove"].close()
+        (fleet.state_of("a") / "executions" / f"{submitted.id}-1-0" / RECORD).mkdir()
+        late.gates["start"].open()
+        job = await fleet.client.wait(submitted.id)
+        assert job.phase is JobPhase.FAILED
+        assert [
+            child.cmdline() for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE
+        ] == []
+        late.gates["remove"].open()
