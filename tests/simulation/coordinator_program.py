@@ -21,7 +21,7 @@ from coordinator.core.events import (
     NodeDisconnected,
     TimePassed,
 )
-from coordinator.core.records import Change
+from coordinator.core.records import Change, Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.store.memory import MemoryStore
@@ -37,6 +37,7 @@ BATCH = 2000
 
 Reply = Callable[[Answer], None]
 Question = Callable[[Cluster], None]
+Core = Callable[[Turn, Event], Answer]
 
 
 class Observer(Protocol):
@@ -44,7 +45,7 @@ class Observer(Protocol):
 
     def stepped(self, cluster: Cluster) -> None: ...
 
-    def committed(self, cluster: Cluster, changes: tuple[Change, ...]) -> None: ...
+    def committed(self, changes: tuple[Change, ...]) -> None: ...
 
     def loaded(self, cluster: Cluster) -> None: ...
 
@@ -81,7 +82,7 @@ class Session:
 class CoordinatorProgram:
     """Alive or dead; the store and the logs outlive it."""
 
-    def __init__(self, world: World, observer: Observer, chance: Random) -> None:
+    def __init__(self, world: World, observer: Observer, chance: Random, core: Core = step) -> None:
         self.weakness = Weakness()
         self.store = MemoryStore()
         self.logs: dict[ExecutionId, int] = {}
@@ -91,6 +92,7 @@ class CoordinatorProgram:
         self.cluster = Cluster()
         self._world = world
         self._observer = observer
+        self._core = core
         self._chance = chance
         self._life: Life | None = None
         self._inbox: list[tuple[Event, Reply | None] | Question] = []
@@ -108,7 +110,12 @@ class CoordinatorProgram:
         """Load what is stored and listen."""
         self._life = Life(self._world)
         snapshot = self.store.load()
-        records = (*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes)
+        records: tuple[Record, ...] = (
+            *snapshot.jobs,
+            *snapshot.attempts,
+            *snapshot.executions,
+            *snapshot.nodes,
+        )
         self.cluster = load(records, self._world.now)
         self._world.tell("starts", "coordinator")
         self._observer.loaded(self.cluster)
@@ -264,7 +271,7 @@ class CoordinatorProgram:
 
     def _step(self, turn: Turn, event: Event) -> Answer:
         try:
-            return step(turn, event)
+            return self._core(turn, event)
         except Exception as error:
             raise Violation(f"the core fails at {event}: {type(error).__name__}: {error}", "coordinator") from error
 
@@ -297,7 +304,7 @@ class CoordinatorProgram:
 
     def _commit(self, changes: tuple[Change, ...]) -> None:
         self.store.commit(changes)
-        self._observer.committed(self.cluster, changes)
+        self._observer.committed(changes)
 
     def _dies(self, likelihood: float, where: str) -> bool:
         if not likelihood or self._chance.random() >= likelihood:

@@ -72,8 +72,24 @@ class Scenario:
     """Seconds for which something is away: from a blink to beyond the time after which a node is lost."""
 
 
-def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
-    """A scenario of that scale."""
+def draw(chance: Random, scale: Scale) -> Scenario:
+    """A scenario of that scale: anything may go wrong, or little but that nodes fall silent for long."""
+    scenario = _anything(chance, scale)
+    if chance.random() < 0.7:
+        return scenario
+    return replace(
+        scenario,
+        seconds=scenario.seconds + 200.0,
+        fault_every=60.0 / len(scenario.parts),
+        faults=("cut a node off", "cut one way", "cut several off", "kill the coordinator"),
+        frailty=Frailty(),
+        harshness=Harshness(),
+        code_seconds=120.0,
+        spells=(25.0, 80.0, 150.0),
+    )
+
+
+def _anything(chance: Random, scale: Scale) -> Scenario:
     seconds = chance.uniform(*scale.seconds)
     parts = tuple(_parts(chance) for _ in range(chance.randint(*scale.nodes)))
     count, thin = chance.randint(*scale.jobs), chance.random() < 0.3
@@ -86,7 +102,7 @@ def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
         faults=tuple(fault for fault in FAULTS if chance.random() < 0.5) or (FAULTS[0],),
         weakness=_weakness(chance),
         frailty=Frailty(at_action=_rarely(chance, 0.02), troubles=_troubles(chance)),
-        harshness=_harshness(chance) if harsh else Harshness(),
+        harshness=_harshness(chance) if chance.random() < 0.25 else Harshness(),
         client_nerves=_rarely(chance, 0.6),
         deaths=_rarely(chance, 0.3),
         endless=_rarely(chance, 0.3),
@@ -109,7 +125,7 @@ def behaviour(chance: Random, scenario: Scenario) -> Behaviour:
 
 def _parts(chance: Random) -> Parts:
     return Parts(
-        gpus=chance.choice((0, 1, 2, 4, 8)),
+        gpus=chance.choice((0, 1, 1, 2, 2, 4, 8)),
         cpus=chance.choice((4, 8, 16)),
         memory=chance.choice((16, 64)) * GIB,
         docker=chance.random() < 0.7,
@@ -118,7 +134,7 @@ def _parts(chance: Random) -> Parts:
 
 
 def _spec(chance: Random, number: int) -> JobSpec:
-    roles = (_role(chance, "worker"),)
+    roles: tuple[Role, ...] = (_role(chance, "worker"),)
     if chance.random() < 0.25:
         roles = (_role(chance, "master", most=1), *roles)
     return JobSpec(

@@ -84,7 +84,7 @@ class Nature(Protocol):
 
     def code_started(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
 
-    def code_ended(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
+    def code_ended(self, sandbox: Sandbox) -> None: ...
 
 
 class SimulatedNode:
@@ -159,7 +159,7 @@ class SimulatedNode:
             sandbox.ending.cancel()
         sandbox.exit = Exit(code=code)
         self.world.tell(f"user code of rank {sandbox.assignment.rank} ends: {code}", self.name, sandbox.assignment.job)
-        self.nature.code_ended(self, sandbox)
+        self.nature.code_ended(sandbox)
         if sandbox.on_exit is not None:
             sandbox.on_exit()
 
