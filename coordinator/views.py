@@ -5,7 +5,7 @@ from datetime import datetime
 
 from coordinator.core import scheduling
 from coordinator.core.cluster import Cluster
-from coordinator.core.placement import NoFit, natural
+from coordinator.core.placement import NoFit, natural, refusals
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import JobId, NodeId
@@ -172,7 +172,7 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
         summary=_next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1),
         phase=JobPhase.QUEUED,
         queue_position=position,
-        refusals=no_fit.refusals if no_fit else (),
+        refusals=refusals(cluster.jobs[job].spec, map(cluster.room, cluster.nodes)) if no_fit else (),
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator.core import attempts
+from coordinator.core import attempts, placement
 from coordinator.core.answers import Accepted, Answer, RefusalCause, Refused
 from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
 from coordinator.core.records import Job
@@ -20,7 +20,9 @@ def submit(turn: Turn, event: JobSubmitted) -> Answer:
     never = possible(turn.cluster, event.spec)
     if never is not None and not event.queue_anyway:
         return Refused(
-            cause=RefusalCause.IMPOSSIBLE, message=f"no node could ever run it: {never}", refusals=never.refusals
+            cause=RefusalCause.IMPOSSIBLE,
+            message=f"no node could ever run it: {never}",
+            refusals=placement.refusals(event.spec, map(turn.cluster.capacity, turn.cluster.nodes)),
         )
     if event.job in turn.cluster.jobs:
         return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")

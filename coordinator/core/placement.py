@@ -30,6 +30,9 @@ class Room:
     """Why nothing can be placed on it at all."""
 
 
+_Place = tuple[NodeId, tuple[GpuUuid, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
     """Where one execution goes."""
@@ -53,11 +56,11 @@ class NoFit:
     wanted: int
     found: int
     """How many executions would fit."""
-    refusals: tuple[NodeRefusal, ...]
-    """What each node lacks for one more execution, by node."""
+    nodes: int
+    """How many were looked at."""
 
     def __str__(self) -> str:
-        if not self.refusals:
+        if not self.nodes:
             return f"needs room for {_executions(self.wanted)}, but no node has joined"
         return f"needs room for {_executions(self.wanted)} at once; {self.found} {'fits' if self.found == 1 else 'fit'}"
 
@@ -71,36 +74,41 @@ def place(spec: JobSpec, rooms: Iterable[Room]) -> Placement | NoFit:
     needs much, the one that needs most is seated first.
     """
     in_order = sorted(rooms, key=lambda room: natural(room.node))
+    shelves = [_Shelf(room) for room in in_order if _may_hold(spec, room)]
     as_given = range(len(spec.roles))
-    fit = _seated(spec, in_order, as_given)
-    if isinstance(fit, Placement) or len(spec.roles) == 1:
-        return fit
-    by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
-    second_try = _seated(spec, in_order, by_demand)
-    return second_try if isinstance(second_try, Placement) else fit
+    seats, found = _seat(spec, shelves, as_given)
+    if found < spec.size and len(spec.roles) > 1:
+        by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
+        seats, _ = _seat(spec, [_Shelf(shelf.room) for shelf in shelves], by_demand)
+    if len(seats) < spec.size:
+        return NoFit(wanted=spec.size, found=found, nodes=len(in_order))
+    return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in enumerate(seats)))
 
 
-def _seated(spec: JobSpec, rooms: Iterable[Room], order: Iterable[int]) -> Placement | NoFit:
-    """The roles, seated in this order; ranks are in the order of the job all the same."""
-    shelves = [_Shelf(room) for room in rooms]
-    seats: dict[int, list[tuple[NodeId, tuple[GpuUuid, ...]]]] = {}
-    for place_in_job in order:
-        role = spec.roles[place_in_job]
+def fits(spec: JobSpec, rooms: Iterable[Room]) -> bool:
+    """Whether the gang fits; looks at no more rooms than it must, in the usual case of identical executions."""
+    if len(spec.roles) > 1:
+        return isinstance(place(spec, rooms), Placement)
+    left = spec.size
+    for room in rooms:
+        if _may_hold(spec, room):
+            left -= _Shelf(room).slots(spec, spec.roles[0])
+        if left <= 0:
+            return True
+    return False
+
+
+def refusals(spec: JobSpec, rooms: Iterable[Room]) -> tuple[NodeRefusal, ...]:
+    """What each node lacks for one more execution, by node; for a job that does not fit."""
+    shelves = [_Shelf(room) for room in sorted(rooms, key=lambda room: natural(room.node))]
+    for role in spec.roles:
         counts = _counts(spec, role, shelves)
+        for shelf in shelves:
+            for _ in range(counts.get(shelf.room.node, 0)):
+                shelf.take(role.resources)
         if sum(counts.values()) < role.count:
-            return _no_fit(spec, role, shelves, found=sum(map(len, seats.values())) + sum(counts.values()))
-        seats[place_in_job] = [
-            (shelf.room.node, shelf.take(role.resources))
-            for shelf in shelves
-            for _ in range(counts.get(shelf.room.node, 0))
-        ]
-    by_rank = enumerate(seat for place_in_job in sorted(seats) for seat in seats[place_in_job])
-    return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in by_rank))
-
-
-def _demand(role: Role) -> tuple[int, int, int]:
-    need = role.resources
-    return (need.gpus, need.cpu_millis, need.memory or 0)
+            return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in shelves)
+    return ()
 
 
 @lru_cache(maxsize=100_000)
@@ -164,6 +172,37 @@ class _Shelf:
         return f"needs {_gib(need.memory or 0)} of memory, {_gib(max(0, self.memory))} are free"
 
 
+def _may_hold(spec: JobSpec, room: Room) -> bool:
+    """A quick look that leaves out most nodes of a full fleet."""
+    if room.problem is not None:
+        return False
+    needs = (role.resources for role in spec.roles)
+    return any(need.gpus <= len(room.gpus) and need.cpu_millis <= max(0, room.cpu_millis) for need in needs)
+
+
+def _seat(spec: JobSpec, shelves: Sequence[_Shelf], order: Iterable[int]) -> tuple[list[_Place], int]:
+    """Places by rank, the roles seated in this order, and how many found room; no places if not all did."""
+    seats: dict[int, list[_Place]] = {}
+    found = 0
+    for place_in_job in order:
+        role = spec.roles[place_in_job]
+        counts = _counts(spec, role, shelves)
+        found += sum(counts.values())
+        if sum(counts.values()) < role.count:
+            return [], found
+        seats[place_in_job] = [
+            (shelf.room.node, shelf.take(role.resources))
+            for shelf in shelves
+            for _ in range(counts.get(shelf.room.node, 0))
+        ]
+    return [seat for place_in_job in sorted(seats) for seat in seats[place_in_job]], found
+
+
+def _demand(role: Role) -> tuple[int, int, int]:
+    need = role.resources
+    return (need.gpus, need.cpu_millis, need.memory or 0)
+
+
 def unfit(spec: JobSpec, role: Role, room: Room) -> str | None:
     """Why a node is not suitable at all for a role, however free it is; None: it is."""
     if room.problem is not None:
@@ -176,7 +215,9 @@ def unfit(spec: JobSpec, role: Role, room: Room) -> str | None:
 
 def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
     """The GPUs of the model that is asked for."""
-    wanted = (need.gpu_model or "").lower()
+    if need.gpu_model is None:
+        return list(gpus)
+    wanted = need.gpu_model.lower()
     return [gpu for gpu in gpus if wanted in gpu.model.lower()]
 
 
@@ -241,15 +282,6 @@ def _spread(spec: JobSpec, role: Role, shelves: Sequence[_Shelf]) -> dict[NodeId
         if counts[node] < slots[order]:
             heapq.heappush(heap, (taken + 1, gpus, cpu_millis, order))
     return counts
-
-
-def _no_fit(spec: JobSpec, role: Role, shelves: Sequence[_Shelf], found: int) -> NoFit:
-    counts = _counts(spec, role, shelves)
-    for shelf in shelves:
-        for _ in range(counts.get(shelf.room.node, 0)):
-            shelf.take(role.resources)
-    refusals = tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in shelves)
-    return NoFit(wanted=spec.size, found=found, refusals=refusals)
 
 
 def _reason(shelf: _Shelf, spec: JobSpec, role: Role) -> str:

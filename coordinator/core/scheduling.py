@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 
 from coordinator.core import placement
-from coordinator.core.cluster import Cluster, capacity, watch_deadlines
+from coordinator.core.cluster import Cluster, watch_deadlines
 from coordinator.core.placement import NoFit, Placement, Room
 from coordinator.core.records import Job
 from coordinator.core.reservation import Reservation, holds, reserve
@@ -34,7 +34,9 @@ def schedule(turn: Turn) -> None:
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     """Why a job could not run even if every node were there and empty; None: it could."""
-    fit = placement.place(spec, (capacity(node) for node in cluster.nodes.values()))
+    if placement.fits(spec, map(cluster.capacity, cluster.nodes)):
+        return None
+    fit = placement.place(spec, map(cluster.capacity, cluster.nodes))
     return fit if isinstance(fit, NoFit) else None
 
 

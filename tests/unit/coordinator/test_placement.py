@@ -2,7 +2,8 @@
 
 import pytest
 
-from coordinator.core.placement import NoFit, Placement, Room, place
+from coordinator.core.placement import NoFit, Placement, Room, place, refusals
+from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, Packing, RuntimeKind
 from muster.domain.node import RuntimeOffer
 from muster.domain.view import NodeRefusal
@@ -30,7 +31,8 @@ def no_fit(wanted: JobSpec, *rooms: Room) -> NoFit:
 
 
 def reason(wanted: JobSpec, only: Room) -> str:
-    return no_fit(wanted, only).refusals[0].reason
+    assert isinstance(place(wanted, [only]), NoFit)
+    return refusals(wanted, [only])[0].reason
 
 
 def test_pack_fills_one_node_when_it_can() -> None:
@@ -113,13 +115,12 @@ def test_gpus_of_one_numa_node_stay_together() -> None:
 
 
 def test_a_gang_that_does_not_fit_says_how_many_would_and_what_each_node_lacks() -> None:
-    assert no_fit(spec(3, gpus=4), room("a", 4), room("b", 2)) == NoFit(
-        wanted=3,
-        found=1,
-        refusals=(
-            NodeRefusal(node=room("a").node, reason="has room for 1; for one more it needs 4 GPUs, 0 are free"),
-            NodeRefusal(node=room("b").node, reason="needs 4 GPUs, 2 are free"),
-        ),
+    wanted, rooms = spec(3, gpus=4), [room("a", 4), room("b", 2)]
+
+    assert no_fit(wanted, *rooms) == NoFit(wanted=3, found=1, nodes=2)
+    assert refusals(wanted, rooms) == (
+        NodeRefusal(node=NodeId("a"), reason="has room for 1; for one more it needs 4 GPUs, 0 are free"),
+        NodeRefusal(node=NodeId("b"), reason="needs 4 GPUs, 2 are free"),
     )
 
 

@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.core.placement import NoFit, Placement, Room, place
+from coordinator.core.placement import NoFit, Placement, Room, fits, place, refusals
 from muster.domain.job import JobSpec, Packing, RuntimeKind
 from muster.domain.node import RuntimeOffer
 from tests.builders import gpu, role, room, spec
@@ -97,9 +97,16 @@ def test_a_refusal_names_every_node_and_is_never_empty(wanted: JobSpec, having: 
     fit = place(wanted, having)
     if isinstance(fit, Placement):
         return
-    assert [refusal.node for refusal in fit.refusals] == sorted(one.node for one in having)
-    assert all(refusal.reason for refusal in fit.refusals)
+    why = refusals(wanted, having)
+    assert [refusal.node for refusal in why] == sorted(one.node for one in having)
+    assert all(refusal.reason for refusal in why)
     assert 0 <= fit.found < fit.wanted == wanted.size
+
+
+@given(specs(), rooms())
+@every_case
+def test_whether_it_fits_is_told_alike_with_and_without_seats(wanted: JobSpec, having: list[Room]) -> None:
+    assert fits(wanted, having) == isinstance(place(wanted, having), Placement)
 
 
 @given(specs(), rooms(), st.randoms())

@@ -100,6 +100,16 @@ def test_a_change_builds_on_the_plan_before() -> None:
     assert [plan.base for plan in plans] == list(range(len(plans)))
 
 
+def test_a_report_that_an_order_was_followed_needs_no_answer() -> None:
+    w = world()
+    job = w.submit(PAIR)
+    w.tell(job, 0, Stage.PREPARING)
+    w.tell(job, 0, Stage.PREPARED)
+
+    assert [effect for effect in w.effects if isinstance(effect, SendPlan)] == []
+    assert [plan.revision for plan in w.followers[A].plans] == [1, 2]
+
+
 def test_several_changes_of_one_turn_are_one_plan() -> None:
     w = World(("a", 4))
     before = len(w.followers[A].plans)
