@@ -17,9 +17,9 @@ from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
 from tests.simulation.world import SECOND, Violation, World
 
-REST_WITHIN = 4 * 3600.0
+REST_WITHIN = 2 * 3600.0
 """Seconds after the last fault within which everything must have come to rest."""
-STORY = 200
+STORY = 120
 """Lines of the story of a failure."""
 
 
