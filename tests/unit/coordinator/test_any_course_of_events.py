@@ -30,7 +30,7 @@ ROUNDS = 400
 """After which everything must have come to an end."""
 
 STEPS = 150
-SEEDS = 60
+SEEDS = 40
 
 
 class Course:

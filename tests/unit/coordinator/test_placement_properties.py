@@ -13,7 +13,7 @@ from muster.domain.node import RuntimeOffer
 from tests.builders import gpu, role, room, spec
 
 MODELS = ("A100", "H100")
-every_case = settings(deadline=None, max_examples=150)
+every_case = settings(deadline=None, max_examples=100)
 
 
 @st.composite
