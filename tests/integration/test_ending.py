@@ -238,6 +238,7 @@ async def test_a_fault_of_the_agent_itself_fails_the_job_and_not_the_agent(tmp_p
 
 async def test_what_was_started_but_cannot_be_noted_down_does_not_run_on(tmp_path: Path) -> None:
     """An agent that crashed would not find it again."""
+    others = {child.pid for child in psutil.Process().children()}
     async with running_fleet(tmp_path) as fleet:
         late = RuntimeWithObstacles()
         late.gates["start"].close()
@@ -251,6 +252,8 @@ async def test_what_was_started_but_cannot_be_noted_down_does_not_run_on(tmp_pat
         job = await fleet.client.wait(submitted.id)
         assert job.phase is JobPhase.FAILED
         assert [
-            child.cmdline() for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE
+            child.cmdline()
+            for child in psutil.Process().children()
+            if child.pid not in others and child.status() != psutil.STATUS_ZOMBIE
         ] == []
         late.gates["remove"].open()
