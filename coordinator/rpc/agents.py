@@ -20,7 +20,8 @@ from coordinator.core.events import (
     NodeDisconnected,
 )
 from coordinator.engine import Engine, Session
-from coordinator.rpc.refusals import refuse, streaming
+from coordinator.rpc.refusals import refuse
+from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from muster import __version__, wire
 from muster.domain.ids import ExecutionId, NodeId
@@ -71,7 +72,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             except ValueError as error:
                 log.warning("log refused", extra={"execution": chunk.execution, "cause": str(error)})
                 ack = pb.LogAck(execution=chunk.execution, unwanted=True)
-            await context.write(ack)
+            await send(context, ack)
 
     async def _serve(
         self, connected: NodeConnected, session: Session, messages: AsyncIterator[pb.AgentMessage], context: Context
@@ -190,7 +191,7 @@ async def _collect(session: Session, outbox: "asyncio.Queue[pb.CoordinatorMessag
 async def _write(outbox: "asyncio.Queue[pb.CoordinatorMessage]", context: Context) -> None:
     """The only writer of the stream: gRPC loses messages of concurrent writers."""
     while True:
-        await context.write(await outbox.get())
+        await send(context, await outbox.get())
 
 
 async def _until_closed(session: Session) -> None:
