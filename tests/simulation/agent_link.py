@@ -7,7 +7,7 @@ from coordinator.core.cluster import HEARTBEAT_INTERVAL, LEASE
 from muster.domain.plan import Plan
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.coordinator_program import CoordinatorProgram, Session
-from tests.simulation.messages import Heartbeat, Hello, LogAck, Welcome
+from tests.simulation.messages import Heartbeat, Hello, LogAck, LogChunk, Welcome
 from tests.simulation.network import Channel, Stream
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.world import SECOND, Life, World
@@ -58,6 +58,10 @@ class AgentLink:
         """Send a message if there is a stream; if there is none, the next Hello tells everything."""
         if self._connection is not None:
             self._connection.stream.up.send(message)
+
+    def _send_log(self, chunk: LogChunk) -> None:
+        if self._connection is not None:
+            self._connection.stream.up.send(chunk, safely=True)
 
     def lose(self, connection: "_Connection") -> None:
         """A stream is of no use any more: after a pause comes another."""
@@ -118,7 +122,7 @@ class AgentLink:
 
     def _take_up(self, connection: "_Connection") -> None:
         connection.welcomed = True
-        self._owner.logs.stream_opened(self.send)
+        self._owner.logs.stream_opened(self._send_log)
         self._life.after(HEARTBEAT_INTERVAL.total_seconds(), lambda: self._beat(connection))
         self._life.after(LEASE.total_seconds(), lambda: self._doubt(connection))
 

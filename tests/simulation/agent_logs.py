@@ -25,7 +25,7 @@ class AgentLogs:
     def __init__(self, completed: Callable[[ExecutionId], None]) -> None:
         self._completed = completed
         self._courses: dict[ExecutionId, _Course] = {}
-        self._send: Callable[[object], None] | None = None
+        self._send: Callable[[LogChunk], None] | None = None
 
     def follow(self, execution: ExecutionId, size: int) -> None:
         """Carry this log, which has so many bytes in the end."""
@@ -50,7 +50,7 @@ class AgentLogs:
         """The execution is being cleared away."""
         self._courses.pop(execution, None)
 
-    def stream_opened(self, send: Callable[[object], None]) -> None:
+    def stream_opened(self, send: Callable[[LogChunk], None]) -> None:
         """Go on from what was acknowledged, on a new stream."""
         self._send = send
         for execution, course in self._courses.items():

@@ -226,13 +226,14 @@ class CoordinatorProgram:
     def _keep_log(self, session: Session, chunk: LogChunk, cluster: Cluster) -> None:
         known = cluster.executions.get(chunk.execution)
         if known is None or known.node != session.node:
-            session.stream.down.send(LogAck(execution=chunk.execution, unwanted=True))
+            session.stream.down.send(LogAck(execution=chunk.execution, unwanted=True), safely=True)
             return
         size = self.logs.setdefault(chunk.execution, 0)
         if chunk.offset <= size:
             size = self.logs[chunk.execution] = max(size, chunk.offset + chunk.length)
         complete = chunk.last and size >= chunk.offset + chunk.length
-        session.stream.down.send(LogAck(execution=chunk.execution, offset=size, complete=complete))
+        ack = LogAck(execution=chunk.execution, offset=size, complete=complete)
+        session.stream.down.send(ack, safely=True)
 
     # turns
 

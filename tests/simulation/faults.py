@@ -45,13 +45,14 @@ class Faults:
         self._coordinator.crashed = self._restart_coordinator
         for agent in self._agents.values():
             agent.crashed = lambda agent=agent: self._restart(agent)  # type: ignore[misc]
-            agent.node.up.harshness = agent.node.down.harshness = self._scenario.harshness
+            agent.node.up.harshness = self._scenario.harshness_up
+            agent.node.down.harshness = self._scenario.harshness_down
         self._plan()
 
     def mend(self) -> None:
         """No more faults, and everything works again."""
         self._over = True
-        harsh = self._scenario.harshness != Harshness()
+        harsh = self._scenario.harshness_up != Harshness()
         self._coordinator.weakness = Weakness()
         self._restart_coordinator_now()
         for agent in self._agents.values():

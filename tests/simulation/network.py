@@ -67,12 +67,13 @@ class Channel:
         self._last_number: int | None = None
         """Of the last message that still comes; None: the channel is open."""
 
-    def send(self, message: object) -> None:
+    def send(self, message: object, *, safely: bool = False) -> None:
+        """Put a message on its way; `safely`: nothing but the end of the stream keeps it from coming, in order."""
         if self._last_number is not None:
             return
         self._sent += 1
         number, harsh, chance = self._sent, self._path.harshness, self._path.chance
-        if number == 1 or harsh == Harshness():
+        if number == 1 or safely or harsh == Harshness():
             self._send(number, message)
             return
         for _ in range(1 + (chance.random() < harsh.double)):

@@ -59,7 +59,8 @@ class Scenario:
     faults: tuple[str, ...]
     weakness: Weakness
     frailty: Frailty
-    harshness: Harshness
+    harshness_up: Harshness
+    harshness_down: Harshness
     client_nerves: float
     """How often a client stops or deletes a job, per job."""
     deaths: float
@@ -73,19 +74,42 @@ class Scenario:
 
 
 def draw(chance: Random, scale: Scale) -> Scenario:
-    """A scenario of that scale: anything may go wrong, or little but that nodes fall silent for long."""
+    """A scenario of that scale: anything may go wrong, or much of one kind, so that rare meetings are met."""
     scenario = _anything(chance, scale)
-    if chance.random() < 0.7:
-        return scenario
+    kind = chance.random()
+    if kind < 0.2:
+        return _silent(scenario)
+    return _restless(scenario) if kind < 0.35 else scenario
+
+
+def _silent(scenario: Scenario) -> Scenario:
+    """Nodes fall silent for long while user code runs on them."""
     return replace(
         scenario,
         seconds=scenario.seconds + 200.0,
         fault_every=60.0 / len(scenario.parts),
         faults=("cut a node off", "cut one way", "cut several off", "kill the coordinator"),
         frailty=Frailty(),
-        harshness=Harshness(),
+        harshness_up=Harshness(),
+        harshness_down=Harshness(),
         code_seconds=120.0,
+        deaths=0.3,
+        endless=0.3,
         spells=(25.0, 80.0, 150.0),
+    )
+
+
+def _restless(scenario: Scenario) -> Scenario:
+    """Agents come and go faster than what they sent arrives."""
+    return replace(
+        scenario,
+        fault_every=8.0 / len(scenario.parts),
+        faults=("slow a link", "kill an agent", "break a stream"),
+        weakness=Weakness(tardiness=5.0),
+        frailty=Frailty(at_action=0.01),
+        harshness_up=Harshness(),
+        harshness_down=Harshness(),
+        spells=(0.3, 3.0),
     )
 
 
@@ -102,7 +126,8 @@ def _anything(chance: Random, scale: Scale) -> Scenario:
         faults=tuple(fault for fault in FAULTS if chance.random() < 0.5) or (FAULTS[0],),
         weakness=_weakness(chance),
         frailty=Frailty(at_action=_rarely(chance, 0.02), troubles=_troubles(chance)),
-        harshness=_harshness(chance) if chance.random() < 0.25 else Harshness(),
+        harshness_up=_harshness(chance) if chance.random() < 0.15 else Harshness(),
+        harshness_down=_harshness(chance) if chance.random() < 0.15 else Harshness(),
         client_nerves=_rarely(chance, 0.6),
         deaths=_rarely(chance, 0.3),
         endless=_rarely(chance, 0.3),
