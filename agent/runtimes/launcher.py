@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent.runtimes.pids import Process, process
+from agent.runtimes.pids import Process
 from agent.runtimes.supervisor import Order
 from muster.domain.failure import ExecutionError, FailureKind
 
@@ -103,7 +103,10 @@ class Launcher:
         except BaseException:
             ours.close()
             raise
-        return HeldProgram(ours, process(answer["supervisor"]), process(answer["program"]))
+        if answer is None:
+            ours.close()
+            raise ConnectionResetError(errno.ECONNRESET, "no supervisor could be made")
+        return HeldProgram(ours, Process(**answer["supervisor"]), Process(**answer["program"]))
 
 
 class HeldProgram:
@@ -122,9 +125,8 @@ class HeldProgram:
                 await _answer(self._connection)
         except TimeoutError:
             raise _silence() from None
-        except ConnectionError:
-            message = "its supervisor was killed before it could start the program"
-            raise ExecutionError(FailureKind.RUNTIME, message) from None
+        except ConnectionError:  # killed while it was held; how it ended is in the record, if it began
+            log.warning("a program was killed before its start", extra={"pid": self.program.pid})
         finally:
             self._connection.close()
 
@@ -138,11 +140,11 @@ class HeldProgram:
                 await asyncio.get_running_loop().sock_recv(self._connection, 1)
 
 
-async def _answer(connection: socket.socket) -> dict[str, Any]:
-    """What a supervisor says; refusals are raised."""
+async def _answer(connection: socket.socket) -> dict[str, Any] | None:
+    """What the other end says before it closes, if anything; refusals are raised."""
     text = await asyncio.get_running_loop().sock_recv(connection, LONGEST_ANSWER)
     if not text:
-        raise ConnectionResetError(errno.ECONNRESET, "the supervisor is gone")
+        return None
     answer: dict[str, Any] = json.loads(text)
     if "errno" in answer:
         raise OSError(answer["errno"], answer["reason"])

@@ -24,7 +24,7 @@ def main() -> None:
     gc.freeze()  # what is there now is shared with all supervisors and must not be touched
     with socket.socket(fileno=int(sys.argv[1])) as agent:
         while True:
-            told, descriptors, _, _ = socket.recv_fds(agent, 1, 1)
+            told, descriptors, _, _ = socket.recv_fds(agent, 1, 1, socket.MSG_CMSG_CLOEXEC)
             if not told:
                 return
             for descriptor in descriptors:

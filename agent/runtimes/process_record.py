@@ -6,6 +6,8 @@ before user code runs, so a program without one never started. A last line that 
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,20 +33,47 @@ class ProcessRecord:
 
 
 class RecordFile:
-    """The record as its supervisor writes it; raises OSError where that cannot be done."""
+    """The record as supervisor and program write it. It has its name only from the start of the program on.
 
-    def __init__(self, room: Path, supervisor: Process, program: Process) -> None:
-        self._path = room / NAME
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self.add(supervisor=asdict(supervisor), program=asdict(program))
+    Everything here raises OSError where the disk does not do its part.
+    """
+
+    def __init__(self, room: Path, supervisor: Process) -> None:
+        self.supervisor = supervisor
+        self._used = room / NAME
+        self._unused = room / f".{NAME}.{supervisor.pid}"
+        self._unused.touch()
+
+    def name(self, program: Process) -> None:
+        """Write the first line, so that there is little to do at the start."""
+        facts = {"supervisor": asdict(self.supervisor), "program": asdict(program)}
+        self._unused.write_bytes(json.dumps(facts).encode() + b"\n")
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """From here on the program counts as started, unless something raises."""
+        self._unused.rename(self._used)
+        try:
+            yield
+        except BaseException:
+            self._used.rename(self._unused)
+            raise
+
+    def clear(self) -> bool:
+        """Whether the program never started; then nothing is left of the record."""
+        try:
+            self._unused.unlink()
+        except FileNotFoundError:
+            return False
+        return True
 
     def add(self, **facts: object) -> None:
-        """Write down what has become known."""
-        os.write(self._file, json.dumps(facts).encode() + b"\n")
-
-    def withdraw(self) -> None:
-        """The program never started."""
-        self._path.unlink(missing_ok=True)
+        """Write down what has become known of a program that was started."""
+        record = os.open(self._used, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            os.write(record, json.dumps(facts).encode() + b"\n")
+        finally:
+            os.close(record)
 
 
 def read_record(room: Path) -> ProcessRecord | None:

@@ -93,6 +93,8 @@ class Program:
         if self.supervisor.boot != boot_id():
             return ExecutionError(FailureKind.AGENT_RESTARTED, "the node was restarted while user code ran")
         record = read_record(self._room)
-        cause = f"failed ({record.fault})" if record is not None and record.fault else "was killed"
+        if record is None:
+            return ExecutionError(FailureKind.RUNTIME, "somebody killed it just before user code began")
+        cause = f"failed ({record.fault})" if record.fault else "was killed"
         message = f"its supervisor (process {self.supervisor.pid}) {cause}, so nobody knows how user code ended"
         return ExecutionError(FailureKind.RUNTIME, message)

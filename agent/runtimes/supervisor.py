@@ -1,8 +1,9 @@
 """What stays with a program from its start to its end, whatever becomes of the agent.
 
-A supervisor is a fork of the launcher. It gets an order over a connection to the agent, makes a process that is the
-program but for the last call, and holds it; one byte over the connection lets it go. From then on it needs nobody: it
-writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
+A supervisor is a fork of the launcher. It gets an order over a connection to the agent, and makes a process that is the
+program but for the last call. That process keeps the connection, and waits there for one byte; so a start is over as
+soon as the connection closes, and needs no more than the two processes that it is about. The supervisor needs nobody:
+it writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
 pipe in the room, hears that there is something new, and by its closing that the supervisor is gone.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from agent.log_file import LogFile
 from agent.runtimes.pids import process
@@ -42,10 +43,8 @@ IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DEFAULT = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 """Ignored by launchers and supervisors; programs find them as usual."""
 
-_GATE = 3
-"""Descriptor at which a held program says that it is ready, and waits for its release."""
-
-_GO = b"."
+_CONNECTION = 3
+"""Descriptor at which a held program talks with the agent."""
 
 _LIMIT = 64
 """No supervisor has a descriptor above it."""
@@ -72,27 +71,19 @@ class Order:
 def supervise(connection: socket.socket) -> None:
     """Carry out the order that comes over the connection; returns when there is nothing left to do."""
     os.setsid()
-    order = json.loads(_line(connection))
-    room = Path(order["room"])
+    order = Order(**json.loads(_line(connection)))
     try:
-        log, bell = LogFile(Path(order["log"]), order["log_limit"]), Bell(room)
-        program = Held(order)
+        log, bell = LogFile(Path(order.log), order.log_limit), Bell(Path(order.room))
+        os.chdir(order.workdir)
+        record = RecordFile(Path(order.room), process(os.getpid()))
+        program, outputs = _hold(order, record, connection)
     except OSError as problem:
         _say(connection, errno=problem.errno, reason=problem.strerror)
         return
-    me, it = process(os.getpid()), process(program.pid)
-    _say(connection, supervisor=me.pid, program=it.pid)
-    if not connection.recv(1):
-        return  # given up, or the agent is gone; the program ends with its gate
-    try:
-        record = RecordFile(room, me, it)
-    except OSError as problem:
-        _say(connection, errno=problem.errno, reason=problem.strerror)
-        return
-    if _let_go(program, record, connection):
-        os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
-        connection.close()
-        _stay(Copy(program, log, bell, record), record)
+    connection.close()  # the agent shall see it close when the program starts
+    os.chdir("/")
+    os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
+    Copy(record, program, outputs, log, bell).run()
 
 
 class Bell:
@@ -110,55 +101,34 @@ class Bell:
             os.write(self._pipe, b".")
 
 
-class Held:
-    """A process that is the program but for the last call; raises OSError where there can be none."""
-
-    def __init__(self, order: Mapping[str, Any]) -> None:
-        self._gate, its_gate = socket.socketpair()
-        readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
-        self.outputs: dict[int, Stream] = dict(zip(readers, Stream, strict=True))
-        """Where what it prints can be read."""
-        self.pid = os.fork()
-        if self.pid == 0:
-            _become(order, its_gate.fileno(), writers)
-        its_gate.close()
-        for writer in writers:
-            os.close(writer)
-        problem = self._answer()
-        if problem is not None:
-            raise OSError(problem["errno"], problem["reason"])
-
-    def release(self) -> dict[str, Any] | None:
-        """Let it run; why that is not possible, if it is not."""
-        with self._gate, suppress(ConnectionError):  # killed before it began: that is how it ended, then
-            self._gate.send(_GO)
-            return self._answer()
-        return None
-
-    def _answer(self) -> dict[str, Any] | None:
-        """What it says against going on."""
-        text = self._gate.recv(CHUNK)
-        return None if text in {b"", _GO} else json.loads(text)
-
-
 class Copy:
-    """Writes down what a running program prints, and how it ends."""
+    """Writes down what a program prints, and how it ends."""
 
-    def __init__(self, program: Held, log: LogFile, bell: Bell, record: RecordFile) -> None:
-        self._pid = program.pid
+    def __init__(
+        self, record: RecordFile, program: int, outputs: Mapping[int, Stream], log: LogFile, bell: Bell
+    ) -> None:
+        self._record = record
+        self._program = program
         self._log = log
         self._bell = bell
-        self._record = record
-        self._end = os.pidfd_open(program.pid)
+        self._end = os.pidfd_open(program)
         self._until: float | None = None
         """When to take no more output: some time after the end."""
-        self._outputs = {reader: LineSplitter(stream) for reader, stream in program.outputs.items()}
+        self._unused = False
+        """Whether the program never started."""
+        self._outputs = {reader: LineSplitter(stream) for reader, stream in outputs.items()}
         self._poll = select.poll()
-        for descriptor in (*self._outputs, self._end):
+        for descriptor in (*outputs, self._end):
             self._poll.register(descriptor, select.POLLIN)
 
     def run(self) -> None:
         """Work until the program has ended and its output, too."""
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001 - the record is the only way to be heard
+            self._record.add(fault=f"{type(error).__name__}: {error}")
+
+    def _run(self) -> None:
         while self._outputs or self._until is None:
             left = None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
             ready = self._poll.poll(left)
@@ -170,8 +140,9 @@ class Copy:
                 else:
                     self._read(descriptor)
             self._bell.ring()
-        self._log.finish()
-        self._write_down(complete=True)
+        if not self._unused:
+            self._log.finish()
+            self._write_down(complete=True)
 
     def _read(self, reader: int) -> None:
         data = os.read(reader, CHUNK)
@@ -194,69 +165,69 @@ class Copy:
     def _reap(self) -> None:
         self._poll.unregister(self._end)
         os.close(self._end)
-        _, status = os.waitpid(self._pid, 0)
+        _, status = os.waitpid(self._program, 0)
         self._until = time.monotonic() + DRAIN_LIMIT
-        self._write_down(code=os.waitstatus_to_exitcode(status))
+        self._unused = self._record.clear()
+        if not self._unused:
+            self._write_down(code=os.waitstatus_to_exitcode(status))
 
     def _write_down(self, **facts: object) -> None:
         """Nobody else knows how it ended, so a full disk only delays it."""
         while True:
             try:
                 self._record.add(**facts)
+            except FileNotFoundError:
+                return  # the room is gone
             except OSError:
                 time.sleep(FULL_DISK_PAUSE)
             else:
                 return
 
 
-def _let_go(program: Held, record: RecordFile, connection: socket.socket) -> bool:
-    """Start the program and say whether that worked."""
-    refusal = program.release()
-    if refusal is not None:
-        record.withdraw()
-    with suppress(OSError):  # the agent may be gone meanwhile; the program is started all the same
-        _say(connection, **(refusal or {}))
-    return refusal is None
+def _hold(order: Order, record: RecordFile, connection: socket.socket) -> tuple[int, Mapping[int, Stream]]:
+    """Make a process that is the program but for the last call; its pid, and where what it prints can be read."""
+    readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
+    program = os.fork()
+    if program == 0:
+        _become(order, record, connection.fileno(), writers)
+    for writer in writers:
+        os.close(writer)
+    return program, dict(zip(readers, Stream, strict=True))
 
 
-def _stay(copy: Copy, record: RecordFile) -> None:
-    try:
-        copy.run()
-    except Exception as error:  # noqa: BLE001 - nobody hears it but through the record
-        with suppress(OSError):
-            record.add(fault=f"{type(error).__name__}: {error}")
-
-
-def _become(order: Mapping[str, Any], gate: int, writers: tuple[int, ...]) -> NoReturn:
-    """Be the program, as soon as the gate opens."""
+def _become(order: Order, record: RecordFile, connection: int, writers: tuple[int, ...]) -> NoReturn:
+    """Be the program, as soon as the agent says so; it hears that from its end of the connection closing."""
     try:
         os.setsid()
         for number, writer in enumerate(writers, start=1):
             os.dup2(writer, number)
-        os.dup2(gate, _GATE, inheritable=False)
-        os.closerange(_GATE + 1, _LIMIT)  # the ends of others, which tell them when we are gone
-        os.chdir(order["workdir"])
+        os.dup2(connection, _CONNECTION)
+        os.set_inheritable(_CONNECTION, False)
+        os.closerange(_CONNECTION + 1, _LIMIT)  # the ends of others, which tell them when we are gone
         for number in _DEFAULT:
             signal.signal(number, signal.SIG_DFL)
-        os.write(_GATE, _GO)
-        if os.read(_GATE, 1):
-            os.execve(order["path"], order["command"], order["env"])  # noqa: S606 (no shell is wanted)
+        me = process(os.getpid())
+        record.name(me)
+        _tell(supervisor=asdict(record.supervisor), program=asdict(me))
+        if os.read(_CONNECTION, 1) and os.getppid() == record.supervisor.pid:
+            with record.used():
+                os.execve(order.path, order.command, order.env)  # noqa: S606 (no shell is wanted)
     except OSError as problem:
-        _refuse(errno=problem.errno, reason=problem.strerror)
+        _tell(errno=problem.errno, reason=problem.strerror)
     except ValueError as problem:
-        _refuse(errno=errno.EINVAL, reason=str(problem))
+        _tell(errno=errno.EINVAL, reason=str(problem))
     finally:
         os._exit(127)
 
 
-def _refuse(**why: object) -> None:
-    os.write(_GATE, json.dumps(why).encode())
+def _tell(**facts: object) -> None:
+    os.write(_CONNECTION, json.dumps(facts).encode() + b"\n")
+
+
+def _say(connection: socket.socket, **facts: object) -> None:
+    connection.sendall(json.dumps(facts).encode() + b"\n")
 
 
 def _line(connection: socket.socket) -> bytes:
     with connection.makefile("rb") as lines:
         return lines.readline()
-
-
-def _say(connection: socket.socket, **facts: object) -> None:
-    connection.sendall(json.dumps(facts).encode() + b"\n")

@@ -66,7 +66,8 @@ class ProcessPlace:
         return str(room.config)
 
     async def left(self, execution: ExecutionId) -> Sequence[str]:
-        return [str(path) for path in self._directory.glob(f"**/{execution}/process.json")]
+        rooms = self._directory.glob(f"**/{execution}")
+        return [str(path) for room in rooms for path in room.glob("*") if path.name in {"bell", "process.json"}]
 
 
 @dataclass
