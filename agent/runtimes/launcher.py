@@ -1,7 +1,6 @@
-"""The agent's side of the launcher: starts it, and gets held programs from it."""
+"""The agent's side of the launcher: starts it, and gets supervisors from it."""
 
 import asyncio
-import errno
 import json
 import logging
 import socket
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.runtimes.pids import Process
-from agent.runtimes.supervisor import Order
+from agent.runtimes.process_record import ProcessRecord
+from agent.runtimes.supervisor import GO, Order
 from muster.domain.failure import ExecutionError, FailureKind
 
 log = logging.getLogger(__name__)
@@ -21,9 +21,6 @@ ANSWER_LIMIT = 20.0
 
 END_LIMIT = 5.0
 """Seconds in which the launcher ends."""
-
-AT_ONCE = 32
-"""So many supervisors are asked for beside each other; more would not fit into the socket."""
 
 LONGEST_ANSWER = 64 * 1024
 
@@ -38,7 +35,6 @@ class Launcher:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket
-        self._turns = asyncio.Semaphore(AT_ONCE)
 
     @property
     def pid(self) -> int | None:
@@ -65,14 +61,23 @@ class Launcher:
                 start_new_session=True,
             )
 
-    async def hold(self, order: Order) -> "HeldProgram":
-        """A process that is the program but for the last call. Raises OSError and ExecutionError."""
-        async with self._turns:
-            try:
-                return await self._hold(order)
-            except ConnectionError:
-                self.start()  # the launcher was killed, and nothing was started
-                return await self._hold(order)
+    def supervisor(self) -> "Supervisor":
+        """Have a supervisor made, without waiting for it. Raises ExecutionError."""
+        for _ in range(2):
+            self.start()
+            ours, its = socket.socketpair()
+            ours.setblocking(False)
+            with its:
+                try:
+                    socket.send_fds(self._control, [b"."], [its.fileno()])
+                except ConnectionError:
+                    ours.close()  # the launcher was killed just now
+                except BlockingIOError:
+                    ours.close()
+                    raise _silence() from None
+                else:
+                    return Supervisor(ours)
+        raise ExecutionError(FailureKind.RUNTIME, "the launcher of processes ends as soon as it is started")
 
     async def close(self) -> None:
         """End it; supervisors go on. Harmless when repeated, and another `start` starts another one."""
@@ -86,69 +91,58 @@ class Launcher:
             ending.kill()
             await asyncio.to_thread(ending.wait)
 
-    async def _hold(self, order: Order) -> "HeldProgram":
-        self.start()
-        ours, its = socket.socketpair()
-        ours.setblocking(False)
-        try:
-            with its:
-                socket.send_fds(self._control, [b"."], [its.fileno()])
-            loop = asyncio.get_running_loop()
-            async with asyncio.timeout(ANSWER_LIMIT):
-                await loop.sock_sendall(ours, order.line())
-                answer = await _answer(ours)
-        except TimeoutError:
-            ours.close()
-            raise _silence() from None
-        except BaseException:
-            ours.close()
-            raise
-        if answer is None:
-            ours.close()
-            raise ConnectionResetError(errno.ECONNRESET, "no supervisor could be made")
-        return HeldProgram(ours, Process(**answer["supervisor"]), Process(**answer["program"]))
 
+class Supervisor:
+    """A supervisor before the start of its program. Without its agent it ends, and nothing runs."""
 
-class HeldProgram:
-    """A program that waits for its release. Without it, or without its agent, it never runs."""
-
-    def __init__(self, connection: socket.socket, supervisor: Process, program: Process) -> None:
-        self.supervisor = supervisor
-        self.program = program
+    def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self._process: Process | None = None
+        self.released = False
+        """Whether the program was told to start."""
 
-    async def release(self) -> None:
-        """Let it run; raises OSError where the kernel refuses it, and ExecutionError."""
+    async def arm(self, order: Order) -> None:
+        """Have everything made ready; another order replaces the one before.
+
+        Raises ConnectionError if there is no supervisor (any more), and OSError where the node refuses something.
+        """
+        self._process = Process(**(await self._ask(order.line()))["supervisor"])
+
+    async def release(self) -> ProcessRecord:
+        """Start the program; one that was interrupted may be repeated. Raises OSError like `arm`."""
+        question, self.released = b"" if self.released else GO, True
+        answer = await self._ask(question)
+        self.close()
+        assert self._process is not None, "release comes after arm"
+        return ProcessRecord(supervisor=self._process, program=Process(**answer["program"]))
+
+    def kill(self) -> None:
+        """End it at once, in the middle of whatever it does."""
+        self.close()
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """Let go of it: unless it was released, it ends. Harmless when repeated."""
+        self._connection.close()
+
+    async def _ask(self, question: bytes) -> dict[str, Any]:
+        """What it answers; refusals are raised."""
+        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(ANSWER_LIMIT):
-                await asyncio.get_running_loop().sock_sendall(self._connection, b".")
-                await _answer(self._connection)
+                await loop.sock_sendall(self._connection, question)
+                text = await loop.sock_recv(self._connection, LONGEST_ANSWER)
         except TimeoutError:
             raise _silence() from None
-        except ConnectionError:  # killed while it was held; how it ended is in the record, if it began
-            log.warning("a program was killed before its start", extra={"pid": self.program.pid})
-        finally:
-            self._connection.close()
-
-    async def give_up(self) -> None:
-        """End it; returns when nothing is left of it. Harmless when repeated, and after its release."""
-        if self._connection.fileno() < 0:
-            return
-        with self._connection:
-            self._connection.shutdown(socket.SHUT_WR)
-            async with asyncio.timeout(ANSWER_LIMIT):
-                await asyncio.get_running_loop().sock_recv(self._connection, 1)
-
-
-async def _answer(connection: socket.socket) -> dict[str, Any] | None:
-    """What the other end says before it closes, if anything; refusals are raised."""
-    text = await asyncio.get_running_loop().sock_recv(connection, LONGEST_ANSWER)
-    if not text:
-        return None
-    answer: dict[str, Any] = json.loads(text)
-    if "errno" in answer:
-        raise OSError(answer["errno"], answer["reason"])
-    return answer
+        except ConnectionError:
+            text = b""
+        if not text:
+            raise ConnectionResetError("its supervisor was killed")
+        answer: dict[str, Any] = json.loads(text)
+        if "errno" in answer:
+            raise OSError(answer["errno"], answer["reason"])
+        return answer
 
 
 def _silence() -> ExecutionError:

@@ -13,6 +13,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from agent.runtimes.pids import process
 from agent.runtimes.supervisor import IGNORED, supervise
 
 
@@ -21,6 +22,7 @@ def main() -> None:
     name("muster-launcher")
     for number in (*IGNORED, signal.SIGCHLD):  # the last one: supervisors need not be waited for
         signal.signal(number, signal.SIG_IGN)
+    process(os.getpid())  # loads what each supervisor would load for itself
     gc.freeze()  # what is there now is shared with all supervisors and must not be touched
     with socket.socket(fileno=int(sys.argv[1])) as agent:
         while True:

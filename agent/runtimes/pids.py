@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+_LONGEST = 4096
+"""No such line is longer."""
+
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -61,11 +64,20 @@ def process(pid: int) -> Process:
 def stat(pid: int) -> Stat | None:
     """Look a process up; None where there is none of that number."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
+        text = _read(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text[text.rindex(b")") + 2 :].split()  # the name before it may contain anything
-    return Stat(state=fields[0].decode(), started=int(fields[19]))
+    fields = text[text.rindex(b")") + 2 :].split(maxsplit=20)  # the name before it may contain anything
+    return Stat(state=chr(fields[0][0]), started=int(fields[19]))
+
+
+def _read(path: str) -> bytes:
+    """Without the buffers of a file object, which every new supervisor would have to make its own memory for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, _LONGEST)
+    finally:
+        os.close(descriptor)
 
 
 @cache

@@ -8,16 +8,18 @@ import shutil
 import signal
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from agent.room_files import write_config, write_inline
 from agent.runtimes import process_record
-from agent.runtimes.launcher import HeldProgram, Launcher
+from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.program import Program
 from agent.runtimes.runtime import Progress, Room, Sandbox
+from agent.runtimes.session import Session
 from agent.runtimes.supervisor import BELL, Order
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
@@ -56,9 +58,9 @@ class ProcessRuntime:
         """A sandbox in which nothing is written yet; refuses what only containers can do."""
         del ports, progress  # nothing is published, nothing takes long
         _refuse_container_options(assignment)
-        self._launcher.start()
+        supervisor = self._launcher.supervisor()  # made while others still check in
         preparation = Preparation(assignment.role, self._environment, self._launcher)
-        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation))
+        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
         """Every program that was started, whether it runs, has ended or was lost; all others never ran."""
@@ -66,7 +68,7 @@ class ProcessRuntime:
         found: list[tuple[Sandbox, LogSpool, bool]] = []
         for room, record in await asyncio.to_thread(_recorded, rooms):
             spool = LogSpool(room.log)
-            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, None))
+            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool))
             sandbox.adopt(record)
             found.append((sandbox, spool, True))
         return found
@@ -94,13 +96,21 @@ class Preparation:
 class ProcessSandbox:
     """One execution as a session of processes."""
 
-    def __init__(self, execution: ExecutionId, room: Room, spool: LogSpool, preparation: Preparation | None) -> None:
+    def __init__(
+        self,
+        execution: ExecutionId,
+        room: Room,
+        spool: LogSpool,
+        preparation: Preparation | None = None,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._execution = execution
         self._room = room
         self._spool = spool
-        self._execution = execution
         self._preparation = preparation
-        self._command = ""
-        self._held: HeldProgram | None = None
+        self._supervisor = supervisor
+        self._name = ""
+        """Of the program, as the user wrote it."""
         self._program: Program | None = None
 
     @property
@@ -110,37 +120,40 @@ class ProcessSandbox:
 
     def adopt(self, record: ProcessRecord) -> None:
         """Take over a program that an earlier agent started."""
-        self._program = Program(self._room.path, self._spool, record.supervisor, record.program)
+        self._program = Program(self._room.path, self._spool, record)
 
     async def arm(self, launch: Launch) -> None:
-        """Write the files, find the program and hold it; what is missing is missed here and not at the start."""
-        if self._preparation is None:
+        """Write the files, find the program, get its supervisor ready; what is missing is missed here."""
+        if self._preparation is None or self._supervisor is None:
             raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
         order = await asyncio.to_thread(self._arm, self._preparation, launch)
-        await self._give_up()
-        self._command = order.command[0]
+        self._name = order.command[0]
         try:
-            self._held = await self._preparation.launcher.hold(order)
+            try:
+                await self._supervisor.arm(order)
+            except ConnectionError:  # it was killed, or its launcher was before it could be made
+                self._supervisor.close()
+                self._supervisor = self._preparation.launcher.supervisor()
+                await self._supervisor.arm(order)
         except OSError as problem:
-            raise _start_failure(self._command, problem) from problem
+            raise _start_failure(self._name, problem) from problem
 
     async def start(self) -> None:
         """Start user code."""
         if self._program is not None:
             return
-        held, self._held = self._held, None
-        assert held is not None, "start comes after arm"
-        self._program = program = Program(self._room.path, self._spool, held.supervisor, held.program)
+        assert self._supervisor is not None, "start comes after arm"
         try:
-            await held.release()
+            record = await self._supervisor.release()
+        except (ConnectionError, ExecutionError) as problem:
+            await self._abandon(self._supervisor)
+            self._supervisor = None
+            raise ExecutionError(FailureKind.RUNTIME, f'cannot start "{self._name}": {problem}') from problem
         except OSError as problem:
-            program.close()
-            self._program = None
-            raise _start_failure(self._command, problem) from problem
-        except ExecutionError:
-            program.supervisor.kill()
-            await self._kill(program)
-            raise
+            self._supervisor.close()
+            self._supervisor = None
+            raise _start_failure(self._name, problem) from problem
+        self.adopt(record)
 
     async def exited(self) -> Exit:
         """Wait until the program has ended; what it left running does not count.
@@ -159,6 +172,7 @@ class ProcessSandbox:
 
     async def stop(self, grace: timedelta) -> None:
         """End the whole session, children and their children included."""
+        await self._catch_up()
         if self._program is None:
             return
         self._program.session.signal(signal.SIGTERM)
@@ -171,7 +185,9 @@ class ProcessSandbox:
 
     async def remove(self) -> None:
         """Kill the whole session, then its supervisor; the room is left to its owner."""
-        await self._give_up()
+        await self._catch_up()
+        if self._supervisor is not None:
+            self._supervisor.close()
         if self._program is not None:
             await self._kill(self._program)
             self._program.supervisor.kill()
@@ -182,7 +198,8 @@ class ProcessSandbox:
 
     async def let_go(self) -> None:
         """Leave a program that runs to the next agent."""
-        await self._give_up()
+        if self._supervisor is not None:
+            self._supervisor.close()
         if self._program is not None:
             self._program.close()
 
@@ -191,10 +208,18 @@ class ProcessSandbox:
         assert self._program is not None, "this comes after start"
         return self._program
 
-    async def _give_up(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            await held.give_up()
+    async def _catch_up(self) -> None:
+        """A start that was interrupted goes on: only then is it known what there is to end."""
+        if self._program is None and self._supervisor is not None and self._supervisor.released:
+            with suppress(ExecutionError):
+                await self.start()
+
+    async def _abandon(self, supervisor: Supervisor) -> None:
+        """The supervisor is dead or hangs; whatever it started must not run without it."""
+        supervisor.kill()
+        record = await asyncio.to_thread(read_record, self._room.path)
+        if record is not None and record.program is not None:
+            await Session(record.program).kill(KILL_LIMIT)
 
     async def _kill(self, program: Program) -> None:
         survivors = await program.session.kill(KILL_LIMIT)
@@ -299,7 +324,7 @@ def _start_failure(name: str, problem: OSError) -> ExecutionError:
         errno.EDQUOT: FailureKind.DISK_FULL,
     }
     kind = kinds.get(problem.errno or 0, FailureKind.RUNTIME)
-    return ExecutionError(kind, f'cannot start "{name}": {problem.strerror}')
+    return ExecutionError(kind, f'cannot start "{name}": {problem.strerror or problem}')
 
 
 def _recorded(rooms: Path) -> list[tuple[Room, ProcessRecord]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from agent.runtimes.pids import Process
 
@@ -22,8 +23,8 @@ class ProcessRecord:
     """All that is known of a program."""
 
     supervisor: Process
-    program: Process
-    """It leads the session of everything that it starts."""
+    program: Process | None = None
+    """It leads the session of everything that it starts. None if its supervisor was killed just at the start."""
     code: int | None = None
     """How it ended, as Python tells it: minus the signal for what a signal ended."""
     complete: bool = False
@@ -33,56 +34,35 @@ class ProcessRecord:
 
 
 class RecordFile:
-    """The record as supervisor and program write it. It has its name only from the start of the program on.
+    """The record as a supervisor writes it; raises OSError where that cannot be done."""
 
-    Everything here raises OSError where the disk does not do its part.
-    """
-
-    def __init__(self, room: Path, supervisor: Process) -> None:
-        self.supervisor = supervisor
-        self._used = room / NAME
-        self._unused = room / f".{NAME}.{supervisor.pid}"
-        self._unused.touch()
-
-    def name(self, program: Process) -> None:
-        """Write the first line, so that there is little to do at the start."""
-        facts = {"supervisor": asdict(self.supervisor), "program": asdict(program)}
-        self._unused.write_bytes(json.dumps(facts).encode() + b"\n")
+    def __init__(self, room: Path) -> None:
+        self._path = str(room / NAME)
+        self._file = -1
 
     @contextmanager
-    def used(self) -> Iterator[None]:
+    def used(self, supervisor: Process) -> Iterator[None]:
         """From here on the program counts as started, unless something raises."""
-        self._unused.rename(self._used)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
+            self.add(supervisor=asdict(supervisor))
             yield
         except BaseException:
-            self._used.rename(self._unused)
+            os.unlink(self._path)  # noqa: PTH108 (a path object costs more than all else here)
             raise
 
-    def clear(self) -> bool:
-        """Whether the program never started; then nothing is left of the record."""
-        try:
-            self._unused.unlink()
-        except FileNotFoundError:
-            return False
-        return True
-
     def add(self, **facts: object) -> None:
-        """Write down what has become known of a program that was started."""
-        record = os.open(self._used, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        try:
-            os.write(record, json.dumps(facts).encode() + b"\n")
-        finally:
-            os.close(record)
+        """Write down what has become known."""
+        os.write(self._file, json.dumps(facts).encode() + b"\n")
 
 
 def read_record(room: Path) -> ProcessRecord | None:
     """What the room has of a program; None where none was started, or none that this agent knows how to read."""
-    facts: dict[str, object] = {}
+    facts: dict[str, Any] = {}
     try:
         for line in (room / NAME).read_bytes().split(b"\n")[:-1]:
             facts.update(json.loads(line))
-        supervisor, program = Process(**facts.pop("supervisor")), Process(**facts.pop("program"))  # type: ignore[arg-type]
-        return ProcessRecord(supervisor=supervisor, program=program, **facts)  # type: ignore[arg-type]
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        facts.update({name: Process(**facts[name]) for name in ("supervisor", "program") if name in facts})
+        return ProcessRecord(**facts)
+    except (FileNotFoundError, ValueError, TypeError):
         return None

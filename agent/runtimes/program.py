@@ -7,8 +7,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from agent.runtimes.pids import Process, boot_id
-from agent.runtimes.process_record import read_record
+from agent.runtimes.pids import boot_id
+from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.session import Session
 from agent.runtimes.supervisor import BELL
 from agent.spool import LogSpool
@@ -21,12 +21,12 @@ CHUNK = 64 * 1024
 class Program:
     """Follows a supervisor and its program. Made within the event loop."""
 
-    def __init__(self, room: Path, spool: LogSpool, supervisor: Process, program: Process) -> None:
+    def __init__(self, room: Path, spool: LogSpool, record: ProcessRecord) -> None:
         self._loop = asyncio.get_running_loop()
         self._room = room
         self._spool = spool
-        self.supervisor = supervisor
-        self.session = Session(program)
+        self.supervisor = record.supervisor
+        self.session = Session(record.program or record.supervisor)
         """Everything that it starts."""
         self.ended: asyncio.Future[int | ExecutionError] = self._loop.create_future()
         """Its return code, as Python gives it, or why nobody knows it."""
@@ -72,6 +72,8 @@ class Program:
         record = read_record(self._room)
         if record is None:
             return
+        if record.program is not None:
+            self.session = Session(record.program)
         if record.code is not None and not self.ended.done():
             self.ended.set_result(record.code)
         if record.complete:
@@ -93,8 +95,6 @@ class Program:
         if self.supervisor.boot != boot_id():
             return ExecutionError(FailureKind.AGENT_RESTARTED, "the node was restarted while user code ran")
         record = read_record(self._room)
-        if record is None:
-            return ExecutionError(FailureKind.RUNTIME, "somebody killed it just before user code began")
-        cause = f"failed ({record.fault})" if record.fault else "was killed"
+        cause = f"failed ({record.fault})" if record is not None and record.fault else "was killed"
         message = f"its supervisor (process {self.supervisor.pid}) {cause}, so nobody knows how user code ended"
         return ExecutionError(FailureKind.RUNTIME, message)

@@ -1,9 +1,8 @@
 """What stays with a program from its start to its end, whatever becomes of the agent.
 
-A supervisor is a fork of the launcher. It gets an order over a connection to the agent, and makes a process that is the
-program but for the last call. That process keeps the connection, and waits there for one byte; so a start is over as
-soon as the connection closes, and needs no more than the two processes that it is about. The supervisor needs nobody:
-it writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
+A supervisor is a fork of the launcher. It has a connection to the agent, over which it gets an order, gets everything
+ready, and waits; as soon as it is told to go, it starts the program and says so. From then on it needs nobody: it
+writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
 pipe in the room, hears that there is something new, and by its closing that the supervisor is gone.
 """
 
@@ -14,11 +13,10 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from agent.log_file import LogFile
 from agent.runtimes.pids import process
@@ -27,6 +25,9 @@ from muster.domain.log import LineSplitter, Stream
 
 BELL = "bell"
 """Of the named pipe in the room."""
+
+GO = b"go\n"
+"""What lets the program start."""
 
 CHUNK = 64 * 1024
 """Bytes read at once, as many as a pipe holds."""
@@ -42,12 +43,6 @@ IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _DEFAULT = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 """Ignored by launchers and supervisors; programs find them as usual."""
-
-_CONNECTION = 3
-"""Descriptor at which a held program talks with the agent."""
-
-_LIMIT = 64
-"""No supervisor has a descriptor above it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,21 +64,63 @@ class Order:
 
 
 def supervise(connection: socket.socket) -> None:
-    """Carry out the order that comes over the connection; returns when there is nothing left to do."""
+    """Carry out what comes over the connection; returns when there is nothing left to do."""
     os.setsid()
-    order = Order(**json.loads(_line(connection)))
-    try:
-        log, bell = LogFile(Path(order.log), order.log_limit), Bell(Path(order.room))
-        os.chdir(order.workdir)
-        record = RecordFile(Path(order.room), process(os.getpid()))
-        program, outputs = _hold(order, record, connection)
-    except OSError as problem:
-        _say(connection, errno=problem.errno, reason=problem.strerror)
-        return
-    connection.close()  # the agent shall see it close when the program starts
-    os.chdir("/")
-    os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
-    Copy(record, program, outputs, log, bell).run()
+    ready: Ready | None = None
+    for line in _lines(connection):
+        if line != GO:
+            ready = _get_ready(Order(**json.loads(line)), connection)
+        elif ready is not None:
+            ready.start(connection)
+            return
+
+
+class Ready:
+    """Everything that a program needs at its start. Raises OSError where it cannot be had."""
+
+    def __init__(self, order: Order) -> None:
+        room = Path(order.room)
+        self.me = process(os.getpid())
+        self._order = order
+        self._log = LogFile(Path(order.log), order.log_limit)
+        self._bell = Bell(room)
+        self._record = RecordFile(room)
+        os.chdir(order.workdir)  # the program's, too
+
+    def start(self, connection: socket.socket) -> None:
+        """Start the program and stay until all is over, or say why that cannot be."""
+        try:
+            with self._record.used(self.me):
+                program, outputs = self._spawn()
+        except OSError as problem:
+            _say(connection, errno=problem.errno, reason=problem.strerror)
+            return
+        except ValueError as problem:
+            _say(connection, errno=errno.EINVAL, reason=str(problem))
+            return
+        it = asdict(process(program))
+        self._record.add(program=it)
+        with suppress(OSError):  # the agent may be gone meanwhile
+            _say(connection, program=it)
+        connection.close()
+        os.chdir("/")
+        os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
+        Copy(program, outputs, self._log, self._bell, self._record).run()
+
+    def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
+        """Start it in a session of its own; its pid, and where what it prints can be read."""
+        readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
+        program = os.posix_spawn(
+            self._order.path,
+            self._order.command,
+            self._order.env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, writer, number) for number, writer in enumerate(writers, start=1)],
+            setsid=True,
+            setsigdef=_DEFAULT,
+        )
+        for writer in writers:
+            os.close(writer)
+        return program, dict(zip(readers, Stream, strict=True))
 
 
 class Bell:
@@ -105,17 +142,15 @@ class Copy:
     """Writes down what a program prints, and how it ends."""
 
     def __init__(
-        self, record: RecordFile, program: int, outputs: Mapping[int, Stream], log: LogFile, bell: Bell
+        self, program: int, outputs: Mapping[int, Stream], log: LogFile, bell: Bell, record: RecordFile
     ) -> None:
-        self._record = record
         self._program = program
         self._log = log
         self._bell = bell
+        self._record = record
         self._end = os.pidfd_open(program)
         self._until: float | None = None
         """When to take no more output: some time after the end."""
-        self._unused = False
-        """Whether the program never started."""
         self._outputs = {reader: LineSplitter(stream) for reader, stream in outputs.items()}
         self._poll = select.poll()
         for descriptor in (*outputs, self._end):
@@ -140,9 +175,8 @@ class Copy:
                 else:
                     self._read(descriptor)
             self._bell.ring()
-        if not self._unused:
-            self._log.finish()
-            self._write_down(complete=True)
+        self._log.finish()
+        self._write_down(complete=True)
 
     def _read(self, reader: int) -> None:
         data = os.read(reader, CHUNK)
@@ -167,9 +201,7 @@ class Copy:
         os.close(self._end)
         _, status = os.waitpid(self._program, 0)
         self._until = time.monotonic() + DRAIN_LIMIT
-        self._unused = self._record.clear()
-        if not self._unused:
-            self._write_down(code=os.waitstatus_to_exitcode(status))
+        self._write_down(code=os.waitstatus_to_exitcode(status))
 
     def _write_down(self, **facts: object) -> None:
         """Nobody else knows how it ended, so a full disk only delays it."""
@@ -184,50 +216,25 @@ class Copy:
                 return
 
 
-def _hold(order: Order, record: RecordFile, connection: socket.socket) -> tuple[int, Mapping[int, Stream]]:
-    """Make a process that is the program but for the last call; its pid, and where what it prints can be read."""
-    readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
-    program = os.fork()
-    if program == 0:
-        _become(order, record, connection.fileno(), writers)
-    for writer in writers:
-        os.close(writer)
-    return program, dict(zip(readers, Stream, strict=True))
-
-
-def _become(order: Order, record: RecordFile, connection: int, writers: tuple[int, ...]) -> NoReturn:
-    """Be the program, as soon as the agent says so; it hears that from its end of the connection closing."""
+def _get_ready(order: Order, connection: socket.socket) -> Ready | None:
     try:
-        os.setsid()
-        for number, writer in enumerate(writers, start=1):
-            os.dup2(writer, number)
-        os.dup2(connection, _CONNECTION)
-        os.set_inheritable(_CONNECTION, False)
-        os.closerange(_CONNECTION + 1, _LIMIT)  # the ends of others, which tell them when we are gone
-        for number in _DEFAULT:
-            signal.signal(number, signal.SIG_DFL)
-        me = process(os.getpid())
-        record.name(me)
-        _tell(supervisor=asdict(record.supervisor), program=asdict(me))
-        if os.read(_CONNECTION, 1) and os.getppid() == record.supervisor.pid:
-            with record.used():
-                os.execve(order.path, order.command, order.env)  # noqa: S606 (no shell is wanted)
+        ready = Ready(order)
     except OSError as problem:
-        _tell(errno=problem.errno, reason=problem.strerror)
-    except ValueError as problem:
-        _tell(errno=errno.EINVAL, reason=str(problem))
-    finally:
-        os._exit(127)
+        _say(connection, errno=problem.errno, reason=problem.strerror)
+        return None
+    _say(connection, supervisor=asdict(ready.me))
+    return ready
 
 
-def _tell(**facts: object) -> None:
-    os.write(_CONNECTION, json.dumps(facts).encode() + b"\n")
+def _lines(connection: socket.socket) -> Iterator[bytes]:
+    """Whole lines as they come, until the agent closes its end."""
+    rest = b""
+    while data := connection.recv(CHUNK):
+        rest += data
+        while b"\n" in rest:
+            line, _, rest = rest.partition(b"\n")
+            yield line + b"\n"
 
 
 def _say(connection: socket.socket, **facts: object) -> None:
     connection.sendall(json.dumps(facts).encode() + b"\n")
-
-
-def _line(connection: socket.socket) -> bytes:
-    with connection.makefile("rb") as lines:
-        return lines.readline()

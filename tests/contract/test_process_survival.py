@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 
 from agent.runtimes.launcher import Launcher
@@ -235,27 +236,21 @@ async def test_what_was_only_armed_ends_with_its_agent(tmp_path: Path) -> None:
     async with mortal_agent(tmp_path, "echo ran") as agent:
         await agent.says(b"armed")
         [room] = (tmp_path / "rooms").iterdir()
-        supervisor, program = held(room)
-    await over(program)
-    await over(supervisor)
+        bell = os.open(room / "bell", os.O_RDONLY)
+    assert await asyncio.to_thread(os.read, bell, 1) == b""  # its supervisor has ended
+    os.close(bell)
     async with adopted(tmp_path) as found:
         assert found == []
     assert (room / "log.cri").read_bytes() == b""
-    assert list(room.glob(f"*{NAME}*")) == []
-
-
-def held(room: Path) -> tuple[Process, Process]:
-    """Supervisor and program of an execution that is armed."""
-    [record] = room.glob(f".{NAME}.*")
-    facts = json.loads(record.read_text())
-    return Process(**facts["supervisor"]), Process(**facts["program"])
+    assert not (room / NAME).exists()
 
 
 async def test_a_killed_launcher_is_replaced_and_what_it_launched_goes_on(tmp_path: Path) -> None:
     launcher = Launcher()
     runtime = ProcessRuntime(launcher=launcher)
-    async with launched(runtime, tmp_path, "echo ready; read line < go || exit 1; echo $line") as first:
+    async with prepared(runtime, tmp_path, "echo ready; read line < go; echo $line") as first:
         os.mkfifo(first.room.work / "go")
+        await first.release()
         await first.says(b"ready")
         assert launcher.pid is not None
         os.kill(launcher.pid, signal.SIGKILL)
@@ -268,16 +263,22 @@ async def test_a_killed_launcher_is_replaced_and_what_it_launched_goes_on(tmp_pa
 
 
 @asynccontextmanager
-async def launched(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
-    """A program that runs, in a runtime that others share."""
+async def prepared(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
+    """An execution in a runtime that others share."""
     assignment = assignment_for(Role(command=shell(script)))
     room = room_for(directory, assignment.execution)
     with closing(LogSpool(room.log, limit)) as spool:
         sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
-        it = Trial(sandbox, spool, room, launch_for(assignment))
+        yield Trial(sandbox, spool, room, launch_for(assignment))
+        await sandbox.remove()
+
+
+@asynccontextmanager
+async def launched(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
+    """A program that runs."""
+    async with prepared(runtime, directory, script, limit) as it:
         await it.release()
         yield it
-        await sandbox.remove()
 
 
 async def test_without_its_supervisor_a_program_is_ended_and_nobody_guesses_how(
@@ -365,15 +366,37 @@ async def test_a_refused_start_leaves_nothing_and_says_nothing(place: ProcessPla
         assert (it.spool.size, read_record(it.room.path)) == (0, None)
 
 
-async def test_a_program_that_was_killed_while_it_was_held_has_failed(place: ProcessPlace, tmp_path: Path) -> None:
-    async with trial(place, tmp_path, Role(command=("true",))) as it:
+async def test_a_supervisor_that_is_killed_while_it_waits_is_missed_at_the_start(tmp_path: Path) -> None:
+    runtime = ProcessRuntime()
+    assignment = assignment_for(Role(command=("true",)))
+    room = room_for(tmp_path, assignment.execution)
+    with closing(LogSpool(room.log)) as spool:
+        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+        await sandbox.arm(launch_for(assignment))
+        [supervisor] = children_of_the_launcher()
+        os.kill(supervisor, signal.SIGKILL)
+        with pytest.raises(ExecutionError, match='cannot start "true": its supervisor was killed'):
+            await sandbox.start()
+        await sandbox.remove()
+    await runtime.close()
+
+
+async def test_a_supervisor_that_is_killed_before_it_is_needed_is_replaced(tmp_path: Path) -> None:
+    runtime = ProcessRuntime()
+    async with prepared(runtime, tmp_path, "exit 6") as it:
         await it.arm()
-        supervisor, program = held(it.room.path)
-        program.kill()
-        await over(supervisor)
+        [supervisor] = children_of_the_launcher()
+        os.kill(supervisor, signal.SIGKILL)
+        await it.arm()
         await it.sandbox.start()
-        with pytest.raises(ExecutionError, match="somebody killed it just before user code began"):
-            await it.sandbox.exited()
+        assert await it.end() == Exit(code=6)
+    await runtime.close()
+
+
+def children_of_the_launcher() -> list[int]:
+    """Supervisors of this process, which has one launcher."""
+    [launcher] = psutil.Process().children()
+    return [child.pid for child in launcher.children()]
 
 
 async def test_the_exit_code_is_kept_on_a_full_disk(place: ProcessPlace, small_disk: Path) -> None:
