@@ -6,6 +6,8 @@ import logging
 import socket
 import subprocess
 import sys
+from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,12 @@ ANSWER_LIMIT = 20.0
 END_LIMIT = 5.0
 """Seconds in which the launcher ends."""
 
+SPARES = 8
+"""Supervisors that wait for work: as many as a node with eight GPUs may need at once."""
+
+REFILL_AFTER = 0.05
+"""Seconds after the last one was taken; a gang has started by then."""
+
 LONGEST_ANSWER = 64 * 1024
 
 CODE = "import sys; sys.path.insert(0, sys.argv.pop()); from agent.runtimes.launcher_program import main; main()"
@@ -32,9 +40,12 @@ ROOT = Path(__file__).parents[2]
 class Launcher:
     """One for an agent, however many nodes it is; starts at the first need, and again if it was killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, spares: int = SPARES) -> None:
+        self._wanted = spares
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket
+        self._spares: deque[Supervisor] = deque()
+        self._refilling: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int | None:
@@ -42,7 +53,12 @@ class Launcher:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Have it there by the time it is needed."""
+        """Have it there by the time it is needed, and supervisors with it."""
+        self._ensure()
+        self._refill()
+
+    def _ensure(self) -> None:
+        """Have it run."""
         if self._process is not None and self._process.poll() is None:
             return
         if self._process is not None:
@@ -62,9 +78,25 @@ class Launcher:
             )
 
     def supervisor(self) -> "Supervisor":
-        """Have a supervisor made, without waiting for it. Raises ExecutionError."""
+        """One that was made before, as a rule; others are made for those who come next. Raises ExecutionError."""
+        self._refill()
+        return self._spares.popleft() if self._spares else self._make()
+
+    def _refill(self) -> None:
+        """Have spare ones, but let those who want to start something go first."""
+        if self._refilling is not None:
+            self._refilling.cancel()
+        self._refilling = asyncio.get_running_loop().call_later(REFILL_AFTER, self._make_spares)
+
+    def _make_spares(self) -> None:
+        with suppress(ExecutionError):  # whoever needs one hears of it then
+            while len(self._spares) < self._wanted:
+                self._spares.append(self._make())
+
+    def _make(self) -> "Supervisor":
+        """Have one made, without waiting for it."""
         for _ in range(2):
-            self.start()
+            self._ensure()
             ours, its = socket.socketpair()
             ours.setblocking(False)
             with its:
@@ -81,6 +113,10 @@ class Launcher:
 
     async def close(self) -> None:
         """End it; supervisors go on. Harmless when repeated, and another `start` starts another one."""
+        if self._refilling is not None:
+            self._refilling.cancel()
+        while self._spares:
+            self._spares.pop().close()
         if self._process is None:
             return
         ending, self._process = self._process, None

@@ -368,16 +368,12 @@ async def test_a_refused_start_leaves_nothing_and_says_nothing(place: ProcessPla
 
 async def test_a_supervisor_that_is_killed_while_it_waits_is_missed_at_the_start(tmp_path: Path) -> None:
     runtime = ProcessRuntime()
-    assignment = assignment_for(Role(command=("true",)))
-    room = room_for(tmp_path, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
-        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
-        await sandbox.arm(launch_for(assignment))
-        [supervisor] = children_of_the_launcher()
+    async with prepared(runtime, tmp_path, "true") as it:
+        await it.arm()
+        [supervisor] = ringers(it.room)
         os.kill(supervisor, signal.SIGKILL)
-        with pytest.raises(ExecutionError, match='cannot start "true": its supervisor was killed'):
-            await sandbox.start()
-        await sandbox.remove()
+        with pytest.raises(ExecutionError, match='cannot start "sh": its supervisor was killed'):
+            await it.sandbox.start()
     await runtime.close()
 
 
@@ -385,7 +381,7 @@ async def test_a_supervisor_that_is_killed_before_it_is_needed_is_replaced(tmp_p
     runtime = ProcessRuntime()
     async with prepared(runtime, tmp_path, "exit 6") as it:
         await it.arm()
-        [supervisor] = children_of_the_launcher()
+        [supervisor] = ringers(it.room)
         os.kill(supervisor, signal.SIGKILL)
         await it.arm()
         await it.sandbox.start()
@@ -393,10 +389,25 @@ async def test_a_supervisor_that_is_killed_before_it_is_needed_is_replaced(tmp_p
     await runtime.close()
 
 
-def children_of_the_launcher() -> list[int]:
-    """Supervisors of this process, which has one launcher."""
-    [launcher] = psutil.Process().children()
-    return [child.pid for child in launcher.children()]
+def ringers(room: Room) -> list[int]:
+    """Who has the bell of a room in the hand."""
+    bell = room.path / "bell"
+    children = [child.pid for child in psutil.Process().children(recursive=True)]
+    return [pid for pid in children if bell in {path.resolve() for path in Path(f"/proc/{pid}/fd").iterdir()}]
+
+
+async def test_spare_supervisors_are_there_before_they_are_needed_and_end_with_the_launcher(tmp_path: Path) -> None:
+    launcher = Launcher(spares=3)
+    launcher.start()
+    runtime = ProcessRuntime(launcher=launcher)
+    async with launched(runtime, tmp_path, "exit 2") as it:
+        assert await it.end() == Exit(code=2)
+    while len(children := psutil.Process(launcher.pid).children()) < 3:  # noqa: ASYNC110 (nobody tells)
+        await asyncio.sleep(0)
+    await runtime.close()
+    for child in children:
+        await over(Process(pid=child.pid, started=0, boot=""))
+    assert psutil.Process().children() == []
 
 
 async def test_the_exit_code_is_kept_on_a_full_disk(place: ProcessPlace, small_disk: Path) -> None:
