@@ -3,10 +3,9 @@
     python bench/process_start.py [--repeats 200] [--at-once 64] [-o json]
 
 All start `/bin/true` with pipes for its output, in turn, in the same run, on this machine. `start` is from the release
-to the program's first instruction; what `prepare` and `arm` did before that is shown beside it. The others are timed
-until
-the spawned process runs, whatever it still has to do. CPU is that of all processes for one program from first to last,
-the measuring one included. The memory of a supervisor is its proportional share (PSS) beside all others.
+until it is known that the program runs; what `prepare` and `arm` did before is shown beside it. The others are timed
+until the spawned process runs, whatever it still has to do. CPU is that of all processes for one program from first to
+last, the measuring one included. The memory of a supervisor is its proportional share (PSS) beside all others.
 """
 
 import argparse

@@ -17,7 +17,7 @@ from muster.domain.job import PortRequest, RuntimeKind
 from muster.domain.plan import Stage
 from muster.domain.roster import PortLease
 from tests.contract.runtimes import room_for
-from tests.contract.test_process_survival import mortal_agent
+from tests.contract.survivors import mortal_agent
 
 MASTER = PortLease(name="master", host_port=30_180, container_port=30_180)
 RECORD = RoomRecord(job="trial", attempt=2, rank=3, address="10.0.0.7", ports=(MASTER,))

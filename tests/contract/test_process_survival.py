@@ -7,9 +7,9 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -38,7 +38,7 @@ from tests.contract.runtimes import (
     shell,
     trial,
 )
-from tests.house.generate_stubs import ROOT
+from tests.contract.survivors import adopted, mortal_agent, over, supervisors
 
 LINES = 20_000
 KILLS = 20
@@ -53,101 +53,6 @@ for number in range({LINES}):
         time.sleep(0.03)
 '"""
 """Prints numbered lines on both streams, for some seconds, so that its agents can be killed meanwhile."""
-
-
-class MortalAgent:
-    """An agent in a process of its own."""
-
-    def __init__(self, directory: Path, scripts: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.contract.mortal_agent", directory, *scripts],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-
-    async def line(self) -> bytes:
-        assert self._process.stdout is not None
-        return await asyncio.to_thread(self._process.stdout.readline)
-
-    async def says(self, text: bytes) -> None:
-        assert await self.line() == text + b"\n"
-
-    async def sees(self, size: int) -> None:
-        """Wait until the logs together have so many bytes."""
-        while int(await self.line()) < size:
-            pass
-
-    async def start(self) -> None:
-        assert self._process.stdin is not None
-        await self.says(b"armed")
-        self._process.stdin.write(b"\n")
-        self._process.stdin.flush()
-        await self.says(b"started")
-
-    def kill(self) -> None:
-        with self._process:
-            self._process.kill()
-
-
-@asynccontextmanager
-async def mortal_agent(directory: Path, *scripts: str) -> AsyncIterator[MortalAgent]:
-    """One that holds programs, until it is killed at the end."""
-    agent = MortalAgent(directory, scripts)
-    try:
-        yield agent
-    finally:
-        await asyncio.to_thread(agent.kill)
-
-
-@dataclass
-class Adopted(Trial):
-    """An execution that an agent after the one that was killed has adopted."""
-
-    started: bool
-
-
-@asynccontextmanager
-async def adopted(directory: Path) -> AsyncIterator[list[Adopted]]:
-    """All executions of a killed agent, in the order in which it started them; at the end nothing is left of them."""
-    place = ProcessPlace(directory)
-    async with place.runtime() as runtime:
-        found = [
-            Adopted(
-                sandbox, spool, Room(directory / "rooms", sandbox.execution), launch_for(assignment_for(Role())), yes
-            )
-            for sandbox, spool, yes in await runtime.recover(directory / "rooms")
-        ]
-        try:
-            yield found
-        finally:
-            supervisors = [record.supervisor for each in found if (record := read_record(each.room.path)) is not None]
-            for each in found:
-                await each.sandbox.remove()
-                each.spool.close()
-    for each in found:
-        assert running(each.sandbox.execution) == []
-        assert await place.left(each.sandbox.execution) == []
-    assert [supervisor for supervisor in supervisors if supervisor.runs] == []
-
-
-async def over(it: Process) -> None:
-    """Wait for the end of a process that is not ours."""
-    try:
-        descriptor = os.pidfd_open(it.pid)
-    except ProcessLookupError:
-        return
-    ended = asyncio.Event()
-    asyncio.get_running_loop().add_reader(descriptor, ended.set)
-    if it.runs:
-        await ended.wait()
-    asyncio.get_running_loop().remove_reader(descriptor)
-    os.close(descriptor)
-
-
-def supervisors(directory: Path) -> list[Process]:
-    records = (read_record(path.parent) for path in (directory / "rooms").glob(f"*/{NAME}"))
-    return [record.supervisor for record in records if record is not None]
 
 
 @pytest.fixture
