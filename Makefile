@@ -2,6 +2,8 @@
 VENV ?= .venv
 PY   := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -p tests.tiers
+SEEDS ?= 200
+SEED_BASE ?= 1
 
 .DEFAULT_GOAL := help
 
@@ -28,6 +30,9 @@ test: setup      ## all tests; those that need root and Docker where these are t
 e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 	MUSTER_REQUIRE_E2E=1 $(PYTEST) tests/e2e
 
+simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on (docs/simulation.md)
+	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE)
+
 check: setup     ## formatting, lint, types, layers
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -41,4 +46,4 @@ docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.spec.reference --write docs/job-file.md
 
-.PHONY: help setup demo test e2e check protos docs
+.PHONY: help setup demo test e2e simulate check protos docs

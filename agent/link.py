@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from agent.log_push import LogPusher, StreamLostError
+from agent.log_push import LogPusher, StreamLostError, write
 from muster import wire
 from muster.domain.plan import Plan
 from muster.rpc.channel import Credentials, open_channel
@@ -27,7 +27,8 @@ PAUSE_GROWTH = 1.5
 
 With jitter, so that a fleet does not come back in one wave.
 """
-WELCOME_WITHIN = 15.0
+LOGS_PAUSE = 1.0
+"""Seconds between attempts to carry logs while orders come through."""
 OUTBOX = 1000
 """Most messages that wait for a coordinator that does not read; then the stream is opened anew."""
 
@@ -41,6 +42,8 @@ class Coordinator:
     address: str
     credentials: Credentials | None = None
     insecure: bool = False
+    patience: float = 15.0
+    """Seconds in which it must answer Hello; more than it needs for a whole fleet that comes back at once."""
 
 
 class Link:
@@ -60,6 +63,7 @@ class Link:
         self._revision = revision
         self._logs = logs
         self._outbox: asyncio.Queue[pb.AgentMessage] | None = None
+        self._choked = asyncio.Event()
 
     def send(self, message: pb.AgentMessage) -> None:
         """Send a message if there is a stream; if there is none, the next Hello tells everything."""
@@ -68,53 +72,66 @@ class Link:
         try:
             self._outbox.put_nowait(message)
         except asyncio.QueueFull:
-            log.warning("the coordinator does not read; opening a new stream")
             self._outbox = None
+            self._choked.set()
 
     async def run(self) -> None:
         """Connect, and connect again, until cancelled."""
-        pause = FIRST_PAUSE
+        pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
         async with open_channel(
             self._coordinator.address, self._coordinator.credentials, insecure=self._coordinator.insecure
         ) as channel:
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
             while True:
-                welcomed = asyncio.Event()
+                began = clock()
                 try:
-                    await self._connected(stub, welcomed)
+                    await self._connected(stub)
                 except (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as error:
                     log.warning("no connection to the coordinator", extra={"cause": _cause(error)})
                 _stay_cancelled()
-                pause = FIRST_PAUSE if welcomed.is_set() else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+                # A coordinator that takes streams only to drop them must not be asked ten times a second.
+                lasted = clock() - began > LONGEST_PAUSE
+                pause = FIRST_PAUSE if lasted else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
 
-    async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", welcomed: asyncio.Event) -> None:
+    async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub") -> None:
         """One stream from Hello to its end."""
         call = stub.Connect()
+        self._choked.clear()
         try:
             outbox = self._outbox = asyncio.Queue(OUTBOX)
             # Nothing is awaited between Hello's content and its place in the queue, so no later report can overtake it.
             outbox.put_nowait(pb.AgentMessage(hello=self._hello()))
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._write(call, outbox), name="link: write")
-                welcome = await _welcome(call)
-                welcomed.set()
+                tasks.create_task(_write(call, outbox), name="link: write")
+                tasks.create_task(self._until_choked(), name="link: choked")
+                welcome = await _welcome(call, self._coordinator.patience)
                 log.info("connected to the coordinator", extra={"address": self._coordinator.address})
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
-                tasks.create_task(self._read(call, lease), name="link: read")
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
-                tasks.create_task(self._logs.run(stub), name="link: logs")
+                tasks.create_task(self._push_logs(stub), name="link: logs")
+                await self._read(call, lease)
         except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
             raise _first(errors) from None
         finally:
             self._outbox = None
             call.cancel()
 
-    async def _write(self, call: Stream, outbox: "asyncio.Queue[pb.AgentMessage]") -> None:
-        """The only writer of the stream: gRPC loses messages of concurrent writers."""
-        while self._outbox is outbox:
-            await call.write(await outbox.get())
+    async def _until_choked(self) -> None:
+        await self._choked.wait()
         raise StreamLostError("the coordinator does not read")
+
+    async def _push_logs(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub") -> None:
+        """Carry logs; a coordinator that cannot take them now, say for want of disk, still gives orders."""
+        while True:
+            cause = ""
+            try:
+                await self._logs.run(stub)
+            except* (grpc.aio.AioRpcError, StreamLostError) as errors:
+                cause = _cause(_first(errors))
+            _stay_cancelled()
+            await asyncio.sleep(LOGS_PAUSE)
+            log.warning("logs cannot be carried", extra={"cause": cause})
 
     async def _read(self, call: Stream, lease: timedelta) -> None:
         """Take plans; a coordinator that does not even answer heartbeats for a lease is not there."""
@@ -138,12 +155,24 @@ class Link:
             self.send(pb.AgentMessage(heartbeat=heartbeat))
 
 
-async def _welcome(call: Stream) -> pb.Welcome:
-    async with asyncio.timeout(WELCOME_WITHIN):
-        message: Any = await call.read()
+async def _write(call: Stream, outbox: "asyncio.Queue[pb.AgentMessage]") -> None:
+    """The only writer of the stream: gRPC loses messages of concurrent writers."""
+    while True:
+        await write(call, await outbox.get())
+
+
+async def _welcome(call: Stream, patience: float) -> pb.Welcome:
+    try:
+        async with asyncio.timeout(patience):
+            message: Any = await call.read()
+    except TimeoutError:
+        raise StreamLostError(f"no answer to Hello within {patience:g} s") from None
     if message is grpc.aio.EOF:
         raise StreamLostError(await call.details() or "the coordinator closed the stream")
-    return pb.Welcome.FromString(message.welcome.SerializeToString())
+    welcome: pb.Welcome = message.welcome
+    if welcome.heartbeat_interval.ToTimedelta() <= timedelta(0) or welcome.lease.ToTimedelta() <= timedelta(0):
+        raise wire.WireError("Welcome", "is not the first answer, or has no heartbeat interval or lease")
+    return welcome
 
 
 def _first(errors: "BaseExceptionGroup[Exception]") -> Exception:
@@ -154,7 +183,11 @@ def _first(errors: "BaseExceptionGroup[Exception]") -> Exception:
 
 
 def _stay_cancelled() -> None:
-    """Python 3.11's TaskGroup forgets that it was cancelled from outside when one of its tasks fails just then."""
+    """Python 3.11's TaskGroup forgets that it was cancelled from outside when one of its tasks fails just then.
+
+    And it counts a cancellation that never was when one fails while the group waits for its end; so the bodies of the
+    groups here wait for one of the streams themselves.
+    """
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc.aio
 
@@ -20,8 +20,20 @@ WINDOW = 1024 * 1024
 """Bytes of one log that may be under way; so a busy log leaves room for the others."""
 
 
+Message = TypeVar("Message")
+Answer = TypeVar("Answer")
+
+
 class StreamLostError(MusterError):
     """A stream to the coordinator has ended."""
+
+
+async def write(call: "grpc.aio.StreamStreamCall[Message, Answer]", message: Message) -> None:
+    """Send a message; raises StreamLostError where gRPC speaks of a programming error: the stream had ended before."""
+    try:
+        await call.write(message)
+    except asyncio.InvalidStateError:
+        raise StreamLostError("the stream has ended") from None
 
 
 @dataclass(slots=True)
@@ -35,13 +47,23 @@ class _Course:
     """Whether the end was sent."""
     over: bool = False
     """Whether the coordinator has all of it, or does not want it."""
+    astray: bool = False
+    """Whether the coordinator has less or more than was thought: nothing is sent until it has said how much."""
     under_way: deque[int] = field(default_factory=deque)
     """Where each chunk that is not acknowledged yet ends."""
 
     def start_over(self) -> None:
-        """Go on from what was acknowledged, on a new stream."""
-        self.sent, self.ended = self.acked, False
+        """Go on from what was acknowledged."""
+        self.sent, self.ended, self.astray = self.acked, False, False
         self.under_way.clear()
+
+    def acknowledge(self, offset: int) -> None:
+        """The coordinator has so much; chunks are acknowledged one by one, in the order in which they were sent."""
+        expected = self.under_way.popleft() if self.under_way else offset
+        self.acked = offset
+        self.astray |= offset != expected
+        if self.astray and not self.under_way:
+            self.start_over()
 
 
 class LogPusher:
@@ -75,7 +97,7 @@ class LogPusher:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send(call), name="logs: send")
-                tasks.create_task(self._acknowledge(call), name="logs: acknowledge")
+                await self._acknowledge(call)
         finally:
             call.cancel()
 
@@ -86,15 +108,16 @@ class LogPusher:
             busy = True
             while busy:
                 busy = False
-                for execution, course in list(self._courses.items()):
-                    chunk = self._next_chunk(execution, course)
+                for execution in list(self._courses):
+                    chunk = self._next_chunk(execution)
                     if chunk is not None:
                         busy = True
-                        await call.write(chunk)
+                        await write(call, chunk)
 
-    def _next_chunk(self, execution: ExecutionId, course: _Course) -> pb.LogChunk | None:
+    def _next_chunk(self, execution: ExecutionId) -> pb.LogChunk | None:
         """The next piece of a log, in turn with the others; None if nothing can be sent of it now."""
-        if course.over or course.ended or course.sent - course.acked >= WINDOW:
+        course = self._courses.get(execution)
+        if course is None or course.over or course.ended or course.astray or course.sent - course.acked >= WINDOW:
             return None
         finished = course.spool.finished
         data = course.spool.read(course.sent, CHUNK) if course.sent < course.spool.size else b""
@@ -118,11 +141,7 @@ class LogPusher:
         course = self._courses.get(execution)
         if course is None or course.over:
             return
-        expected = course.under_way.popleft() if course.under_way else ack.offset
-        course.acked = ack.offset
-        if ack.offset != expected:
-            # The coordinator has more or less than was thought: go on from there.
-            course.start_over()
+        course.acknowledge(ack.offset)
         if ack.complete or ack.unwanted:
             course.over = True
             await self._completed(execution)

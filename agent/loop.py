@@ -4,10 +4,12 @@ import asyncio
 import errno
 import logging
 import shutil
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import assert_never
 
@@ -46,8 +48,8 @@ TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
 TAIL_PATIENCE = 0.3
 """Seconds that the report of a failed exit waits for the last lines."""
-REMOVE_PAUSES = (0.2, 1.0, 5.0, 15.0)
-"""Seconds between attempts to clear away; the last one again and again."""
+INSIST_PAUSES = (0.2, 1.0, 5.0, 15.0)
+"""Seconds between attempts to stop and clear away; the last one again and again."""
 SHUTDOWN_GRACE = timedelta(seconds=5)
 
 
@@ -59,6 +61,8 @@ class Occupant:
     room: Room
     spool: LogSpool
     sandbox: Sandbox | None = None
+    started: bool = False
+    """Whether user code may run in it."""
 
 
 class Loop:
@@ -107,7 +111,7 @@ class Loop:
                 continue
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 room = Room(self._rooms, sandbox.execution)
-                self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox)
+                self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
                 self.ledger.step(await self._adopt(room, sandbox.execution, started=started), now)
         if not away:
             await asyncio.to_thread(self._sweep)
@@ -147,10 +151,13 @@ class Loop:
             while True:
                 await self._turn()
 
-    async def stop_all(self) -> None:
-        """Stop every execution, instead of leaving them to the next agent; after `run` was cancelled."""
-        sandboxes = [occupant.sandbox for occupant in self._occupants.values() if occupant.sandbox is not None]
-        await asyncio.gather(*(sandbox.stop(SHUTDOWN_GRACE) for sandbox in sandboxes), return_exceptions=True)
+    async def shut_down(self, *, stop: bool) -> None:
+        """Let go of everything, after `run` was cancelled; executions are ended, or left to the next agent."""
+        occupants = self._occupants.values() if stop else ()
+        sandboxes = [occupant.sandbox for occupant in occupants if occupant.sandbox is not None]
+        await asyncio.gather(*map(_end, sandboxes), return_exceptions=True)
+        for execution in self._occupants:
+            self._ports.free(execution)
 
     async def _turn(self) -> None:
         events = [await self._events.get()]
@@ -170,26 +177,28 @@ class Loop:
     def _carry_out(self, action: Action) -> None:
         match action:
             case Prepare():
-                self._work(action.assignment.execution, self._prepare(action.assignment))
+                self._work(action.assignment.execution, partial(self._prepare, action.assignment))
             case Arm():
-                self._work(action.assignment.execution, self._arm(action))
+                self._work(action.assignment.execution, partial(self._arm, action))
             case Start():
-                self._work(action.execution, self._start(action.execution))
+                self._work(action.execution, partial(self._start, action.execution))
             case Halt():
-                self._work(action.execution, self._halt(action, self._working.get(action.execution)))
+                self._work(action.execution, partial(self._halt, action, self._working.get(action.execution)))
             case Remove():
-                self._work(action.execution, self._remove(action.execution))
+                self._work(
+                    action.execution, partial(self._remove, action.execution, self._working.get(action.execution))
+                )
             case Tell():
                 pass
             case _:
                 assert_never(action)
 
-    def _work(self, execution: ExecutionId, work: Coroutine[None, None, None]) -> None:
+    def _work(self, execution: ExecutionId, work: Callable[[], Awaitable[None]]) -> None:
         """Carry out one action; what goes wrong becomes an event."""
 
         async def reported() -> None:
             try:
-                await work
+                await work()
             except ExecutionError as error:
                 await self.put(ActionFailed(execution=execution, kind=error.kind, message=str(error)))
             except OSError as error:
@@ -256,6 +265,7 @@ class Loop:
         occupant = self._occupants[execution]
         assert occupant.sandbox is not None
         self._ports.let_go(execution)
+        occupant.started = True
         await occupant.sandbox.start()
         await self.put(Started(execution=execution))
         self._watch(execution, self._await_exit(execution))
@@ -276,42 +286,52 @@ class Loop:
                 async with asyncio.timeout(TAIL_PATIENCE):
                     await occupant.sandbox.drained()
             tail = occupant.spool.tail(TAIL_LINES)
+        await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
         await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
         await occupant.sandbox.drained()
         occupant.spool.finish()
 
     async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> None:
-        if interrupted is not None and not interrupted.done():
+        if interrupted is not None:
             interrupted.cancel()
-            await asyncio.wait([interrupted])
+        await self._finished(interrupted)
         occupant = self._occupants.get(action.execution)
         if occupant is not None and occupant.sandbox is not None:
-            await occupant.sandbox.stop(action.grace)
+            stop = partial(occupant.sandbox.stop, action.grace)
+            # What ran may run on as long as nobody can stop it; what never ran holds nothing that others need.
+            await (self._insist(action.execution, stop) if occupant.started else stop())
         self._ports.let_go(action.execution)
         await self.put(Halted(execution=action.execution))
 
-    async def _remove(self, execution: ExecutionId) -> None:
+    async def _remove(self, execution: ExecutionId, halting: "asyncio.Task[None] | None") -> None:
+        await self._finished(halting)
         occupant = self._occupants.get(execution)
         if occupant is not None and occupant.sandbox is not None:
-            await self._insist(occupant.sandbox)
+            await self._insist(execution, occupant.sandbox.remove)
         for task in self._watching.pop(execution, []):
             task.cancel()
         self._logs.forget(execution)
         if occupant is not None:
             occupant.spool.close()
-            await asyncio.to_thread(self._clear, occupant.room, execution)
+        await self._insist(execution, partial(asyncio.to_thread, self._clear, Room(self._rooms, execution), execution))
         self._ports.free(execution)
         self._occupants.pop(execution, None)
         self._working.pop(execution, None)
+        log.info("execution cleared away", extra={"execution": execution})
         await self.put(Removed(execution=execution))
 
-    async def _insist(self, sandbox: Sandbox) -> None:
-        """Clear a sandbox away, again and again: a daemon that is away comes back."""
-        for pause in (*REMOVE_PAUSES, *[REMOVE_PAUSES[-1]] * 1000):
+    async def _finished(self, action: "asyncio.Task[None] | None") -> None:
+        """Wait for an action to end, however it ends: a sandbox is asked for one thing at a time."""
+        if action is not None:
+            await asyncio.wait([action])
+
+    async def _insist(self, execution: ExecutionId, act: Callable[[], Awaitable[None]]) -> None:
+        """Do it again and again until it works: a daemon that is away comes back, a full disk gets room."""
+        for pause in chain(INSIST_PAUSES, repeat(INSIST_PAUSES[-1])):
             try:
-                await sandbox.remove()
+                await act()
             except (ExecutionError, OSError) as error:
-                log.warning("cannot clear away yet", extra={"execution": sandbox.execution, "cause": str(error)})
+                log.warning("cannot stop or clear away yet", extra={"execution": execution, "cause": str(error)})
                 await asyncio.sleep(pause)
             else:
                 return
@@ -336,6 +356,12 @@ class Loop:
 def _make(room: Room) -> None:
     for directory in (room.config, room.work, room.outputs):
         directory.mkdir(parents=True, exist_ok=True)
+
+
+async def _end(sandbox: Sandbox) -> None:
+    """End it so that the next agent does not take for the end of user code what was done to it here."""
+    await sandbox.stop(SHUTDOWN_GRACE)
+    await sandbox.remove()
 
 
 def _record(assignment: Assignment, address: str, ports: tuple[PortLease, ...]) -> RoomRecord:

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from agent.gpus import open_source
@@ -22,7 +21,7 @@ from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
 from agent.settings import AgentSettings, parse
 from agent.state import locked
-from muster.domain.errors import MusterError
+from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.journal import configure
@@ -37,10 +36,8 @@ def main() -> None:
     try:
         with locked(settings.state):
             asyncio.run(run(settings))
-    except MusterError as error:
-        sys.exit(f"muster-agent: {error}")
-    except ValueError as error:
-        sys.exit(f"muster-agent: {error}")
+    except* MusterError as errors:
+        sys.exit(f"muster-agent: {first_of(errors)}")
 
 
 async def run(settings: AgentSettings) -> None:
@@ -49,10 +46,10 @@ async def run(settings: AgentSettings) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     nodes = list(_nodes(settings))
-    async with AsyncExitStack() as ends:
-        for node in nodes:
-            ends.push_async_callback(node.close, stop=settings.stop_on_exit)
+    try:
         await _run_until(stopped, nodes, settings)
+    finally:
+        await asyncio.gather(*(node.close(stop=settings.stop_on_exit) for node in nodes))
     log.info("agent stopped")
 
 

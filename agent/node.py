@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ class NodeAgent:
         self._link = Link(
             config.coordinator, self._hello, self._receive, lambda: self._loop.ledger.revision, self._logs
         )
+        self._streams = 0
+        """How many were opened; plans come on the last one."""
         self._inventory: Inventory
         self._away: set[RuntimeKind] = set()
         """Runtimes that did not answer when the agent started; what they may have left over is not cleared yet."""
@@ -92,13 +95,13 @@ class NodeAgent:
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
-        if stop:
-            await self._loop.stop_all()
+        await self._loop.shut_down(stop=stop)
         for runtime in self._runtimes.values():
             await runtime.close()
         await self._source.close()
 
     def _hello(self) -> pb.Hello:
+        self._streams += 1
         return pb.Hello(
             node=self.name,
             identity=self._identity,
@@ -106,10 +109,11 @@ class NodeAgent:
             address=self._address,
             inventory=wire.inventory_to_wire(self._inventory),
             executions=[wire.report_to_wire(report) for report in self._loop.ledger.reports()],
+            opened=time.time_ns(),
         )
 
     async def _receive(self, plan: Plan) -> None:
-        await self._loop.put(PlanReceived(plan=plan))
+        await self._loop.put(PlanReceived(plan=plan, stream=self._streams))
 
     async def _tell(self) -> None:
         while True:

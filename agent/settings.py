@@ -11,6 +11,7 @@ from muster.rpc.channel import Credentials
 
 DEFAULT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
+LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
 
 def _range(text: str) -> tuple[int, int]:
     first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= LAST_PORT):
         raise argparse.ArgumentTypeError(f"{text!r} is no range like 20000-29999")
     return int(first), int(last)
 

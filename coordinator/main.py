@@ -15,7 +15,7 @@ from coordinator.store.directory import StateDirectory
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import StoreError
-from muster.domain.errors import MusterError
+from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.journal import configure
 
@@ -30,8 +30,8 @@ def main() -> None:
     try:
         with directory.lock():
             asyncio.run(run(settings, directory))
-    except MusterError as error:
-        sys.exit(f"muster-coordinator: {error}")
+    except* MusterError as errors:
+        sys.exit(f"muster-coordinator: {first_of(errors)}")
 
 
 async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:

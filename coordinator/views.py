@@ -5,7 +5,7 @@ from datetime import datetime
 
 from coordinator.core import scheduling
 from coordinator.core.cluster import Cluster
-from coordinator.core.placement import natural
+from coordinator.core.placement import NoFit, natural, refusals
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import JobId, NodeId
@@ -20,6 +20,9 @@ from muster.domain.view import (
     NodeView,
     Transition,
 )
+
+SHOWN = 5
+"""How many of several jobs a message names."""
 
 
 def resolve(cluster: Cluster, name: str) -> JobId:
@@ -36,8 +39,8 @@ def resolve(cluster: Cluster, name: str) -> JobId:
     if len(begins) == 1:
         return begins[0]
     if begins:
-        shown = ", ".join(begins[:5])
-        raise ConflictError(f"{len(begins)} jobs have an id that begins with {name!r} ({shown} …); give more of it")
+        shown = ", ".join(begins[:SHOWN]) + (", …" if len(begins) > SHOWN else "")
+        raise ConflictError(f"{len(begins)} jobs have an id that begins with {name!r} ({shown}); give more of it")
     raise UnknownNameError(f"there is no job {name!r}; `muster jobs --all` lists them")
 
 
@@ -118,27 +121,36 @@ def summary(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for eac
     tally, size = cluster.tally((job, record.attempt)), record.spec.size
     match cluster.phase(job):
         case JobPhase.QUEUED:
-            return cluster.refused.get(job, "waits for its turn")
+            return _waits(cluster, record, attempt)
         case JobPhase.PREPARING:
             return f"{_reached(tally, State.CHECKED_IN)} of {size} checked in, {_reached(tally, State.ARMED)} armed"
         case JobPhase.RUNNING:
             return f"{tally[State.RUNNING]} of {size} running, {tally[State.SUCCEEDED]} succeeded"
         case JobPhase.STOPPING:
-            cause = f"because {attempt.failure}" if attempt.failure else "as requested"
-            return f"stopping {cause}"
+            return f"stopping {_cause_of_stop(record, attempt)}"
         case JobPhase.FAILED:
-            return str(attempt.failure) if attempt.failure else "failed"
+            return "; ".join(part for part in (str(attempt.failure or "failed"), record.gave_up) if part)
         case JobPhase.SUCCEEDED:
             return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
         case JobPhase.STOPPED:
             return "stopped on request"
 
 
+def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
+    """What a queued job waits for."""
+    why = cluster.refused.get(job.id, "waits for its turn")
+    if job.attempt == 1:
+        return why
+    if attempt.not_before is not None and job.id not in cluster.refused:
+        why = f"not before {attempt.not_before:%H:%M:%S} UTC"
+    return f"attempt {job.attempt}: {why}; the one before failed: {cluster.attempts[(job.id, job.attempt - 1)].failure}"
+
+
 def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     """Why a job is where it is."""
     phase = cluster.phase(job)
     if phase is JobPhase.QUEUED:
-        return _explain_queued(cluster, job)
+        return _explain_queued(cluster, job, now)
     attempt = cluster.newest_attempt(job)
     awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
     text = summary(cluster, job)
@@ -148,22 +160,37 @@ def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     return Explanation(summary=text, phase=phase, awaited=awaited, failure=attempt.failure)
 
 
-def _explain_queued(cluster: Cluster, job: JobId) -> Explanation:
+def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     position = cluster.queue_position(job)
-    no_fit = scheduling.refusal(cluster, job)
-    if no_fit is None:
-        text = "fits now and is about to be placed"
-    elif position > 1:
-        head = next(cluster.queued())
-        text = f"{no_fit}; {position - 1} ahead of it in the queue, the next one is {head.spec.name} ({head.id})"
-    else:
-        text = f"{no_fit}; it is the next in the queue, and what comes free is kept for it"
+    attempt = cluster.newest_attempt(job)
+    if attempt.not_before is not None and attempt.not_before > now:
+        text = summary(cluster, job)
+        return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
+    no_fit, kept = scheduling.refusal(cluster, job), cluster.reservation
+    is_next = position == 1 if kept is None else kept.job == job
     return Explanation(
-        summary=text,
+        summary=_next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1),
         phase=JobPhase.QUEUED,
         queue_position=position,
-        refusals=no_fit.refusals if no_fit else (),
+        refusals=refusals(cluster.jobs[job].spec, map(cluster.room, cluster.nodes)) if no_fit else (),
     )
+
+
+def _next_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:
+    if no_fit is None:
+        return "fits now and is about to be placed"
+    if cluster.reservation is None:
+        return f"{no_fit}; it is the next in the queue, but too large for the nodes that are there"
+    return f"{no_fit}; it is the next in the queue, and what comes free is kept for it"
+
+
+def _behind_others(cluster: Cluster, no_fit: NoFit | None, ahead: int) -> str:
+    kept = cluster.reservation
+    head = next(cluster.queued()) if kept is None else cluster.jobs[kept.job]
+    first = f"{head.spec.name} ({head.id})"
+    if no_fit is None:
+        return f"would fit, but what is free is kept for {first}, the next in the queue; {ahead} ahead of it"
+    return f"{no_fit}; {ahead} ahead of it in the queue, the next one is {first}"
 
 
 def _awaited(cluster: Cluster, attempt: Attempt) -> tuple[Awaited, ...]:
@@ -205,6 +232,12 @@ def _execution_view(job: Job, execution: Execution) -> ExecutionView:
         transitions=tuple(Transition(state=state, at=at) for state, at in execution.times.items()),
         log_complete=execution.log_complete,
     )
+
+
+def _cause_of_stop(job: Job, attempt: Attempt) -> str:
+    if attempt.failure is not None:
+        return f"because {attempt.failure}"
+    return "as requested" if job.stop_requested_at is not None else "because rank 0 has succeeded"
 
 
 def _reached(tally: dict[State, int], state: State) -> int:

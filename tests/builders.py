@@ -26,7 +26,7 @@ from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.store.memory import MemoryStore
 from muster.domain.failure import Exit, Failure, FailureKind
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import JobSpec, Resources, Role, RuntimeKind, Timeouts
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
@@ -223,8 +223,8 @@ class World:
         return self.turn(DeleteRequested(job=job, force=force))[0]
 
     def tell(self, job: JobId, rank: int, stage: Stage, **fields: object) -> None:
-        """A rank's own node reports."""
-        execution = execution_id(job, 1, rank)
+        """A rank's own node reports, in the newest attempt."""
+        execution = self.rank(job, rank).id
         node = self.cluster.executions[execution].node
         assert node is not None
         self.turn(ExecutionsReported(node=node, reports=(report(execution, stage, **fields),)))
@@ -268,15 +268,15 @@ class World:
         return self.cluster.newest_attempt(job)
 
     def rank(self, job: JobId, rank: int) -> Execution:
-        return self.cluster.rank((job, 1), rank)
+        return self.cluster.rank((job, self.cluster.jobs[job].attempt), rank)
 
     def states(self, job: JobId) -> list[State]:
         """By rank."""
-        return [member.state for member in self.cluster.members((job, 1))]
+        return [member.state for member in self.cluster.members((job, self.cluster.jobs[job].attempt))]
 
     def seats(self, job: JobId) -> list[str | None]:
         """The nodes by rank."""
-        return [member.node for member in self.cluster.members((job, 1))]
+        return [member.node for member in self.cluster.members((job, self.cluster.jobs[job].attempt))]
 
     def last_plan(self, node: str) -> Plan:
         return self.followers[NodeId(node)].plans[-1]

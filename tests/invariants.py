@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 from coordinator.core import plans
-from coordinator.core.cluster import AttemptKey, Cluster, Usage, capacity
+from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.rooms import Usage, capacity
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId, execution_id
 from muster.domain.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
@@ -163,6 +165,8 @@ def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     waiting = [job for job in cluster.jobs.values() if cluster.phase(job.id) is JobPhase.QUEUED]
     in_order = sorted(waiting, key=lambda job: (-job.spec.priority, job.sequence))
     assert list(cluster.queued()) == in_order, "the queue is not the queued jobs in order"
+    kept = cluster.reservation
+    assert kept is None or kept.job in {job.id for job in waiting}, "something is kept for a job that does not wait"
     positions = [cluster.queue_position(job.id) for job in in_order]
     assert positions == list(range(1, len(in_order) + 1)), "positions in the queue"
 
@@ -207,6 +211,10 @@ def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     assert room.cpu_millis == everything.cpu_millis - usage.cpu_millis, f"free CPUs of {node}"
     assert room.memory == everything.memory - usage.memory, f"free memory of {node}"
     assert room.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
+    usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
+    assert cluster.empty_room(node) == replace(everything, gpus=usable, problem=room.problem), (
+        f"{node} if it were empty"
+    )
 
 
 def _a_lost_node_runs_nothing(cluster: Cluster, node: NodeId) -> None:

@@ -14,6 +14,8 @@ class PlanReceived:
     """The coordinator wants something."""
 
     plan: Plan
+    stream: int = 0
+    """Which of the agent's streams it came on: revisions count within one, and each begins with a whole plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from agent.core.events import (
     Removed,
     Started,
 )
-from agent.core.local import Local, Move, Phase, after, next_action, report
+from agent.core.local import OVER, Local, Move, Phase, after, next_action, report
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import ExecutionId, GpuUuid, JobId
 from muster.domain.plan import Desired, Goal, Plan, Report
@@ -39,17 +39,21 @@ class Ledger:
     def __init__(self) -> None:
         self.revision = 0
         """Of the last plan that was applied."""
+        self._stream = 0
+        """On which that plan came."""
         self._locals: dict[ExecutionId, Local] = {}
         self._rosters: dict[tuple[JobId, int], Roster] = {}
 
     def step(self, event: Event, now: datetime) -> list[Action]:
         """Take one event in; what is to be done because of it, in order."""
         if isinstance(event, PlanReceived):
-            return self._apply(event.plan, now)
+            return self._take(event, now)
         if isinstance(event, Recovered):
             return self._recover(event, now)
         local = self._locals.get(event.execution)
-        return [] if local is None else self._observe(local, event, now)
+        if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | Removed)):
+            return []
+        return self._observe(local, event, now)
 
     def reports(self) -> tuple[Report, ...]:
         """The whole truth about every execution, for Hello."""
@@ -64,15 +68,22 @@ class Ledger:
 
     def live(self) -> Iterator[ExecutionId]:
         """Executions of which something may run."""
-        idle = {Phase.EXITED, Phase.FAILED, Phase.STOPPED, Phase.REMOVING}
-        return (local.execution for local in self._locals.values() if local.phase not in idle)
+        return (local.execution for local in self._locals.values() if local.phase not in OVER)
 
     # what the coordinator wants
 
-    def _apply(self, plan: Plan, now: datetime) -> list[Action]:
-        """Apply a plan that is whole or builds on the last one; any other is dropped, heartbeats bring a whole one."""
-        if plan.base not in {0, self.revision}:
+    def _take(self, event: PlanReceived, now: datetime) -> list[Action]:
+        """Apply a plan that is whole or builds on the last one; any other is dropped, heartbeats bring a whole one.
+
+        So is one that is older than the last: it would have what was ordered since cleared away.
+        """
+        plan, known = event.plan, self.revision if event.stream == self._stream else 0
+        if plan.base not in {0, known} or plan.revision <= known:
             return []
+        self._stream = event.stream
+        return self._apply(plan, now)
+
+    def _apply(self, plan: Plan, now: datetime) -> list[Action]:
         self.revision = plan.revision
         self._rosters.update({(roster.job, roster.attempt): roster for roster in plan.rosters})
         gone = list(plan.removed)

@@ -75,6 +75,9 @@ MOVES: Mapping[tuple[Phase, Move], Phase] = {
     (Phase.STOPPED, Move.REMOVE): Phase.REMOVING,
 }
 
+OVER = frozenset({Phase.EXITED, Phase.FAILED, Phase.STOPPED, Phase.REMOVING})
+"""How it ended does not change any more."""
+
 _STAGES: Mapping[Phase, Stage] = {
     Phase.NEW: Stage.PREPARING,
     Phase.PREPARING: Stage.PREPARING,
@@ -82,6 +85,7 @@ _STAGES: Mapping[Phase, Stage] = {
     Phase.ARMING: Stage.PREPARED,
     Phase.ARMED: Stage.ARMED,
     Phase.STARTING: Stage.ARMED,
+    Phase.HALTING: Stage.PREPARING,  # for the coordinator it is there until it is STOPPED
     Phase.RUNNING: Stage.RUNNING,
     Phase.TERMINATING: Stage.RUNNING,
     Phase.EXITED: Stage.EXITED,
@@ -149,7 +153,7 @@ def _towards_run(local: Local, assignment: Assignment) -> tuple[Move, Action] | 
 
 
 def report(local: Local) -> Report | None:
-    """The whole truth about it for the coordinator; None while it is being stopped or cleared away."""
+    """The whole truth about it for the coordinator; None while it is being cleared away."""
     stage = _STAGES.get(local.phase)
     if stage is None:
         return None

@@ -193,8 +193,8 @@ class ProcessSandbox:
             self._program.supervisor.kill()
             async with asyncio.timeout(KILL_LIMIT):
                 await self._program.gone.wait()
-        for name in (BELL, process_record.NAME):
-            (self._room.path / name).unlink(missing_ok=True)
+            (self._room.path / process_record.NAME).unlink(missing_ok=True)
+        (self._room.path / BELL).unlink(missing_ok=True)
 
     async def let_go(self) -> None:
         """Leave a program that runs to the next agent."""

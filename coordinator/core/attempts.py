@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from coordinator.core.cluster import AttemptKey, watch_deadlines
 from coordinator.core.records import Attempt, Execution
+from coordinator.core.starts import start_again
 from coordinator.core.turn import Turn
 from muster.domain.failure import Failure, FailureKind
 from muster.domain.ids import ExecutionId
@@ -85,7 +86,10 @@ def stop(turn: Turn, key: AttemptKey) -> None:
 
 
 def settle(turn: Turn, key: AttemptKey) -> None:
-    """End the attempt and its job once nothing of it is live; with the rank0 rule, once rank 0 ended well."""
+    """Once nothing of an attempt is live it has ended, and its job too unless it starts again.
+
+    With the rank0 rule the others are stopped once rank 0 ended well.
+    """
     cluster, attempt = turn.cluster, turn.cluster.attempts[key]
     job, tally = cluster.jobs[key[0]], cluster.tally(key)
     turn.room_changed = True
@@ -94,9 +98,10 @@ def settle(turn: Turn, key: AttemptKey) -> None:
             stop(turn, key)
     elif attempt.ended_at is None:
         turn.put(replace(attempt, goal=Goal.STOP, ended_at=turn.now))
-        turn.put(replace(job, ended_at=turn.now))
-        if job.delete_when_ended:
-            turn.doom(job.id)
+        if not start_again(turn, key):
+            turn.put(replace(cluster.jobs[job.id], ended_at=turn.now))
+            if job.delete_when_ended:
+                turn.doom(job.id)
 
 
 def miss_check_in(turn: Turn, key: AttemptKey) -> None:

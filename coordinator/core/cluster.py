@@ -7,12 +7,14 @@ import heapq
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.placement import Room
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from coordinator.core.reservation import Reservation
+from coordinator.core.rooms import Usage, capacity, less
+from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
 from muster.domain.node import NodeState
 
@@ -29,16 +31,6 @@ AttemptKey = tuple[JobId, int]
 
 
 @dataclass(slots=True)
-class Usage:
-    """What of a node is given to executions."""
-
-    gpus: set[GpuUuid] = field(default_factory=set)
-    cpu_millis: int = 0
-    memory: int = 0
-    executions: set[ExecutionId] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class Presence:
     """What the coordinator believes of a node right now; not stored."""
 
@@ -48,6 +40,8 @@ class Presence:
     """Whether it spoke since the coordinator started."""
     session: int | None = None
     """The open stream; None: there is none."""
+    opened: int = 0
+    """When its agent opened that stream, or the last one, by the agent's own count."""
     lost: bool = False
     judged_at: datetime | None = None
     """When its lease is looked at next."""
@@ -72,7 +66,7 @@ class Deadline:
 
     at: datetime
     kind: str
-    """`lease`, `check-in` or `run`."""
+    """`lease`, `restart`, `check-in` or `run`."""
     subject: NodeId | AttemptKey
 
 
@@ -89,7 +83,7 @@ class Cluster:
         self.presence: dict[NodeId, Presence] = {}
         self.refused: dict[JobId, str] = {}
         """Why a queued job did not fit when it was last tried."""
-        self.reservation: tuple[JobId, dict[NodeId, Usage]] | None = None
+        self.reservation: Reservation | None = None
         """What is kept free for the head of the queue."""
         self._ranks: dict[AttemptKey, list[ExecutionId]] = {}
         self._tally: dict[AttemptKey, Counter[State]] = {}
@@ -102,6 +96,8 @@ class Cluster:
         self.next_sequence = 1
         """Higher than that of every job."""
         self._rooms: dict[NodeId, Room] = {}
+        self._empty_rooms: dict[NodeId, Room] = {}
+        self._capacities: dict[NodeId, Room] = {}
 
     # reading
 
@@ -163,8 +159,20 @@ class Cluster:
     def room(self, node: NodeId) -> Room:
         """What a node has to give now."""
         if node not in self._rooms:
-            self._rooms[node] = _less(capacity(self.nodes[node]), self._usage[node], self.placeable(node))
+            self._rooms[node] = less(self.capacity(node), self._usage[node], self.placeable(node))
         return self._rooms[node]
+
+    def empty_room(self, node: NodeId) -> Room:
+        """What a node would have to give if nothing ran there."""
+        if node not in self._empty_rooms:
+            self._empty_rooms[node] = less(self.capacity(node), Usage(), self.placeable(node))
+        return self._empty_rooms[node]
+
+    def capacity(self, node: NodeId) -> Room:
+        """What a node has in all, there or not."""
+        if node not in self._capacities:
+            self._capacities[node] = capacity(self.nodes[node])
+        return self._capacities[node]
 
     def queued(self) -> Iterator[Job]:
         """Jobs that wait for placement: higher priority first, then first come, first served."""
@@ -193,6 +201,7 @@ class Cluster:
                 self._put_execution(record)
             case Node():
                 self.nodes[record.name] = record
+                self._capacities.pop(record.name, None)
                 self.touch(record.name)
 
     def drop_job(self, job: JobId) -> None:
@@ -226,8 +235,9 @@ class Cluster:
             self.wake_at(at, "lease", node)
 
     def touch(self, node: NodeId) -> None:
-        """What a node has to give must be worked out anew: its presence, inventory or usage changed."""
+        """What a node has to give must be worked out anew: its presence or inventory changed."""
         self._rooms.pop(node, None)
+        self._empty_rooms.pop(node, None)
 
     def wake_at(self, at: datetime, kind: str, subject: NodeId | AttemptKey) -> None:
         """Ask for TimePassed at a time."""
@@ -295,7 +305,7 @@ class Cluster:
         held, holds = before is not None and _holds(before), _holds(after)
         if held == holds or after.node is None:
             return
-        self.touch(after.node)
+        self._rooms.pop(after.node, None)
         usage, role = self._usage[after.node], self.jobs[after.job].spec.role_of(after.rank)
         sign = 1 if holds else -1
         usage.cpu_millis += sign * role.resources.cpu_millis
@@ -323,34 +333,13 @@ def load(records: Iterable[Record], now: datetime) -> Cluster:
 
 def watch_deadlines(cluster: Cluster, key: AttemptKey, attempt: Attempt) -> None:
     """Have the limits in time of an attempt looked at when they are due."""
+    if attempt.not_before is not None and attempt.goal is None:
+        cluster.wake_at(attempt.not_before, "restart", key)
     if attempt.deadline is not None and attempt.released_at is None:
         cluster.wake_at(attempt.deadline, "check-in", key)
     limit = cluster.jobs[key[0]].spec.timeouts.run
     if limit is not None and attempt.released_at is not None:
         cluster.wake_at(attempt.released_at + limit, "run", key)
-
-
-def capacity(node: Node) -> Room:
-    """What a node has in all, as if nothing ran there and every GPU were well."""
-    inventory = node.inventory
-    return Room(
-        node=node.name,
-        gpus=inventory.gpus,
-        cpu_millis=inventory.cpus * 1000,
-        memory=inventory.memory,
-        runtimes=inventory.runtimes,
-        labels=inventory.labels,
-    )
-
-
-def _less(room: Room, usage: Usage, problem: str | None) -> Room:
-    return replace(
-        room,
-        gpus=tuple(gpu for gpu in room.gpus if gpu.usable and gpu.uuid not in usage.gpus),
-        cpu_millis=room.cpu_millis - usage.cpu_millis,
-        memory=room.memory - usage.memory,
-        problem=problem,
-    )
 
 
 def _queue_entry(job: Job) -> tuple[int, int, JobId]:

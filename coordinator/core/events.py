@@ -48,6 +48,8 @@ class NodeConnected:
     inventory: Inventory
     reports: tuple[Report, ...] = ()
     """Every execution that the agent knows of."""
+    opened: int = 0
+    """Grows from one stream of the agent to its next, by the agent's own count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class HeartbeatReceived:
 
     node: NodeId
     plan_revision: int
+    session: int | None = None
+    """The stream on which it came; None: the one that is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,8 @@ class InventoryChanged:
 
     node: NodeId
     inventory: Inventory
+    session: int | None = None
+    """The stream on which it came; None: the one that is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +86,8 @@ class ExecutionsReported:
 
     node: NodeId
     reports: tuple[Report, ...]
+    session: int | None = None
+    """The stream on which it came; None: the one that is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from coordinator.core import attempts
+from coordinator.core import attempts, placement
 from coordinator.core.answers import Accepted, Answer, RefusalCause, Refused
 from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
-from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.records import Job
 from coordinator.core.scheduling import possible
+from coordinator.core.starts import enqueue
 from coordinator.core.turn import Turn
-from muster.domain.ids import JobId, execution_id
-from muster.domain.lifecycle import State
+from muster.domain.ids import JobId
 
 
 def submit(turn: Turn, event: JobSubmitted) -> Answer:
@@ -20,7 +20,9 @@ def submit(turn: Turn, event: JobSubmitted) -> Answer:
     never = possible(turn.cluster, event.spec)
     if never is not None and not event.queue_anyway:
         return Refused(
-            cause=RefusalCause.IMPOSSIBLE, message=f"no node could ever run it: {never}", refusals=never.refusals
+            cause=RefusalCause.IMPOSSIBLE,
+            message=f"no node could ever run it: {never}",
+            refusals=placement.refusals(event.spec, map(turn.cluster.capacity, turn.cluster.nodes)),
         )
     if event.job in turn.cluster.jobs:
         return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
@@ -35,22 +37,6 @@ def submit(turn: Turn, event: JobSubmitted) -> Answer:
         turn.put(job)
         enqueue(turn, job)
     return Accepted(job=job)
-
-
-def enqueue(turn: Turn, job: Job) -> None:
-    """Make the attempt that the job stands at, with all its executions in the queue."""
-    turn.put(Attempt(job=job.id, number=job.attempt))
-    for rank in range(job.spec.size):
-        turn.put(
-            Execution(
-                id=execution_id(job.id, job.attempt, rank),
-                job=job.id,
-                attempt=job.attempt,
-                rank=rank,
-                times={State.QUEUED: turn.now},
-            ),
-        )
-    turn.room_changed = True
 
 
 def stop(turn: Turn, event: StopRequested) -> Answer:

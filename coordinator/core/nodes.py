@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator.core import attempts, reports
 from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
-from coordinator.core.cluster import LEASE, LOST_AFTER
+from coordinator.core.cluster import LEASE, LOST_AFTER, Presence
 from coordinator.core.events import (
     ExecutionsReported,
     HeartbeatReceived,
@@ -27,10 +27,14 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
             f"another agent is connected as node {event.node} from {known.address}; give each agent its own --name"
         )
         return Refused(cause=RefusalCause.CONFLICT, message=message)
+    if presence is not None and _overtaken(turn, presence, event):
+        message = f"node {event.node} has opened a newer stream; this one was overtaken on its way"
+        return Refused(cause=RefusalCause.CONFLICT, message=message)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
     turn.close_session(event.node)
     presence.session, presence.seen, presence.lost = event.session, True, False
+    presence.opened = event.opened
     presence.last_seen_at, presence.plan_at_heartbeat = turn.now, 0
     presence.ghosts = {
         report.execution
@@ -58,9 +62,9 @@ def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
 def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
     """Its lease begins anew; a node that missed a plan gets the whole one."""
     presence = turn.cluster.presence.get(event.node)
-    if presence is not None and presence.session is not None:
+    if presence is not None and _is_open(presence, event.session):
         presence.last_seen_at = turn.now
-        if event.plan_revision < presence.plan_at_heartbeat:
+        if not presence.plan_at_heartbeat <= event.plan_revision <= presence.plan_revision:
             turn.replan_node(event.node)
         presence.plan_at_heartbeat = presence.plan_revision
     return Noted()
@@ -68,8 +72,8 @@ def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
 
 def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
     """It has other things than before."""
-    node = turn.cluster.nodes.get(event.node)
-    if node is not None:
+    node, presence = turn.cluster.nodes.get(event.node), turn.cluster.presence.get(event.node)
+    if node is not None and presence is not None and _is_open(presence, event.session):
         turn.put(replace(node, inventory=event.inventory))
         turn.room_changed = True
     return Noted()
@@ -78,8 +82,9 @@ def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
 def take_reports(turn: Turn, event: ExecutionsReported) -> Answer:
     """News about its executions; also a sign of life."""
     presence = turn.cluster.presence.get(event.node)
-    if presence is not None:
-        presence.last_seen_at = turn.now
+    if presence is None or not _is_open(presence, event.session):
+        return Noted()
+    presence.last_seen_at = turn.now
     for report in event.reports:
         reports.take(turn, event.node, report)
     return Noted()
@@ -104,6 +109,19 @@ def judge(turn: Turn, node: NodeId) -> None:
     for execution in list(turn.cluster.planned(node)):
         failure = Failure(kind=FailureKind.NODE_LOST, message=message)
         attempts.lose(turn, turn.cluster.executions[execution.id], failure)
+
+
+def _is_open(presence: Presence, session: int | None) -> bool:
+    """Whether a message counts: what comes on a stream that was closed is told again by the next Hello, and newer."""
+    return presence.session is not None and session in {None, presence.session}
+
+
+def _overtaken(turn: Turn, presence: Presence, event: NodeConnected) -> bool:
+    """Whether a Hello is older than one that was taken, though it comes later: it would deny what runs by now.
+
+    Only for a lease, so that an agent whose clock was put back is not shut out.
+    """
+    return event.opened < presence.opened and turn.now < presence.last_seen_at + LEASE
 
 
 def _wanted(turn: Turn, node: NodeId, name: ExecutionId) -> bool:

@@ -5,8 +5,9 @@ Pure and deterministic: the same job and the same rooms always give the same pla
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import JobSpec, Packing, Resources, Role, RuntimeKind
@@ -27,6 +28,9 @@ class Room:
     labels: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
     """Why nothing can be placed on it at all."""
+
+
+_Place = tuple[NodeId, tuple[GpuUuid, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +56,11 @@ class NoFit:
     wanted: int
     found: int
     """How many executions would fit."""
-    refusals: tuple[NodeRefusal, ...]
-    """What each node lacks for one more execution, by node."""
+    nodes: int
+    """How many were looked at."""
 
     def __str__(self) -> str:
-        if not self.refusals:
+        if not self.nodes:
             return f"needs room for {_executions(self.wanted)}, but no node has joined"
         return f"needs room for {_executions(self.wanted)} at once; {self.found} {'fits' if self.found == 1 else 'fit'}"
 
@@ -66,20 +70,48 @@ def place(spec: JobSpec, rooms: Iterable[Room]) -> Placement | NoFit:
 
     `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
     large job; `spread` takes one more execution wherever the job has the fewest. Ranks are dealt out in node order, so
-    neighbouring ranks share a node.
+    neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
+    needs much, the one that needs most is seated first.
     """
+    in_order = sorted(rooms, key=lambda room: natural(room.node))
+    shelves = [_Shelf(room) for room in in_order if _may_hold(spec, room)]
+    as_given = range(len(spec.roles))
+    seats, found = _seat(spec, shelves, as_given)
+    if found < spec.size and len(spec.roles) > 1:
+        by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
+        seats, _ = _seat(spec, [_Shelf(shelf.room) for shelf in shelves], by_demand)
+    if len(seats) < spec.size:
+        return NoFit(wanted=spec.size, found=found, nodes=len(in_order))
+    return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in enumerate(seats)))
+
+
+def fits(spec: JobSpec, rooms: Iterable[Room]) -> bool:
+    """Whether the gang fits; looks at no more rooms than it must, in the usual case of identical executions."""
+    if len(spec.roles) > 1:
+        return isinstance(place(spec, rooms), Placement)
+    left = spec.size
+    for room in rooms:
+        if _may_hold(spec, room):
+            left -= _Shelf(room).slots(spec, spec.roles[0])
+        if left <= 0:
+            return True
+    return False
+
+
+def refusals(spec: JobSpec, rooms: Iterable[Room]) -> tuple[NodeRefusal, ...]:
+    """What each node lacks for one more execution, by node; for a job that does not fit."""
     shelves = [_Shelf(room) for room in sorted(rooms, key=lambda room: natural(room.node))]
-    seats: list[Seat] = []
     for role in spec.roles:
         counts = _counts(spec, role, shelves)
-        if sum(counts.values()) < role.count:
-            return _no_fit(spec, role, shelves, found=len(seats) + sum(counts.values()))
         for shelf in shelves:
             for _ in range(counts.get(shelf.room.node, 0)):
-                seats.append(Seat(rank=len(seats), node=shelf.room.node, gpus=shelf.take(role.resources)))
-    return Placement(seats=tuple(seats))
+                shelf.take(role.resources)
+        if sum(counts.values()) < role.count:
+            return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in shelves)
+    return ()
 
 
+@lru_cache(maxsize=100_000)
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """A sort key that puts node-2 before node-10."""
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name))
@@ -97,7 +129,7 @@ class _Shelf:
 
     def slots(self, spec: JobSpec, role: Role) -> int:
         """How many more executions of a role fit."""
-        if self.unfit(spec, role) is not None:
+        if unfit(spec, role, self.room) is not None:
             return 0
         need = role.resources
         limits = [role.count]
@@ -111,15 +143,6 @@ class _Shelf:
             limits.append(spec.max_per_node - self.taken)
         return max(0, min(limits))
 
-    def unfit(self, spec: JobSpec, role: Role) -> str | None:
-        """Why the node is not suitable at all, however free it is."""
-        if self.room.problem is not None:
-            return self.room.problem
-        lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if self.room.labels.get(key) != value]
-        if lacking:
-            return f"does not carry the label {', '.join(lacking)}"
-        return _runtime_problem(self.room.runtimes, role)
-
     def take(self, need: Resources) -> tuple[GpuUuid, ...]:
         """Seat one more execution."""
         gpus = pick(matching(self.gpus, need), need.gpus)
@@ -131,9 +154,9 @@ class _Shelf:
 
     def lack(self, spec: JobSpec, role: Role) -> str:
         """What is missing for one more execution of a role."""
-        unfit = self.unfit(spec, role)
-        if unfit is not None:
-            return unfit
+        unsuitable = unfit(spec, role, self.room)
+        if unsuitable is not None:
+            return unsuitable
         need = role.resources
         if spec.max_per_node is not None and self.taken >= spec.max_per_node:
             return f"has {_executions(self.taken)} of this job, as many as max_per_node allows"
@@ -149,9 +172,52 @@ class _Shelf:
         return f"needs {_gib(need.memory or 0)} of memory, {_gib(max(0, self.memory))} are free"
 
 
+def _may_hold(spec: JobSpec, room: Room) -> bool:
+    """A quick look that leaves out most nodes of a full fleet."""
+    if room.problem is not None:
+        return False
+    needs = (role.resources for role in spec.roles)
+    return any(need.gpus <= len(room.gpus) and need.cpu_millis <= max(0, room.cpu_millis) for need in needs)
+
+
+def _seat(spec: JobSpec, shelves: Sequence[_Shelf], order: Iterable[int]) -> tuple[list[_Place], int]:
+    """Places by rank, the roles seated in this order, and how many found room; no places if not all did."""
+    seats: dict[int, list[_Place]] = {}
+    found = 0
+    for place_in_job in order:
+        role = spec.roles[place_in_job]
+        counts = _counts(spec, role, shelves)
+        found += sum(counts.values())
+        if sum(counts.values()) < role.count:
+            return [], found
+        seats[place_in_job] = [
+            (shelf.room.node, shelf.take(role.resources))
+            for shelf in shelves
+            for _ in range(counts.get(shelf.room.node, 0))
+        ]
+    return [seat for place_in_job in sorted(seats) for seat in seats[place_in_job]], found
+
+
+def _demand(role: Role) -> tuple[int, int, int]:
+    need = role.resources
+    return (need.gpus, need.cpu_millis, need.memory or 0)
+
+
+def unfit(spec: JobSpec, role: Role, room: Room) -> str | None:
+    """Why a node is not suitable at all for a role, however free it is; None: it is."""
+    if room.problem is not None:
+        return room.problem
+    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if room.labels.get(key) != value]
+    if lacking:
+        return f"does not carry the label {', '.join(lacking)}"
+    return _runtime_problem(room.runtimes, role)
+
+
 def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
     """The GPUs of the model that is asked for."""
-    wanted = (need.gpu_model or "").lower()
+    if need.gpu_model is None:
+        return list(gpus)
+    wanted = need.gpu_model.lower()
     return [gpu for gpu in gpus if wanted in gpu.model.lower()]
 
 
@@ -218,15 +284,6 @@ def _spread(spec: JobSpec, role: Role, shelves: Sequence[_Shelf]) -> dict[NodeId
     return counts
 
 
-def _no_fit(spec: JobSpec, role: Role, shelves: Sequence[_Shelf], found: int) -> NoFit:
-    counts = _counts(spec, role, shelves)
-    for shelf in shelves:
-        for _ in range(counts.get(shelf.room.node, 0)):
-            shelf.take(role.resources)
-    refusals = tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in shelves)
-    return NoFit(wanted=spec.size, found=found, refusals=refusals)
-
-
 def _reason(shelf: _Shelf, spec: JobSpec, role: Role) -> str:
     """What the node lacks; a node that could take some says how many."""
     lack = shelf.lack(spec, role)
@@ -255,21 +312,3 @@ def _executions(count: int) -> str:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
-
-
-def rooms_without(rooms: Iterable[Room], reserved: Mapping[NodeId, tuple[int, int, int]]) -> Iterator[Room]:
-    """Rooms less what is kept for somebody else: GPUs, CPU thousandths and bytes of memory per node."""
-    for room in rooms:
-        if room.node not in reserved:
-            yield room
-            continue
-        gpus, cpu_millis, memory = reserved[room.node]
-        yield Room(
-            node=room.node,
-            gpus=room.gpus[: max(0, len(room.gpus) - gpus)],
-            cpu_millis=max(0, room.cpu_millis - cpu_millis),
-            memory=max(0, room.memory - memory),
-            runtimes=room.runtimes,
-            labels=room.labels,
-            problem=room.problem,
-        )

@@ -1,6 +1,7 @@
 """What each node shall run, worked out from the records."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.records import Execution
@@ -10,39 +11,53 @@ from muster.domain.plan import Assignment, Desired, Goal, Plan
 from muster.domain.roster import Member, Roster
 
 
-class Layouts:
-    """How the members of attempts lie on nodes; worked out once per attempt and turn."""
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """Where one execution sits among its gang."""
+
+    local_rank: int
+    local_world_size: int
+    node_rank: int
+    node_count: int
+
+
+class Gangs:
+    """What concerns whole attempts, worked out once per attempt and turn."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._nodes: dict[AttemptKey, dict[NodeId, list[int]]] = {}
+        self._seating: dict[AttemptKey, dict[int, Seating]] = {}
+        self._rosters: dict[AttemptKey, Roster] = {}
 
-    def of(self, attempt: AttemptKey) -> dict[NodeId, list[int]]:
-        """Node → its ranks, in rank order."""
-        if attempt not in self._nodes:
-            nodes: dict[NodeId, list[int]] = {}
-            for member in self._cluster.members(attempt):
-                if member.node is not None:
-                    nodes.setdefault(member.node, []).append(member.rank)
-            self._nodes[attempt] = nodes
-        return self._nodes[attempt]
+    def seating(self, execution: Execution) -> Seating:
+        """Of an execution that is placed."""
+        key = _attempt_of(execution)
+        if key not in self._seating:
+            self._seating[key] = _seating(self._cluster.members(key))
+        return self._seating[key][execution.rank]
+
+    def roster(self, attempt: AttemptKey) -> Roster:
+        """Of an attempt that has checked in."""
+        if attempt not in self._rosters:
+            self._rosters[attempt] = roster(self._cluster, attempt)
+        return self._rosters[attempt]
 
 
-def whole(cluster: Cluster, node: NodeId, layouts: Layouts) -> Plan:
+def whole(cluster: Cluster, node: NodeId, gangs: Gangs) -> Plan:
     """Everything that a node shall run; what it does not list must go."""
     planned = list(cluster.planned(node))
     armed = {_attempt_of(member) for member in planned if Goal.ARM <= goal(cluster, member) < Goal.STOP}
     return Plan(
         revision=_next_revision(cluster, node),
         desired=tuple(
-            Desired(execution=member.id, goal=goal(cluster, member), assignment=_assignment(cluster, member, layouts))
+            Desired(execution=member.id, goal=goal(cluster, member), assignment=_assignment(cluster, member, gangs))
             for member in planned
         ),
-        rosters=tuple(roster(cluster, key) for key in sorted(armed)),
+        rosters=tuple(gangs.roster(key) for key in sorted(armed)),
     )
 
 
-def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], layouts: Layouts) -> Plan:
+def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], gangs: Gangs) -> Plan:
     """What a node shall do otherwise than in the plan before."""
     base = cluster.presence[node].plan_revision
     listed = [execution for execution in executions if cluster.is_planned(node, execution)]
@@ -56,11 +71,11 @@ def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], la
             Desired(
                 execution=member.id,
                 goal=goals[member.id],
-                assignment=_assignment(cluster, member, layouts) if goals[member.id] is Goal.PREPARE else None,
+                assignment=_assignment(cluster, member, gangs) if goals[member.id] is Goal.PREPARE else None,
             )
             for member in members
         ),
-        rosters=tuple(roster(cluster, key) for key in sorted(armed)),
+        rosters=tuple(gangs.roster(key) for key in sorted(armed)),
         removed=tuple(execution for execution in executions if not cluster.is_planned(node, execution)),
     )
 
@@ -96,10 +111,8 @@ def roster(cluster: Cluster, attempt: AttemptKey) -> Roster:
     )
 
 
-def _assignment(cluster: Cluster, execution: Execution, layouts: Layouts) -> Assignment:
-    spec, layout = cluster.jobs[execution.job].spec, layouts.of(_attempt_of(execution))
-    assert execution.node is not None
-    neighbours = layout[execution.node]
+def _assignment(cluster: Cluster, execution: Execution, gangs: Gangs) -> Assignment:
+    spec, seating = cluster.jobs[execution.job].spec, gangs.seating(execution)
     return Assignment(
         execution=execution.id,
         job=execution.job,
@@ -107,15 +120,27 @@ def _assignment(cluster: Cluster, execution: Execution, layouts: Layouts) -> Ass
         attempt=execution.attempt,
         rank=execution.rank,
         world_size=spec.size,
-        local_rank=neighbours.index(execution.rank),
-        local_world_size=len(neighbours),
-        node_rank=list(layout).index(execution.node),
-        node_count=len(layout),
+        local_rank=seating.local_rank,
+        local_world_size=seating.local_world_size,
+        node_rank=seating.node_rank,
+        node_count=seating.node_count,
         role=spec.role_of(execution.rank),
         network=spec.network,
         gpus=execution.gpus,
         grace=spec.timeouts.grace,
     )
+
+
+def _seating(members: Iterable[Execution]) -> dict[int, Seating]:
+    ranks: dict[NodeId, list[int]] = {}
+    for member in members:
+        if member.node is not None:
+            ranks.setdefault(member.node, []).append(member.rank)
+    return {
+        rank: Seating(local_rank, len(neighbours), node_rank, len(ranks))
+        for node_rank, neighbours in enumerate(ranks.values())
+        for local_rank, rank in enumerate(neighbours)
+    }
 
 
 def _next_revision(cluster: Cluster, node: NodeId) -> int:

@@ -28,6 +28,8 @@ class Job:
     """The number of the newest attempt."""
     stop_requested_at: datetime | None = None
     delete_when_ended: bool = False
+    gave_up: str = ""
+    """Why there was no other attempt after a failure; empty if the job never asked for any."""
     ended_at: datetime | None = None
 
 
@@ -39,6 +41,10 @@ class Attempt:
     number: int
     goal: Goal | None = None
     """The order that stands for all its executions; None while it is queued."""
+    not_before: datetime | None = None
+    """It is not placed earlier: a pause after a failure."""
+    avoid: NodeId | None = None
+    """Where the attempt before failed; other nodes are preferred."""
     placed_at: datetime | None = None
     deadline: datetime | None = None
     """Until when all must be armed; set at placement, does not slide."""

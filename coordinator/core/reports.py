@@ -20,10 +20,19 @@ def take(turn: Turn, node: NodeId, report: Report) -> None:
     execution = turn.cluster.executions.get(report.execution)
     if execution is None or execution.node != node:
         return
-    if execution.state not in TERMINAL:
+    if _nowhere(execution, report):
+        message = "its agent does not say where its peers reach it"
+        attempts.fail(turn, execution, Failure(kind=FailureKind.RUNTIME, message=message))
+    elif execution.state not in TERMINAL:
         _progress(turn, execution, report)
     if report.log_complete:
         _complete_log(turn, report)
+
+
+def _nowhere(execution: Execution, report: Report) -> bool:
+    """A roster with such a member would be refused by the agents of all the others."""
+    known = execution.address or report.address
+    return execution.state in PROGRESS and not known and report.stage in {Stage.ARMED, Stage.RUNNING, Stage.EXITED}
 
 
 def _progress(turn: Turn, execution: Execution, report: Report) -> None:

@@ -1,17 +1,15 @@
-"""Which queued job is placed next: by priority, then first come; others pass only where they cannot delay the head.
-
-A head that does not fit gets a reservation: the seats it would have if the nodes were empty. A job behind it
-may be placed only on what is left beside these seats, so what runs there now drains and nothing new takes its place.
-"""
+"""Which queued job is placed next: by priority, then first come; others pass only where they cannot delay the head."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from itertools import islice
 
 from coordinator.core import placement
-from coordinator.core.cluster import Cluster, Usage, capacity, watch_deadlines
+from coordinator.core.cluster import Cluster, watch_deadlines
 from coordinator.core.placement import NoFit, Placement, Room
 from coordinator.core.records import Job
+from coordinator.core.reservation import Reservation, holds, reserve
+from coordinator.core.starts import paused
 from coordinator.core.turn import Turn
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec
@@ -24,80 +22,120 @@ BACKFILL_DEPTH = 200
 
 def schedule(turn: Turn) -> None:
     """Place every queued job that fits now."""
-    while _cycle(turn):
-        pass
+    cluster = turn.cluster
+    if next(cluster.queued(), None) is not None:
+        rooms = _Rooms(cluster)
+        while _cycle(turn, rooms):
+            pass
+    kept = cluster.reservation
+    if kept is not None and (kept.job not in cluster.jobs or cluster.queue_position(kept.job) == 0):
+        cluster.reservation = None
 
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     """Why a job could not run even if every node were there and empty; None: it could."""
-    fit = placement.place(spec, (capacity(node) for node in cluster.nodes.values()))
+    if placement.fits(spec, map(cluster.capacity, cluster.nodes)):
+        return None
+    fit = placement.place(spec, map(cluster.capacity, cluster.nodes))
     return fit if isinstance(fit, NoFit) else None
 
 
 def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
-    """Why a queued job is not placed; None: it fits, but may not pass a job ahead of it."""
-    spec = cluster.jobs[job].spec
-    fit = placement.place(spec, _allowed(cluster, job))
+    """Why a queued job does not fit into what is free; None: it would fit."""
+    fit = placement.place(cluster.jobs[job].spec, map(cluster.room, cluster.nodes))
     return fit if isinstance(fit, NoFit) else None
 
 
-def _cycle(turn: Turn) -> bool:
+class _Rooms:
+    """What the nodes have to give, kept up to date over a cycle."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._free = {node: cluster.room(node) for node in cluster.nodes}
+        self._beside: dict[NodeId, Room] | None = None
+        """What is not kept for the head; None: nothing is kept."""
+
+    def free(self) -> Iterable[Room]:
+        """All that is free: for the head of the queue."""
+        return self._free.values()
+
+    def beside(self) -> Iterable[Room]:
+        """What others may use."""
+        return self._free.values() if self._beside is None else self._beside.values()
+
+    def keep(self, reservation: Reservation | None) -> None:
+        """From now on, others may use what is beside it."""
+        self._beside = None
+        if reservation is not None:
+            self._beside = self._free | {node: reservation.beside(self._free[node]) for node in reservation.nodes}
+
+    def take(self, fit: Placement) -> None:
+        """Some of it was given away."""
+        reservation = self._cluster.reservation
+        for node in {seat.node for seat in fit.seats}:
+            self._free[node] = self._cluster.room(node)
+            if self._beside is not None and reservation is not None:
+                self._beside[node] = reservation.beside(self._free[node])
+
+
+def _cycle(turn: Turn, rooms: _Rooms) -> bool:
     """One walk along the queue; True if it is worth another because all that it looked at was placed."""
     cluster = turn.cluster
-    waiting = list(islice(cluster.queued(), BACKFILL_DEPTH))
+    ready = (job for job in cluster.queued() if not paused(cluster.newest_attempt(job.id), turn))
+    waiting = list(islice(ready, BACKFILL_DEPTH))
     failed: set[Hashable] = set()
     for job in waiting:
         shape = _shape(job.spec)
         if shape in failed:
             continue
-        fit = placement.place(job.spec, _allowed(cluster, job.id))
+        head = not failed
+        fit = _place_head(cluster, job, rooms.free()) if head else _place(cluster, job, rooms.beside())
         if isinstance(fit, Placement):
             _seat(turn, job, fit)
+            rooms.take(fit)
             continue
         failed.add(shape)
         cluster.refused[job.id] = str(fit)
-        if cluster.queue_position(job.id) == 1:
-            _reserve(cluster, job)
+        if head:
+            cluster.reservation = _reservation(cluster, job)
+            rooms.keep(cluster.reservation)
     return bool(waiting) and not failed and len(waiting) == BACKFILL_DEPTH
 
 
-def _allowed(cluster: Cluster, job: JobId) -> Iterable[Room]:
-    """The rooms that a job may use: all free ones for the head, others less the head's reservation."""
-    rooms = [cluster.room(node) for node in cluster.nodes]
-    if cluster.reservation is None or cluster.reservation[0] == job:
-        return rooms
-    head, kept = cluster.reservation
-    if head not in cluster.jobs or cluster.queue_position(head) != 1:
-        cluster.reservation = None
-        return rooms
-    reserved = {node: (len(usage.gpus), usage.cpu_millis, usage.memory) for node, usage in kept.items()}
-    return placement.rooms_without(rooms, reserved)
+def _place(cluster: Cluster, job: Job, rooms: Iterable[Room]) -> Placement | NoFit:
+    """Seats for a gang, if it can be without the node where it failed last."""
+    avoid = cluster.newest_attempt(job.id).avoid
+    if avoid is not None:
+        rooms = list(rooms)
+        elsewhere = placement.place(job.spec, (room for room in rooms if room.node != avoid))
+        if isinstance(elsewhere, Placement):
+            return elsewhere
+    return placement.place(job.spec, rooms)
 
 
-def _reserve(cluster: Cluster, head: Job) -> None:
-    """Keep the head's seats; a reservation once made stands while its nodes do, or the head could wait for ever."""
-    if cluster.reservation is not None and cluster.reservation[0] == head.id:
-        if all(node in cluster.nodes and cluster.placeable(node) is None for node in cluster.reservation[1]):
-            return
-        cluster.reservation = None
-    there = (node for name, node in cluster.nodes.items() if cluster.placeable(name) is None)
-    fit = placement.place(head.spec, map(capacity, there))
-    if isinstance(fit, NoFit):
-        return
-    kept: dict[NodeId, Usage] = {}
-    for seat in fit.seats:
-        usage, need = kept.setdefault(seat.node, Usage()), head.spec.role_of(seat.rank).resources
-        usage.gpus.update(seat.gpus)
-        usage.cpu_millis += need.cpu_millis
-        usage.memory += need.memory or 0
-    cluster.reservation = (head.id, kept)
+def _place_head(cluster: Cluster, head: Job, rooms: Iterable[Room]) -> Placement | NoFit:
+    """Seats for the head; what was kept for it counts even where a search over all rooms comes out otherwise."""
+    fit, kept = _place(cluster, head, rooms), cluster.reservation
+    if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
+        return kept.fit if holds(kept, head.spec, map(cluster.room, kept.nodes)) else fit
+    return fit
+
+
+def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
+    """The one that stands, or a new one.
+
+    It stands as long as its nodes could hold the head: if it moved whenever a better place appeared, what it had
+    already drained would be filled again, and the head could wait for ever.
+    """
+    kept = cluster.reservation
+    if kept is not None and kept.job == head.id and holds(kept, head.spec, map(cluster.empty_room, kept.nodes)):
+        return kept
+    return reserve(head.id, head.spec, map(cluster.empty_room, cluster.nodes))
 
 
 def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     """Give every execution of the gang its seat, in one step."""
     cluster, key = turn.cluster, (job.id, job.attempt)
-    if cluster.reservation is not None and cluster.reservation[0] == job.id:
-        cluster.reservation = None
     deadline = turn.now + job.spec.timeouts.check_in
     attempt = replace(cluster.attempts[key], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
     turn.put(attempt)

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from coordinator.core import attempts, jobs, nodes
+from coordinator.core import attempts, jobs, nodes, starts
 from coordinator.core.answers import Answer, Noted
 from coordinator.core.events import (
     DeleteRequested,
@@ -59,6 +59,7 @@ def _pass_time(turn: Turn) -> Answer:
             case str():
                 nodes.judge(turn, deadline.subject)
             case (_, _):
+                starts.come_due(turn, deadline.subject)
                 attempts.miss_check_in(turn, deadline.subject)
                 attempts.exceed_run_time(turn, deadline.subject)
     return Noted()

@@ -9,7 +9,10 @@ from coordinator.core.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.records import Attempt, Change, DropJob, Execution, Job, Node, Put, Record
 from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.lifecycle import Trigger, advance
+from muster.domain.lifecycle import State, Trigger, advance
+
+_AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING})
+"""States that an agent reached because it was told to; coming to them changes nothing of its plan."""
 
 
 class Turn:
@@ -36,11 +39,12 @@ class Turn:
             self._jobs[record.id if isinstance(record, Job) else record.job] = None
 
     def move(self, execution: Execution, trigger: Trigger) -> Execution:
-        """Bring an execution to its next state, note the time, and tell its node."""
+        """Bring an execution to its next state, note the time, and tell its node if it shall do something else now."""
         state = advance(f"execution {execution.id}", execution.state, trigger)
         after = replace(execution, state=state, times={**execution.times, state: self.now})
         self.put(after)
-        self.replan(after)
+        if state not in _AS_ORDERED:
+            self.replan(after)
         return after
 
     def replan(self, execution: Execution) -> None:
@@ -97,15 +101,15 @@ class Turn:
         )
 
     def _sends(self) -> Iterator[SendPlan]:
-        layouts = plans.Layouts(self.cluster)
+        gangs = plans.Gangs(self.cluster)
         for node in {**self._whole_plans, **dict.fromkeys(self._plans)}:
             presence = self.cluster.presence.get(node)
             if presence is None or presence.session is None:
                 continue
             if node in self._whole_plans:
-                plan = plans.whole(self.cluster, node, layouts)
+                plan = plans.whole(self.cluster, node, gangs)
             else:
-                plan = plans.change(self.cluster, node, self._plans[node], layouts)
+                plan = plans.change(self.cluster, node, self._plans[node], gangs)
             yield SendPlan(node=node, session=presence.session, plan=plan)
 
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -19,13 +20,14 @@ from coordinator.core.events import (
     NodeDisconnected,
 )
 from coordinator.engine import Engine, Session
-from coordinator.rpc.refusals import first, refuse, streaming
+from coordinator.rpc.refusals import refuse
+from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from muster import __version__, wire
-from muster.domain.errors import MusterError
 from muster.domain.ids import ExecutionId, NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.wire import checks
 
 log = logging.getLogger(__name__)
 
@@ -51,19 +53,15 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     @streaming
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Serve one agent until its stream, or the engine's patience with it, ends."""
-        hello = await _hello(messages, context)
-        node = NodeId(hello.node)
-        session = self._engine.open_session()
-        try:
-            answer = await self._engine.ask(_connected(hello, session))
-            if isinstance(answer, Refused):
-                await refuse(context, answer)
-            log.info("node connected", extra={"node": node, "address": hello.address, "version": hello.version})
-            await self._serve(node, session, messages, context)
-        finally:
-            self._engine.end_session(session)
-            await asyncio.shield(self._engine.tell(NodeDisconnected(node=node, session=session.number)))
-            log.info("node disconnected", extra={"node": node})
+        with _session(self._engine) as session:
+            connected = _connected(await _hello(messages), session)
+            try:
+                answer = await self._engine.ask(connected)
+                if isinstance(answer, Refused):
+                    await refuse(context, answer)
+                await self._serve(connected, session, messages, context)
+            finally:
+                await asyncio.shield(self._engine.tell(NodeDisconnected(node=connected.node, session=session.number)))
 
     @streaming
     async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # noqa: N802
@@ -74,30 +72,36 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             except ValueError as error:
                 log.warning("log refused", extra={"execution": chunk.execution, "cause": str(error)})
                 ack = pb.LogAck(execution=chunk.execution, unwanted=True)
-            await context.write(ack)
+            await send(context, ack)
 
     async def _serve(
-        self, node: NodeId, session: Session, messages: AsyncIterator[pb.AgentMessage], context: Context
+        self, connected: NodeConnected, session: Session, messages: AsyncIterator[pb.AgentMessage], context: Context
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
+        node = connected.node
+        log.info("node connected", extra={"node": node, "address": connected.address, "version": connected.version})
         outbox: asyncio.Queue[pb.CoordinatorMessage] = asyncio.Queue(16)
         await outbox.put(pb.CoordinatorMessage(welcome=_welcome()))
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._read(node, messages, outbox), name=f"{node}: read")
+                tasks.create_task(self._read(node, session, messages, outbox), name=f"{node}: read")
                 tasks.create_task(_collect(session, outbox), name=f"{node}: plans")
                 tasks.create_task(_write(outbox, context), name=f"{node}: write")
                 tasks.create_task(_until_closed(session), name=f"{node}: closed")
         except* _StreamEnded:
             pass
-        except* MusterError as errors:
-            raise first(errors) from None
+        finally:
+            log.info("node disconnected", extra={"node": node})
 
     async def _read(
-        self, node: NodeId, messages: AsyncIterator[pb.AgentMessage], outbox: "asyncio.Queue[pb.CoordinatorMessage]"
+        self,
+        node: NodeId,
+        session: Session,
+        messages: AsyncIterator[pb.AgentMessage],
+        outbox: "asyncio.Queue[pb.CoordinatorMessage]",
     ) -> None:
         async for message in messages:
-            await self._engine.tell(_event(node, message))
+            await self._engine.tell(_event(node, session, message))
             if message.WhichOneof("message") == "heartbeat":
                 ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
                 await outbox.put(pb.CoordinatorMessage(heartbeat_ack=ack))
@@ -120,41 +124,53 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         return pb.LogAck(execution=execution, offset=size, complete=complete)
 
 
-async def _hello(messages: AsyncIterator[pb.AgentMessage], context: Context) -> pb.Hello:
+@contextmanager
+def _session(engine: Engine) -> Iterator[Session]:
+    session = engine.open_session()
+    try:
+        yield session
+    finally:
+        engine.end_session(session)
+
+
+async def _hello(messages: AsyncIterator[pb.AgentMessage]) -> pb.Hello:
     try:
         async with asyncio.timeout(HELLO_WITHIN):
-            first = await anext(aiter(messages), None)
+            message = await anext(aiter(messages), None)
     except TimeoutError:
-        first = None
-    if first is None or first.WhichOneof("message") != "hello":
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the first message of an agent must be Hello")
-        raise AssertionError("abort returned")
-    if not first.hello.node or not first.hello.identity or not first.hello.address:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Hello lacks node, identity or address")
-    return first.hello
+        message = None
+    if message is None or message.WhichOneof("message") != "hello":
+        raise wire.WireError("AgentMessage", "is not Hello, with which an agent must begin")
+    return message.hello
 
 
 def _connected(hello: pb.Hello, session: Session) -> NodeConnected:
+    if not hello.identity:
+        raise wire.WireError("Hello.identity", "is empty")
+    checks.require(hello, "inventory")
     return NodeConnected(
-        node=NodeId(hello.node),
+        node=NodeId(checks.identifier(hello.node, "Hello.node")),
         session=session.number,
         identity=hello.identity,
         version=hello.version,
-        address=hello.address,
+        address=checks.address(hello.address, "Hello.address"),
         inventory=wire.inventory_from_wire(hello.inventory),
         reports=tuple(wire.report_from_wire(report) for report in hello.executions),
+        opened=hello.opened,
     )
 
 
-def _event(node: NodeId, message: pb.AgentMessage) -> Event:
+def _event(node: NodeId, session: Session, message: pb.AgentMessage) -> Event:
     match message.WhichOneof("message"):
         case "heartbeat":
-            return HeartbeatReceived(node=node, plan_revision=message.heartbeat.plan_revision)
+            revision = message.heartbeat.plan_revision
+            return HeartbeatReceived(node=node, session=session.number, plan_revision=revision)
         case "inventory":
-            return InventoryChanged(node=node, inventory=wire.inventory_from_wire(message.inventory))
+            inventory = wire.inventory_from_wire(message.inventory)
+            return InventoryChanged(node=node, session=session.number, inventory=inventory)
         case "reports":
             reports = tuple(wire.report_from_wire(report) for report in message.reports.reports)
-            return ExecutionsReported(node=node, reports=reports)
+            return ExecutionsReported(node=node, session=session.number, reports=reports)
         case other:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
 
@@ -175,7 +191,7 @@ async def _collect(session: Session, outbox: "asyncio.Queue[pb.CoordinatorMessag
 async def _write(outbox: "asyncio.Queue[pb.CoordinatorMessage]", context: Context) -> None:
     """The only writer of the stream: gRPC loses messages of concurrent writers."""
     while True:
-        await context.write(await outbox.get())
+        await send(context, await outbox.get())
 
 
 async def _until_closed(session: Session) -> None:

@@ -14,7 +14,8 @@ from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
 from coordinator.core.records import Job
 from coordinator.engine import Engine
 from coordinator.rpc.log_merge import LogMerge, LogWish
-from coordinator.rpc.refusals import refuse, streaming, translated
+from coordinator.rpc.refusals import refuse, translated
+from coordinator.rpc.streams import send, streaming
 from muster import wire
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.ids import JobId
@@ -102,7 +103,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                 view = await self._engine.read(lambda cluster, _: _view_if_there(cluster, job))
                 if view is None:
                     raise UnknownNameError(f"job {job} was deleted")
-                await context.write(wire.job_to_wire(view))
+                await send(context, wire.job_to_wire(view))
                 if view.phase.ended:
                     return
                 await listener.wait()
@@ -120,7 +121,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         )
         async for lines in self._logs.lines(wish):
             for start in range(0, len(lines), LINES_PER_MESSAGE):
-                await context.write(pb.LogLines(lines=lines[start : start + LINES_PER_MESSAGE]))
+                await send(context, pb.LogLines(lines=lines[start : start + LINES_PER_MESSAGE]))
 
     @translated
     async def Why(self, request: pb.WhyRequest, context: Context) -> pb.WhyResponse:  # noqa: ARG002, N802

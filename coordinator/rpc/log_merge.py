@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from coordinator.core.cluster import Cluster
@@ -42,9 +42,25 @@ class LogMerge:
         self._logs = logs
 
     async def lines(self, wish: LogWish) -> AsyncIterator[list[pb.LogLine]]:
-        """The lines there are, then with `follow` what comes, until none of the logs can grow any more."""
-        members = await self._engine.read(lambda cluster, _: _members(cluster, wish))
-        tails = {member.id: _Tail(member.id, member.rank) for member in members}
+        """The lines there are, then with `follow` what comes, until none of the logs can grow any more.
+
+        Who follows without saying which attempt goes on with the next one when the job starts again.
+        """
+        number = wish.attempt or await self._newest(wish.job)
+        while True:
+            async for batch in self._attempt(wish, number):
+                yield batch
+            number += 1
+            if not wish.follow or wish.attempt or number > await self._newest(wish.job):
+                return
+            wish = replace(wish, since=None, tail=None)
+
+    async def _newest(self, job: JobId) -> int:
+        return await self._engine.read(lambda cluster, _: _newest(cluster, job))
+
+    async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[pb.LogLine]]:
+        members = await self._engine.read(lambda cluster, _: _members(cluster, wish, number))
+        tails = {member.id: _Tail(member) for member in members}
         with self._engine.signals.listen(wish.job, *tails) as listener:
             fired: Collection[str] = tails
             while True:
@@ -93,30 +109,39 @@ class LogMerge:
 class _Tail:
     """Where the reading of one log stands."""
 
-    execution: ExecutionId
-    rank: int
+    member: Execution
     offset: int | None = None
     at_end: bool = False
     ahead: deque[Record] = field(default_factory=deque)
+
+    @property
+    def execution(self) -> ExecutionId:
+        """Whose log it is."""
+        return self.member.id
 
     def until(self, horizon: int) -> list[pb.LogLine]:
         """Take what was printed until a time."""
         lines: list[pb.LogLine] = []
         while self.ahead and self.ahead[0].time_ns <= horizon:
-            lines.append(_line(self.rank, self.ahead.popleft()))
+            lines.append(_line(self.member, self.ahead.popleft()))
         return lines
 
 
-def _line(rank: int, record: Record) -> pb.LogLine:
-    line = pb.LogLine(rank=rank, stream=record.stream, text=record.text, partial=record.partial)
+def _line(member: Execution, record: Record) -> pb.LogLine:
+    line = pb.LogLine(
+        rank=member.rank,
+        attempt=member.attempt,
+        stream=record.stream,
+        text=record.text,
+        partial=record.partial,
+    )
     line.time.FromNanoseconds(record.time_ns)
     return line
 
 
-def _members(cluster: Cluster, wish: LogWish) -> list[Execution]:
-    newest = cluster.jobs[wish.job].attempt
-    number = wish.attempt or newest
+def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
     if (wish.job, number) not in cluster.attempts:
+        newest = _newest(cluster, wish.job)
         raise UnknownNameError(f"job {wish.job} has no attempt {number}; its newest is {newest}")
     size = cluster.jobs[wish.job].spec.size
     beyond = [rank for rank in sorted(wish.ranks) if rank >= size]
@@ -124,6 +149,11 @@ def _members(cluster: Cluster, wish: LogWish) -> list[Execution]:
         raise UnknownNameError(f"job {wish.job} has ranks 0 to {size - 1}; there is no rank {beyond[0]}")
     members = cluster.members((wish.job, number))
     return [member for member in members if not wish.ranks or member.rank in wish.ranks]
+
+
+def _newest(cluster: Cluster, job: JobId) -> int:
+    """The number of the newest attempt; 0 for a job that was deleted."""
+    return cluster.jobs[job].attempt if job in cluster.jobs else 0
 
 
 def _over(cluster: Cluster, executions: Collection[ExecutionId]) -> set[ExecutionId]:

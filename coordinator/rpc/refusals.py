@@ -1,9 +1,8 @@
 """What a refusal or an error looks like on the wire: one table from cause to gRPC status."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 import grpc.aio
@@ -55,46 +54,6 @@ def translated(handler: Handler) -> Handler:
             await context.abort(status_of(error), str(error))
 
     return wrapper  # type: ignore[return-value]  # the same signature, which ParamSpec cannot say for methods
-
-
-class Closing(Protocol):
-    """A service that can tell its streams to end."""
-
-    closing: asyncio.Event
-
-
-def streaming(handler: Handler) -> Handler:
-    """A handler of a long-lived stream: as `translated`, and it ends by itself when the server is about to stop."""
-
-    @wraps(handler)
-    async def wrapper(self: Closing, request: object, context: "grpc.aio.ServicerContext[Any, Any]") -> None:
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                ending = tasks.create_task(_end(self.closing), name="end of stream")
-                await handler(self, request, context)
-                ending.cancel()
-        except* _ServerStopsError:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "the coordinator is shutting down")
-        except* MusterError as errors:
-            error = first(errors)
-            await context.abort(status_of(error), str(error))
-
-    return wrapper  # type: ignore[return-value]  # the same signature, which ParamSpec cannot say for methods
-
-
-def first(errors: "BaseExceptionGroup[MusterError]") -> MusterError:
-    """One error out of a group of them, however deep."""
-    error = errors.exceptions[0]
-    return first(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-async def _end(closing: asyncio.Event) -> None:
-    await closing.wait()
-    raise _ServerStopsError
-
-
-class _ServerStopsError(Exception):
-    """Ends the tasks of a stream."""
 
 
 def status_of(error: MusterError) -> grpc.StatusCode:

@@ -17,7 +17,7 @@ from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.nodes import NodeService
 from coordinator.store.logs import LogStore
 from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.rpc.channel import SERVER_OPTIONS, is_loopback
+from muster.rpc.channel import SERVER_OPTIONS, is_loopback, read_pem
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc, nodes_pb2, nodes_pb2_grpc
 
 STOP_GRACE = 1.0
@@ -83,9 +83,9 @@ def _bind(server: grpc.aio.Server, listen: str, identity: Identity | None, *, in
 
 
 def _credentials(identity: Identity) -> grpc.ServerCredentials:
-    authority = identity.client_ca.read_bytes() if identity.client_ca is not None else None
+    authority = read_pem(identity.client_ca) if identity.client_ca is not None else None
     return grpc.ssl_server_credentials(
-        [(identity.key.read_bytes(), identity.cert.read_bytes())],
+        [(read_pem(identity.key), read_pem(identity.cert))],
         root_certificates=authority,
         require_client_auth=authority is not None,
     )

@@ -27,6 +27,7 @@ class LogPrinter:
         self._style = style
         self._joiner = LineJoiner()
         self._out = sys.stdout.buffer
+        self._attempt: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -37,14 +38,21 @@ class LogPrinter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for line in self._joiner.rest():
-            self._out.write(log_bytes(line, self._style))
-        self._out.flush()
+        self._finish()
 
     def print(self, piece: LogLine) -> None:
-        """Print the line if it is whole now."""
+        """Print the line if it is whole now; between two attempts, say that another one begins."""
+        if self._attempt not in {None, piece.attempt}:
+            self._finish()
+            print(f"-- attempt {piece.attempt}", file=sys.stderr, flush=True)
+        self._attempt = piece.attempt
         line = self._joiner.add(piece)
         if line is not None:
             self._out.write(log_bytes(line, self._style))
             # A line that waits in a buffer is of no use to whoever follows.
             self._out.flush()
+
+    def _finish(self) -> None:
+        for line in self._joiner.rest():
+            self._out.write(log_bytes(line, self._style))
+        self._out.flush()

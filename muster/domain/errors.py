@@ -42,3 +42,9 @@ class IllegalTransitionError(MusterError):
         self.subject = subject
         self.state = state
         self.trigger = trigger
+
+
+def first_of(group: BaseExceptionGroup[MusterError]) -> MusterError:
+    """One error out of a group of them, however deep; tasks that end together raise groups."""
+    error = group.exceptions[0]
+    return first_of(error) if isinstance(error, BaseExceptionGroup) else error

@@ -6,6 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from muster.domain.lifecycle import SuccessRule
+from muster.domain.restart import RestartPolicy
 
 
 class Network(StrEnum):
@@ -148,6 +149,7 @@ class JobSpec:
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Only nodes that carry all of these labels."""
     timeouts: Timeouts = Timeouts()
+    restarts: RestartPolicy = field(default_factory=RestartPolicy)
 
     @property
     def size(self) -> int:

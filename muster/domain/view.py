@@ -142,3 +142,4 @@ class LogLine:
     text: bytes
     partial: bool = False
     """Whether the line goes on in the next record of this rank and stream."""
+    attempt: int = 1

@@ -16,6 +16,8 @@ _COMMON: Sequence[tuple[str, int]] = (
     # A half-open connection is noticed after 5 s of silence and 3 s without an answer to a ping.
     ("grpc.keepalive_time_ms", 5_000),
     ("grpc.keepalive_timeout_ms", 3_000),
+    # The one that counts where the kernel at the other end still takes bytes: a program that hangs, a proxy between.
+    ("grpc.http2.ping_timeout_ms", 3_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.max_send_message_length", _MAX_MESSAGE),
@@ -37,6 +39,8 @@ SERVER_OPTIONS: Sequence[tuple[str, int]] = (
     *_COMMON,
     # Must not exceed the dialler's keepalive time, or the server closes with `too_many_pings`.
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_000),
+    # After a connection hung, the pings of that time come all at once; that is no reason to drop it.
+    ("grpc.http2.max_ping_strikes", 0),
     # A second coordinator on the same address is refused instead of sharing it.
     ("grpc.so_reuseport", 0),
 )
@@ -84,13 +88,14 @@ def is_loopback(address: str) -> bool:
 
 def _channel_credentials(credentials: Credentials) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(
-        root_certificates=_pem(credentials.ca),
-        private_key=None if credentials.key is None else _pem(credentials.key),
-        certificate_chain=None if credentials.cert is None else _pem(credentials.cert),
+        root_certificates=read_pem(credentials.ca),
+        private_key=None if credentials.key is None else read_pem(credentials.key),
+        certificate_chain=None if credentials.cert is None else read_pem(credentials.cert),
     )
 
 
-def _pem(path: Path) -> bytes:
+def read_pem(path: Path) -> bytes:
+    """What is in a file of credentials; raises MusterError that names it."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from muster.domain.job import InlineFile, JobSpec, Mount, Network, PortRequest, Resources, Role, Timeouts, Ulimit
+from muster.domain.restart import ExitCodes, RestartPolicy
 from muster.spec.document import Loc
 from muster.spec.errors import FieldError, quote
-from muster.spec.models import MAX_EXECUTIONS, FileKeys, JobKeys, ResourcesKeys, RoleDefaults, RoleKeys
+from muster.spec.models import MAX_EXECUTIONS, FileKeys, JobKeys, ResourcesKeys, RestartsKeys, RoleDefaults, RoleKeys
 
 MAX_FILES_BYTES = 2**20
 """Of all files of all roles; larger things belong in the image or on a mount."""
@@ -43,6 +44,7 @@ class Builder:
             max_per_node=job.max_per_node,
             node_labels=dict(job.node_labels),
             timeouts=Timeouts(check_in=job.timeouts.check_in, grace=job.timeouts.grace, run=job.timeouts.run),
+            restarts=_restarts(job.restarts),
         )
 
     def _roles(self) -> Iterator[Role]:
@@ -150,6 +152,18 @@ def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:
     own = {key: getattr(role.resources, key) for key in role.resources.model_fields_set}
     values["resources"] = job.resources.model_copy(update=own)
     return RoleDefaults.model_construct(**values)
+
+
+def _restarts(keys: RestartsKeys | None) -> RestartPolicy:
+    if keys is None:
+        return RestartPolicy()
+    return RestartPolicy(
+        limit=keys.limit,
+        infrastructure=keys.infrastructure,
+        backoff=keys.backoff,
+        restart_on=keys.restart_on,
+        fail_on=keys.fail_on or ExitCodes(),
+    )
 
 
 def _resources(keys: ResourcesKeys) -> Resources:

@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 from muster.domain.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Timeouts, Ulimit
+from muster.domain.restart import RestartPolicy
 from muster.spec.quantity import format_cpus, format_duration, format_memory
 
 
@@ -21,6 +22,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         "timeouts": _timeouts(spec.timeouts),
+        **_present(restarts=_restarts(spec.restarts)),
     }
 
 
@@ -80,6 +82,18 @@ def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
         check_in=format_duration(timeouts.check_in),
         grace=format_duration(timeouts.grace),
         run=None if timeouts.run is None else format_duration(timeouts.run),
+    )
+
+
+def _restarts(policy: RestartPolicy) -> dict[str, Any] | None:
+    if policy == RestartPolicy():
+        return None
+    return _present(
+        limit=policy.limit,
+        infrastructure=policy.infrastructure,
+        backoff=format_duration(policy.backoff),
+        restart_on=None if policy.restart_on is None else str(policy.restart_on),
+        fail_on=str(policy.fail_on) or None,
     )
 
 

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from muster.domain.job import Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
+from muster.domain.restart import ExitCodes, parse_exit_codes
 from muster.spec.document import Scalar, atom
 from muster.spec.errors import FieldError, quote
 from muster.spec.quantity import MAX_MEMORY, Written, format_memory, parse_cpus, parse_duration, parse_memory
@@ -148,6 +149,13 @@ def _duration(value: object) -> timedelta:
     return parse_duration(_quantity(value))
 
 
+def _exit_codes(value: object) -> ExitCodes:
+    try:
+        return parse_exit_codes(scalar(value).text)
+    except ValueError as error:
+        raise FieldError(str(error)) from None
+
+
 def _label(value: object) -> str:
     text = verbatim(value)
     if re.fullmatch(LABEL, text):
@@ -277,6 +285,11 @@ Span = Annotated[
     _schema(
         anyOf=[{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^([0-9.]+(d|h|m|s|ms)?)+$"}]
     ),
+]
+ExitCodeRanges = Annotated[
+    ExitCodes,
+    BeforeValidator(_exit_codes),
+    _schema(type=["string", "integer"], pattern=r"^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$"),
 ]
 Label = Annotated[str, BeforeValidator(_label), _pattern(LABEL)]
 PortName = Annotated[str, BeforeValidator(check_port_name), _pattern(PORT_NAME)]

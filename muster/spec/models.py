@@ -31,6 +31,7 @@ from muster.spec.fields import given, verbatim
 MAX_EXECUTIONS = 10_000
 MAX_GPUS = 64
 MAX_PRIORITY = 1000
+MAX_RESTARTS = 1000
 MAX_PORT = 65535
 NEEDED = ...
 """In place of a default: the key must be there."""
@@ -61,6 +62,7 @@ def _key(title: str, description: str, default: Any = None) -> Any:  # noqa: ANN
 Gpus = Annotated[int, Field(ge=0, le=MAX_GPUS), fields.WHOLE]
 Count = Annotated[int, Field(ge=1, le=MAX_EXECUTIONS), fields.WHOLE]
 PortNumber = Annotated[int, Field(ge=1, le=MAX_PORT), fields.WHOLE]
+Restarts = Annotated[int, Field(ge=0, le=MAX_RESTARTS), fields.WHOLE]
 Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY), fields.WHOLE]
 
 
@@ -297,6 +299,26 @@ class TimeoutsKeys(Section):
     run: fields.Span | None = _key("duration", "Longest time that user code may run (default: no limit).")
 
 
+class RestartsKeys(Section):
+    """When the whole gang starts again as a new attempt after a failure."""
+
+    limit: Restarts = _key("whole number 0…1000", "How often after failures of user code.", 0)
+    infrastructure: Restarts = _key(
+        "whole number 0…1000",
+        "How often after failures that are not the code's: lost nodes, daemons, images, ports, GPUs.",
+        10,
+    )
+    backoff: fields.Span = _key(
+        "duration", "Pause before the second restart, doubled before each one after it; the first comes at once.", "5s"
+    )
+    restart_on: fields.ExitCodeRanges | None = _key(
+        "exit codes like `1,3-5`", "Only these are worth another attempt (default: all)."
+    )
+    fail_on: fields.ExitCodeRanges | None = _key(
+        "exit codes like `1,3-5`", "These end the job, however many restarts are left."
+    )
+
+
 def _names_differ(roles: list[RoleKeys]) -> list[RoleKeys]:
     if not roles:
         raise FieldError("is empty; leave it out, or name at least one role")
@@ -343,3 +365,4 @@ class JobKeys(RoleDefaults):
         {},
     )
     timeouts: TimeoutsKeys = _key("map", "Limits in time, see below.", {})
+    restarts: RestartsKeys | None = _key("map", "What follows a failure, see below (default: nothing).")

@@ -17,6 +17,7 @@ from muster.spec.models import (
     MountKeys,
     PortKeys,
     ResourcesKeys,
+    RestartsKeys,
     RoleDefaults,
     RoleKeys,
     TimeoutsKeys,
@@ -36,6 +37,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`ulimits.NAME`", UlimitKeys, None),
     ("`files[]`", FileKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
+    ("`restarts`", RestartsKeys, None),
 )
 """Heading, keys, and the keys that another section already lists."""
 

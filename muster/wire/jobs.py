@@ -163,6 +163,7 @@ def log_line_to_wire(line: LogLine) -> pb.LogLine:
         time=checks.timestamp(line.time),
         text=line.text,
         partial=line.partial,
+        attempt=line.attempt,
     )
 
 
@@ -177,6 +178,7 @@ def log_line_from_wire(message: pb.LogLine) -> LogLine:
         time=checks.moment(message.time, "LogLine.time"),
         text=message.text,
         partial=message.partial,
+        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "LogLine.attempt"),
     )
 
 

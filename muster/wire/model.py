@@ -16,6 +16,7 @@ from muster.domain.job import (
     Ulimit,
 )
 from muster.domain.lifecycle import SuccessRule
+from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 from muster.domain.roster import Member, PortLease, Roster
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
@@ -42,6 +43,13 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             grace=checks.duration(spec.timeouts.grace),
             run=checks.duration(spec.timeouts.run),
         ),
+        restarts=pb.RestartPolicy(
+            limit=spec.restarts.limit,
+            infrastructure=spec.restarts.infrastructure,
+            backoff=checks.duration(spec.restarts.backoff),
+            restart_on=str(spec.restarts.restart_on or ""),
+            fail_on=str(spec.restarts.fail_on),
+        ),
     )
 
 
@@ -64,6 +72,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         max_per_node=_max_per_node(message),
         node_labels=dict(message.node_labels),
         timeouts=_timeouts(message.timeouts),
+        restarts=_restarts(message.restarts) if message.HasField("restarts") else RestartPolicy(),
     )
 
 
@@ -249,6 +258,24 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
         grace=checks.span(message.grace, "Timeouts.grace"),
         run=checks.span(message.run, "Timeouts.run") if message.HasField("run") else None,
     )
+
+
+def _restarts(message: pb.RestartPolicy) -> RestartPolicy:
+    checks.require(message, "backoff")
+    return RestartPolicy(
+        limit=checks.between(message.limit, 0, checks.MAX_COUNT, "RestartPolicy.limit"),
+        infrastructure=checks.between(message.infrastructure, 0, checks.MAX_COUNT, "RestartPolicy.infrastructure"),
+        backoff=checks.span(message.backoff, "RestartPolicy.backoff"),
+        restart_on=_exit_codes(message.restart_on, "RestartPolicy.restart_on") if message.restart_on else None,
+        fail_on=_exit_codes(message.fail_on, "RestartPolicy.fail_on") if message.fail_on else ExitCodes(),
+    )
+
+
+def _exit_codes(text: str, field: str) -> ExitCodes:
+    try:
+        return parse_exit_codes(text)
+    except ValueError as error:
+        raise WireError(field, str(error)) from None
 
 
 def _entrypoint(message: pb.Role) -> tuple[str, ...] | None:

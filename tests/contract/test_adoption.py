@@ -16,7 +16,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.job import PortRequest, RuntimeKind
 from muster.domain.plan import Stage
 from muster.domain.roster import PortLease
-from tests.contract.runtimes import room_for
+from tests.contract.runtimes import room_for, running
 from tests.contract.survivors import mortal_agent
 
 MASTER = PortLease(name="master", host_port=30_180, container_port=30_180)
@@ -71,9 +71,7 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
     with pytest.raises(ExecutionError, match=f"port 30180 is taken by execution {path.name}") as caught:
         ports.hold(ExecutionId("other-1-0"), (PortRequest(name="http", port=30_180),))
     assert caught.value.kind is FailureKind.PORT_TAKEN
-    await loop.stop_all()
-    [(sandbox, spool, _)] = await runtime.recover(path.parent)
-    assert (await sandbox.exited()).code == 143
-    await sandbox.remove()
-    spool.close()
+    await loop.shut_down(stop=True)
+    assert running(ExecutionId(path.name)) == []
+    assert await runtime.recover(path.parent) == []
     await runtime.close()

@@ -42,7 +42,9 @@ def test_ctrl_c_at_muster_up_leaves_no_process(tmp_path: Path, trap: str) -> Non
     # Whatever is started by `muster up`, or by a job of it, inherits this variable.
     origin = {"TEST_ORIGIN": str(tmp_path)}
     muster = CommandLine(tmp_path, {"MUSTER_HOME": str(tmp_path / "home"), **origin})
-    command = [str(CLI), "up", "--nodes", "3", "--listen", "127.0.0.1:0", "--no-docker"]
+    # Programs that a script starts in the background ignore SIGINT; those at a terminal do not.
+    at_terminal = ["env", "--default-signal=INT"]
+    command = [*at_terminal, str(CLI), "up", "--nodes", "3", "--listen", "127.0.0.1:0", "--no-docker"]
     up = Program("muster up", command, log=tmp_path / "up.log", env=muster.env)
     try:
         until(lambda: "serves at" in up.output, within=30, what="muster up to serve")

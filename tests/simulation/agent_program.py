@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from agent.core.actions import Tell
+from agent.core.actions import Action, Tell
 from agent.core.events import Event, Exited, LogCompleted, PlanReceived, Recovered, Started
 from agent.core.ledger import Ledger
 from muster.domain.ids import ExecutionId
@@ -50,6 +50,7 @@ class AgentProgram:
         self._life: Life | None = None
         self._events: list[Event] = []
         self._told: list[tuple[Report, ...]] = []
+        self._streams = 0
         self._runtime: AgentRuntime
         self._logs: AgentLogs
 
@@ -112,15 +113,17 @@ class AgentProgram:
 
     def hello(self) -> Hello:
         """The whole truth as the ledger knows it now."""
+        self._streams += 1
         return Hello(
             identity=self.node.identity,
             address=self.node.address,
             inventory=self._inventory,
             reports=self.ledger.reports(),
+            opened=self._world.at,
         )
 
     def receive(self, plan: Plan) -> None:
-        self.put(PlanReceived(plan=plan))
+        self.put(PlanReceived(plan=plan, stream=self._streams))
 
     @property
     def revision(self) -> int:
@@ -153,7 +156,7 @@ class AgentProgram:
             assert self._life is not None
             self._life.after(0.001 * self._chance.random(), self._tell)
 
-    def _step(self, event: Event) -> list[object]:
+    def _step(self, event: Event) -> list[Action]:
         try:
             actions = self.ledger.step(event, self._world.now)
         except Exception as error:
@@ -166,7 +169,7 @@ class AgentProgram:
             orders = [type(action).__name__ for action in actions if not isinstance(action, Tell)]
             job = about.partition("-")[0]
             self._world.tell(f"{name} {about}{' → ' if orders else ''}{', '.join(orders)}", self.node.name, job)
-        return list(actions)
+        return actions
 
     def _end_log(self, report: Report) -> None:
         """An execution that never ran prints nothing more; one that never had a room never printed."""

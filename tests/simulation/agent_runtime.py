@@ -28,6 +28,10 @@ class Troubles:
     """A preparation that ends only when it is interrupted."""
     slow: float = 0.0
     """An action that takes many times as long."""
+    stop: float = 0.0
+    """An order to stop that must be repeated for a while."""
+    exit: float = 0.0
+    """An end of user code of which the runtime cannot tell the exit code."""
 
 
 class AgentRuntime:
@@ -44,7 +48,9 @@ class AgentRuntime:
         self._chance = node.chance
         self._preparing: dict[ExecutionId, Timer | None] = {}
         """What is to end each preparation; None: it hangs."""
-        self._next_port = FIRST_PORT
+        self._halted_at: dict[ExecutionId, float] = {}
+        """When the order to stop is carried out; nothing else is asked of the sandbox before."""
+        self._next_port = FIRST_PORT + node.chance.randrange(10_000)
 
     def recovered(self) -> Iterator[Sandbox]:
         """What is left from a former life: containers that were armed. Everything else is cleared away."""
@@ -53,7 +59,7 @@ class AgentRuntime:
                 yield sandbox
                 continue
             self._node.end_code(sandbox, KILLED)
-            del self._node.sandboxes[execution]
+            self._node.sweep(execution)
 
     def carry_out(self, action: Action) -> None:
         match action:
@@ -81,9 +87,17 @@ class AgentRuntime:
         exit_ = sandbox.exit
         assert exit_ is not None
         patience = (0.3 if exit_.code else 0.01) * self._chance.random()
+        patience = max(patience, self._until_halted(sandbox.execution))
+        if self._chance.random() < self._troubles.exit:
+            failed = ActionFailed(execution=sandbox.execution, kind=FailureKind.RUNTIME, message="no exit code")
+            self._life.after(patience, lambda: self._put(failed))
+            return
         self._life.after(patience, lambda: self._put(Exited(execution=sandbox.execution, exit=exit_)))
         drained = patience + (2.0 if self._chance.random() < 0.2 else 0.01) * self._chance.random()
         self._life.after(drained, lambda: self._logs.finish(sandbox.execution))
+
+    def _until_halted(self, execution: ExecutionId) -> float:
+        return max(0.0, self._halted_at.get(execution, 0.0) - self._node.world.seconds)
 
     def _prepare(self, assignment: Assignment) -> None:
         execution = assignment.execution
@@ -103,8 +117,8 @@ class AgentRuntime:
             del self._preparing[execution]
             if self._fails(execution, self._troubles.prepare):
                 return
-            sandbox.prepared = True
-            self._put(Prepared(execution=execution, address=self._node.address, ports=self._ports(assignment)))
+            sandbox.ports = self._ports(assignment)
+            self._put(Prepared(execution=execution, address=self._node.address, ports=sandbox.ports))
 
         self._preparing[execution] = self._life.after(took, end)
 
@@ -143,10 +157,13 @@ class AgentRuntime:
                 timer.cancel()
         sandbox = self._node.sandboxes.get(execution)
         took = 0.05 * self._chance.random()
-        if sandbox is not None and sandbox.running:
+        if sandbox is not None and sandbox.started:
             grace = action.grace.total_seconds()
-            self._node.terminate(sandbox, grace)
+            if self._chance.random() < self._troubles.stop:
+                took += 30.0 * self._chance.random()
+            self._life.after(took, lambda: self._node.terminate(sandbox, grace))
             took += min(grace, sandbox.behaviour.on_term)
+        self._halted_at[execution] = self._node.world.seconds + took
         self._life.after(took, lambda: self._put(Halted(execution=execution)))
 
     def _remove(self, execution: ExecutionId) -> None:
@@ -158,7 +175,7 @@ class AgentRuntime:
             self._logs.forget(execution)
             self._put(Removed(execution=execution))
 
-        self._life.after(self._duration(0.2), end)
+        self._life.after(self._until_halted(execution) + self._duration(0.2), end)
 
     def _fails(self, execution: ExecutionId, likelihood: float) -> bool:
         if not likelihood or self._chance.random() >= likelihood:

@@ -41,11 +41,11 @@ class Clients:
             self._world.after(at, lambda number=number, spec=spec: self._submit(f"key {number}", spec))  # type: ignore[misc]
 
     def stop(self, job: JobId) -> None:
-        self._insist(lambda: StopRequested(job=job), lambda answer: None)
+        self._insist(lambda: StopRequested(job=job))
 
     def delete(self, job: JobId, *, force: bool) -> None:
         self._watcher.deletable[job] = None
-        self._insist(lambda: DeleteRequested(job=job, force=force), lambda answer: None)
+        self._insist(lambda: DeleteRequested(job=job, force=force))
 
     def _submit(self, key: str, spec: JobSpec) -> None:
         anyway, dry_run = self._chance.random() < 0.7, self._chance.random() < 0.03
@@ -56,9 +56,9 @@ class Clients:
                 job=JobId(f"j{self._jobs}"), spec=spec, queue_anyway=anyway, dry_run=dry_run, idempotency_key=key
             )
 
-        self._insist(request, lambda answer: None if dry_run else self._submitted(answer))
-        if self._chance.random() < 0.05:  # twice at once
-            self._insist(request, lambda answer: None if dry_run else self._submitted(answer))
+        taken = None if dry_run else self._submitted
+        for _ in range(2 if self._chance.random() < 0.05 else 1):  # some clients ask twice at once
+            self._insist(request, taken)
 
     def _submitted(self, answer: Answer) -> None:
         if isinstance(answer, Refused):
@@ -78,7 +78,7 @@ class Clients:
     def _delete_with_force(self, job: JobId) -> None:
         self.delete(job, force=True)
 
-    def _insist(self, request: Callable[[], Event], taken: Callable[[Answer], None]) -> None:
+    def _insist(self, request: Callable[[], Event], taken: Callable[[Answer], None] | None = None) -> None:
         """Ask until there is an answer."""
         self._pending += 1
         done = False
@@ -89,7 +89,8 @@ class Clients:
                 return
             done = True
             self._pending -= 1
-            taken(answer)
+            if taken is not None:
+                taken(answer)
 
         def ask() -> None:
             if done:

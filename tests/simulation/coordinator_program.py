@@ -21,7 +21,7 @@ from coordinator.core.events import (
     NodeDisconnected,
     TimePassed,
 )
-from coordinator.core.records import Change
+from coordinator.core.records import Change, Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.store.memory import MemoryStore
@@ -37,6 +37,7 @@ BATCH = 2000
 
 Reply = Callable[[Answer], None]
 Question = Callable[[Cluster], None]
+Core = Callable[[Turn, Event], Answer]
 
 
 class Observer(Protocol):
@@ -44,7 +45,7 @@ class Observer(Protocol):
 
     def stepped(self, cluster: Cluster) -> None: ...
 
-    def committed(self, cluster: Cluster, changes: tuple[Change, ...]) -> None: ...
+    def committed(self, changes: tuple[Change, ...]) -> None: ...
 
     def loaded(self, cluster: Cluster) -> None: ...
 
@@ -59,6 +60,8 @@ class Weakness:
     after_commit: float = 0.0
     between_effects: float = 0.0
     slow_commit: float = 0.0
+    tardiness: float = 0.001
+    """Seconds for which a stream that is to be closed may still be read."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,7 +82,7 @@ class Session:
 class CoordinatorProgram:
     """Alive or dead; the store and the logs outlive it."""
 
-    def __init__(self, world: World, observer: Observer, chance: Random) -> None:
+    def __init__(self, world: World, observer: Observer, chance: Random, core: Core = step) -> None:
         self.weakness = Weakness()
         self.store = MemoryStore()
         self.logs: dict[ExecutionId, int] = {}
@@ -89,13 +92,11 @@ class CoordinatorProgram:
         self.cluster = Cluster()
         self._world = world
         self._observer = observer
+        self._core = core
         self._chance = chance
         self._life: Life | None = None
         self._inbox: list[tuple[Event, Reply | None] | Question] = []
-        self._sessions: dict[NodeId, Session] = {}
-        """The newest of each node."""
-        self._open: dict[int, Session] = {}
-        """All that have not ended."""
+        self._sessions: dict[int, Session] = {}
         self._last_session = 0
         self._turning = False
         self._alarm: tuple[int, Timer] | None = None
@@ -109,7 +110,12 @@ class CoordinatorProgram:
         """Load what is stored and listen."""
         self._life = Life(self._world)
         snapshot = self.store.load()
-        records = (*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes)
+        records: tuple[Record, ...] = (
+            *snapshot.jobs,
+            *snapshot.attempts,
+            *snapshot.executions,
+            *snapshot.nodes,
+        )
         self.cluster = load(records, self._world.now)
         self._world.tell("starts", "coordinator")
         self._observer.loaded(self.cluster)
@@ -123,10 +129,10 @@ class CoordinatorProgram:
         if self._uncommitted and self._chance.random() < 0.5:
             self._commit(self._uncommitted)
         self._life.over, self._life = True, None
-        for session in self._open.values():
+        for session in self._sessions.values():
             session.ended = True
             session.stream.drop(silently=silently)
-        self._sessions, self._open, self._inbox = {}, {}, []
+        self._sessions, self._inbox = {}, []
         self._turning, self._uncommitted, self._alarm = False, (), None
 
     # what is asked of it
@@ -158,6 +164,7 @@ class CoordinatorProgram:
             address=hello.address,
             inventory=hello.inventory,
             reports=hello.reports,
+            opened=hello.opened,
         )
         self.ask(connected, lambda answer: self._greet(session, answer))
         return session
@@ -169,14 +176,15 @@ class CoordinatorProgram:
         if not session.welcomed:
             session.early.append(message)
             return
+        node, number = session.node, session.number
         match message:
             case Heartbeat():
-                self.ask(HeartbeatReceived(node=session.node, plan_revision=message.plan_revision))
+                self.ask(HeartbeatReceived(node=node, session=number, plan_revision=message.plan_revision))
                 session.stream.down.send(HeartbeatAck())
             case Inventory():
-                self.ask(InventoryChanged(node=session.node, inventory=message))
+                self.ask(InventoryChanged(node=node, session=number, inventory=message))
             case Reports():
-                self.ask(ExecutionsReported(node=session.node, reports=message.reports))
+                self.ask(ExecutionsReported(node=node, session=number, reports=message.reports))
             case LogChunk():
                 self.read(lambda cluster: self._keep_log(session, message, cluster))
 
@@ -185,25 +193,21 @@ class CoordinatorProgram:
         if session.ended or self._life is None:
             return
         session.ended = True
-        del self._open[session.number]
-        if self._sessions.get(session.node) is session:
-            del self._sessions[session.node]
+        del self._sessions[session.number]
         session.stream.drop()
         self.ask(NodeDisconnected(node=session.node, session=session.number))
 
     def _open_session(self, node: NodeId, stream: Stream) -> Session:
         self._last_session += 1
-        before = self._sessions.get(node)
-        if before is not None:
-            self._shut(before)
         session = Session(number=self._last_session, node=node, stream=stream)
-        self._sessions[node] = self._open[session.number] = session
+        self._sessions[session.number] = session
         return session
 
     def _shut(self, session: Session) -> None:
         """The stream ends soon: what it has just received may still be taken in."""
         assert self._life is not None
-        self._life.after(0.003 * self._chance.random(), lambda: self.end_session(session))
+        lag = self.weakness.tardiness * self._chance.random()
+        self._life.after(lag, lambda: self.end_session(session))
 
     def _greet(self, session: Session, answer: Answer) -> None:
         if session.ended:
@@ -248,6 +252,9 @@ class CoordinatorProgram:
                 answers.append((asked[1], self._step(turn, asked[0])))
             else:
                 questions.append(asked)
+        due = self.cluster.next_deadline()
+        if due is not None and due <= self._world.now:
+            answers.append((None, self._step(turn, TimePassed())))
         finish(turn)
         self._observer.stepped(self.cluster)
         changes = turn.changes()
@@ -264,7 +271,7 @@ class CoordinatorProgram:
 
     def _step(self, turn: Turn, event: Event) -> Answer:
         try:
-            return step(turn, event)
+            return self._core(turn, event)
         except Exception as error:
             raise Violation(f"the core fails at {event}: {type(error).__name__}: {error}", "coordinator") from error
 
@@ -297,7 +304,7 @@ class CoordinatorProgram:
 
     def _commit(self, changes: tuple[Change, ...]) -> None:
         self.store.commit(changes)
-        self._observer.committed(self.cluster, changes)
+        self._observer.committed(changes)
 
     def _dies(self, likelihood: float, where: str) -> bool:
         if not likelihood or self._chance.random() >= likelihood:
@@ -321,25 +328,23 @@ class CoordinatorProgram:
         self._alarm = (at, self._life.after(max(0, at - self._world.at) / SECOND, self._alarmed))
 
     def _alarmed(self) -> None:
+        """A turn without events; one that is under way is followed by another alarm."""
         self._alarm = None
         if not self._turning:
-            self.ask(TimePassed())
-        else:
-            # The engine looks at the time between turns only.
-            assert self._life is not None
-            self._alarm = (0, self._life.after(0.001, self._alarmed))
+            self._turning = True
+            self._turn()
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
-            case SendPlan(node=node, plan=plan):
-                session = self._sessions.get(node)
-                if session is not None and not session.ended:
+            case SendPlan(node=node, session=number, plan=plan):
+                session = self._sessions.get(number)
+                if session is not None:
                     self._world.tell(f"sends {_words(plan)}", node)
                     session.stream.down.send(plan) if session.welcomed else session.plans.append(plan)
-            case CloseSession(node=node):
-                if node in self._sessions:
+            case CloseSession(node=node, session=number):
+                if number in self._sessions:
                     self._world.tell("closes the stream", node)
-                    self._shut(self._sessions[node])
+                    self._shut(self._sessions[number])
             case ForgetLogs(job=job):
                 self.logs = {each: size for each, size in self.logs.items() if not each.startswith(f"{job}-")}
             case AnnounceJob():

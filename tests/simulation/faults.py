@@ -4,13 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from muster.domain.ids import NodeId
 from tests.simulation.agent_program import AgentProgram
-from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.coordinator_program import CoordinatorProgram, Weakness
+from tests.simulation.network import Harshness, Path
 from tests.simulation.scenario import Scenario
-from tests.simulation.truth import SimulatedNode
 from tests.simulation.world import World
-
-SPELLS = (0.3, 3.0, 12.0, 35.0, 80.0, 150.0)
-"""How long something is away: from a blink to beyond the time after which a node is lost."""
 
 
 class Faults:
@@ -29,7 +26,6 @@ class Faults:
         self._scenario = scenario
         self._chance = world.chance("faults")
         self._over = False
-        self._cuts: dict[NodeId, int] = {}
         self._kinds: Mapping[str, Callable[[], None]] = {
             "cut a node off": lambda: self._cut([self._any()]),
             "cut one way": self._cut_one_way,
@@ -46,7 +42,7 @@ class Faults:
     def begin(self) -> None:
         """Set the weaknesses in, and plan the first fault."""
         self._coordinator.weakness = self._scenario.weakness
-        self._coordinator.crashed = lambda: self._restart_coordinator()
+        self._coordinator.crashed = self._restart_coordinator
         for agent in self._agents.values():
             agent.crashed = lambda agent=agent: self._restart(agent)  # type: ignore[misc]
             agent.node.up.harshness = agent.node.down.harshness = self._scenario.harshness
@@ -54,10 +50,6 @@ class Faults:
 
     def mend(self) -> None:
         """No more faults, and everything works again."""
-        from tests.simulation.agent_program import Frailty
-        from tests.simulation.coordinator_program import Weakness
-        from tests.simulation.network import Harshness
-
         self._over = True
         harsh = self._scenario.harshness != Harshness()
         self._coordinator.weakness = Weakness()
@@ -86,7 +78,7 @@ class Faults:
         return self._chance.choice(list(self._agents.values()))
 
     def _spell(self) -> float:
-        return self._chance.choice(SPELLS) * self._chance.uniform(0.5, 1.5)
+        return self._chance.choice(self._scenario.spells) * self._chance.uniform(0.5, 1.5)
 
     # links
 
@@ -155,17 +147,15 @@ class Faults:
         self._restart(agent)
 
     def _reinstall(self) -> None:
-        agent, node = self._any(), None
+        agent = self._any()
         node = agent.node
-        self._reboot_as_new(agent, node)
-        self._restart(agent)
-
-    def _reboot_as_new(self, agent: AgentProgram, node: SimulatedNode) -> None:
         self._world.tell("is installed anew", node.name)
         agent.crash(silently=True)
         node.lose_power()
-        node.sandboxes.clear()
+        for execution in list(node.sandboxes):
+            node.sweep(execution)
         node.identity = f"{node.name} since {self._world.seconds:.0f} s"
+        self._restart(agent)
 
     def _break_gpu(self) -> None:
         node = self._any().node
@@ -176,8 +166,12 @@ class Faults:
         node.broken[gpu] = "fell off the bus"
         if node.on_fault is not None and self._chance.random() < 0.5:
             node.on_fault()
-        self._world.after(self._spell(), lambda: node.broken.pop(gpu, None))
+
+        def mend() -> None:
+            node.broken.pop(gpu, None)
+
+        self._world.after(self._spell(), mend)
 
 
-def _swift(path: object) -> None:
-    path.slowness = 0.0  # type: ignore[attr-defined]
+def _swift(path: Path) -> None:
+    path.slowness = 0.0

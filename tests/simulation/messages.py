@@ -1,4 +1,4 @@
-"""What passes between agents and the coordinator beside plans and reports, as in `protos/muster/rpc/v1/agents.proto`."""
+"""What passes between agents and the coordinator beside plans and reports, as `agents.proto` has it."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ class Hello:
     address: str
     inventory: Inventory
     reports: tuple[Report, ...]
+    opened: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

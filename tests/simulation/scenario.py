@@ -1,11 +1,12 @@
 """What one seed is about: how large the fleet is, which jobs come, what goes wrong and how often."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 
 from muster.domain.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
 from muster.domain.lifecycle import SuccessRule
+from muster.domain.restart import ExitCodes, RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
 from tests.simulation.coordinator_program import Weakness
@@ -25,7 +26,7 @@ class Scale:
     """Of trouble; afterwards it must come to rest."""
 
 
-SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 240.0))
+SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 400.0))
 LARGE = Scale(nodes=(24, 48), jobs=(250, 400), seconds=(1200.0, 1800.0))
 
 FAULTS = (
@@ -40,6 +41,8 @@ FAULTS = (
     "reinstall a node",
     "break a GPU",
 )
+
+SPELLS = ((0.3, 3.0), (3.0, 12.0, 35.0), (80.0, 150.0), (0.3, 3.0, 12.0, 35.0, 80.0, 150.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,25 +66,48 @@ class Scenario:
     """How often user code fails."""
     endless: float
     """How often user code runs until it is stopped."""
+    code_seconds: float
+    """How long other user code runs, on average."""
+    spells: tuple[float, ...]
+    """Seconds for which something is away: from a blink to beyond the time after which a node is lost."""
 
 
-def draw(chance: Random, scale: Scale, *, harsh: bool) -> Scenario:
-    """A scenario of that scale."""
+def draw(chance: Random, scale: Scale) -> Scenario:
+    """A scenario of that scale: anything may go wrong, or little but that nodes fall silent for long."""
+    scenario = _anything(chance, scale)
+    if chance.random() < 0.7:
+        return scenario
+    return replace(
+        scenario,
+        seconds=scenario.seconds + 200.0,
+        fault_every=60.0 / len(scenario.parts),
+        faults=("cut a node off", "cut one way", "cut several off", "kill the coordinator"),
+        frailty=Frailty(),
+        harshness=Harshness(),
+        code_seconds=120.0,
+        spells=(25.0, 80.0, 150.0),
+    )
+
+
+def _anything(chance: Random, scale: Scale) -> Scenario:
     seconds = chance.uniform(*scale.seconds)
     parts = tuple(_parts(chance) for _ in range(chance.randint(*scale.nodes)))
-    count = chance.randint(*scale.jobs)
+    count, thin = chance.randint(*scale.jobs), chance.random() < 0.3
+    specs = (_thin(chance, number) if thin else _spec(chance, number) for number in range(count))
     return Scenario(
         parts=parts,
-        specs=tuple((chance.uniform(0.0, seconds * 0.9), _spec(chance, number)) for number in range(count)),
+        specs=tuple((chance.uniform(0.0, seconds * 0.9), spec) for spec in specs),
         seconds=seconds,
-        fault_every=chance.choice((4.0, 10.0, 30.0, 1e9)) * 5 / len(parts),
+        fault_every=chance.choice((4.0, 10.0, 20.0, 40.0, 1e9)) * 5 / len(parts),
         faults=tuple(fault for fault in FAULTS if chance.random() < 0.5) or (FAULTS[0],),
         weakness=_weakness(chance),
         frailty=Frailty(at_action=_rarely(chance, 0.02), troubles=_troubles(chance)),
-        harshness=_harshness(chance) if harsh else Harshness(),
+        harshness=_harshness(chance) if chance.random() < 0.25 else Harshness(),
         client_nerves=_rarely(chance, 0.6),
         deaths=_rarely(chance, 0.3),
         endless=_rarely(chance, 0.3),
+        code_seconds=chance.choice((3.0, 30.0, 120.0)),
+        spells=chance.choice(SPELLS),
     )
 
 
@@ -89,7 +115,7 @@ def behaviour(chance: Random, scenario: Scenario) -> Behaviour:
     """What one execution's user code does."""
     ill = chance.random() < scenario.deaths
     return Behaviour(
-        seconds=None if chance.random() < scenario.endless else chance.expovariate(1 / 15.0),
+        seconds=None if chance.random() < scenario.endless else chance.expovariate(1 / scenario.code_seconds),
         code=chance.choice((1, 2, 127, 134, 137, 139)) if ill else 0,
         on_term=chance.choice((0.01, 0.2, 3.0, 1e6)),
         term_code=chance.choice((0, 143, 143, 1)),
@@ -99,7 +125,7 @@ def behaviour(chance: Random, scenario: Scenario) -> Behaviour:
 
 def _parts(chance: Random) -> Parts:
     return Parts(
-        gpus=chance.choice((0, 1, 2, 4, 8)),
+        gpus=chance.choice((0, 1, 1, 2, 2, 4, 8)),
         cpus=chance.choice((4, 8, 16)),
         memory=chance.choice((16, 64)) * GIB,
         docker=chance.random() < 0.7,
@@ -108,7 +134,7 @@ def _parts(chance: Random) -> Parts:
 
 
 def _spec(chance: Random, number: int) -> JobSpec:
-    roles = (_role(chance, "worker"),)
+    roles: tuple[Role, ...] = (_role(chance, "worker"),)
     if chance.random() < 0.25:
         roles = (_role(chance, "master", most=1), *roles)
     return JobSpec(
@@ -124,6 +150,24 @@ def _spec(chance: Random, number: int) -> JobSpec:
             grace=timedelta(seconds=chance.choice((0.5, 5.0, 10.0))),
             run=timedelta(seconds=chance.choice((5.0, 30.0, 60.0))) if chance.random() < 0.3 else None,
         ),
+        restarts=_restarts(chance) if chance.random() < 0.5 else RestartPolicy(),
+    )
+
+
+def _thin(chance: Random, number: int) -> JobSpec:
+    """A gang that lies on several nodes and starts again: what one of them does then matters to the others."""
+    spec = _spec(chance, number)
+    roles = tuple(replace(role, count=chance.randint(1, 3), resources=Resources(gpus=0)) for role in spec.roles)
+    again = RestartPolicy(limit=3, infrastructure=3, backoff=timedelta())
+    return replace(spec, roles=roles, max_per_node=1, node_labels={}, restarts=again)
+
+
+def _restarts(chance: Random) -> RestartPolicy:
+    return RestartPolicy(
+        limit=chance.randint(0, 3),
+        infrastructure=chance.randint(0, 3),
+        backoff=timedelta(seconds=chance.choice((0.0, 1.0, 5.0))),
+        fail_on=ExitCodes(((2, 2),)) if chance.random() < 0.2 else ExitCodes(),
     )
 
 
@@ -150,6 +194,7 @@ def _weakness(chance: Random) -> Weakness:
         after_commit=_rarely(chance, 0.01),
         between_effects=_rarely(chance, 0.01),
         slow_commit=_rarely(chance, 0.05),
+        tardiness=chance.choice((0.001, 0.3, 5.0)),
     )
 
 
@@ -160,6 +205,8 @@ def _troubles(chance: Random) -> Troubles:
         start=_rarely(chance, 0.1),
         hang=_rarely(chance, 0.1),
         slow=_rarely(chance, 0.3),
+        stop=_rarely(chance, 0.2),
+        exit=_rarely(chance, 0.05),
     )
 
 

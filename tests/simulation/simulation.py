@@ -1,23 +1,25 @@
 """One seed from its first event to the rest at its end."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from coordinator.core.cluster import Cluster
 from coordinator.core.scheduling import possible, refusal
+from coordinator.core.step import step
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
-from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.coordinator_program import CoordinatorProgram, Core
 from tests.simulation.faults import Faults
 from tests.simulation.scenario import SMALL, Scale, draw
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
 from tests.simulation.world import SECOND, Violation, World
 
-REST_WITHIN = 4 * 3600.0
+REST_WITHIN = 2 * 3600.0
 """Seconds after the last fault within which everything must have come to rest."""
-STORY = 80
+STORY = 120
 """Lines of the story of a failure."""
 
 
@@ -30,7 +32,8 @@ class Outcome:
     happened: int
     """Events of the world."""
     virtual_seconds: float
-    jobs: int
+    sights: Counter[str]
+    """What there was to see at the end: states, phases, failures and how often each."""
     problem: str | None = None
     story: tuple[str, ...] = ()
 
@@ -38,11 +41,11 @@ class Outcome:
 class Simulation:
     """A fleet, its coordinator, its clients and its troubles."""
 
-    def __init__(self, seed: int, scale: Scale = SMALL, *, harsh: bool = False) -> None:
+    def __init__(self, seed: int, scale: Scale = SMALL, core: Core = step) -> None:
         self.world = World(seed)
-        self.scenario = draw(self.world.chance("scenario"), scale, harsh=harsh)
+        self.scenario = draw(self.world.chance("scenario"), scale)
         self.watcher = Watcher(self.world, self.scenario)
-        self.coordinator = CoordinatorProgram(self.world, self.watcher, self.world.chance("coordinator"))
+        self.coordinator = CoordinatorProgram(self.world, self.watcher, self.world.chance("coordinator"), core)
         self.agents: dict[NodeId, AgentProgram] = {}
         for number, parts in enumerate(self.scenario.parts, start=1):
             node = SimulatedNode(self.world, NodeId(f"node-{number}"), parts, self.watcher)
@@ -66,10 +69,20 @@ class Simulation:
             fingerprint=self.world.fingerprint(),
             happened=self.world.happened,
             virtual_seconds=self.world.seconds,
-            jobs=len(self.watcher.accepted),
+            sights=self._sights(),
             problem=problem,
             story=story,
         )
+
+    def _sights(self) -> Counter[str]:
+        cluster = self.coordinator.cluster
+        sights = Counter(f"job {cluster.phase(job)}" for job in cluster.jobs)
+        sights.update(f"execution {execution.state}" for execution in cluster.executions.values())
+        failures = (attempt.failure for attempt in cluster.attempts.values() if attempt.failure is not None)
+        sights.update(f"failure {failure.kind}" for failure in failures)
+        sights["job again"] = len(cluster.attempts) - len(cluster.jobs)
+        sights["lost while it runs"] = self.watcher.lost_while_running
+        return sights
 
     def _trouble(self) -> None:
         self.coordinator.start()
@@ -150,6 +163,8 @@ class Simulation:
         if self.watcher.live_code:
             raise Violation(f"user code runs that nobody wants: {self.watcher.live_code}")
         self._check_jobs(cluster)
+        for execution in cluster.executions.values():
+            self.watcher.check_log(execution, self.coordinator.logs.get(execution.id, 0))
         self.coordinator.crash()
         self.coordinator.start()
 

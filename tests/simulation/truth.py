@@ -10,7 +10,7 @@ from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.plan import Assignment
-from muster.domain.roster import Roster
+from muster.domain.roster import PortLease, Roster
 from tests.simulation.network import Path
 from tests.simulation.world import Timer, World
 
@@ -38,7 +38,8 @@ class Sandbox:
 
     assignment: Assignment
     behaviour: Behaviour
-    prepared: bool = False
+    ports: tuple[PortLease, ...] = ()
+    """Held from the end of its preparation on."""
     roster: Roster | None = None
     """There once it was armed."""
     started: bool = False
@@ -47,6 +48,8 @@ class Sandbox:
     """Who waits for the end."""
     ending: Timer | None = None
     terminated: bool = False
+    swept: bool = False
+    """Whether it was cleared away although nobody ordered that: its agent cannot adopt it."""
 
     @property
     def execution(self) -> ExecutionId:
@@ -81,7 +84,7 @@ class Nature(Protocol):
 
     def code_started(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
 
-    def code_ended(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
+    def code_ended(self, sandbox: Sandbox) -> None: ...
 
 
 class SimulatedNode:
@@ -156,9 +159,13 @@ class SimulatedNode:
             sandbox.ending.cancel()
         sandbox.exit = Exit(code=code)
         self.world.tell(f"user code of rank {sandbox.assignment.rank} ends: {code}", self.name, sandbox.assignment.job)
-        self.nature.code_ended(self, sandbox)
+        self.nature.code_ended(sandbox)
         if sandbox.on_exit is not None:
             sandbox.on_exit()
+
+    def sweep(self, execution: ExecutionId) -> None:
+        """Clear an execution away that cannot be adopted."""
+        self.sandboxes.pop(execution).swept = True
 
     def lose_power(self) -> None:
         """Everything that runs ends, and nobody hears of it."""

@@ -8,12 +8,15 @@ from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import PROGRESS, TERMINAL, State
-from muster.domain.roster import Roster
 from muster.domain.plan import Assignment
+from muster.domain.roster import Roster
 from tests.invariants import validate
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.world import Violation, World
+
+SEVERAL = 100
+"""Executions with which the whole cluster is still looked at after every step; with more, in proportion less often."""
 
 
 class Watcher:
@@ -26,6 +29,9 @@ class Watcher:
         self.keys: dict[str, JobId] = {}
         self.deletable: dict[JobId, None] = {}
         """Jobs that a client asked to have deleted."""
+        self.lost_while_running = 0
+        """Executions that count as lost while their user code runs: the one gap between belief and truth."""
+        self._unchecked = 0
         self._world = world
         self._scenario = scenario
         self._newest: dict[ExecutionId, Sandbox] = {}
@@ -41,7 +47,7 @@ class Watcher:
     # the nodes
 
     def behaviour(self, assignment: Assignment) -> Behaviour:
-        return behaviour(self._world.chance(f"code {assignment.job} {assignment.rank}"), self._scenario)
+        return behaviour(self._world.chance(f"code {assignment.execution}"), self._scenario)
 
     def sandbox_made(self, node: SimulatedNode, sandbox: Sandbox) -> None:
         known = self._newest.get(sandbox.execution)
@@ -64,7 +70,7 @@ class Watcher:
             raise Violation(f"two attempts of {order.job} have running user code", *about)
         running[sandbox.execution] = order.attempt
 
-    def code_ended(self, node: SimulatedNode, sandbox: Sandbox) -> None:
+    def code_ended(self, sandbox: Sandbox) -> None:
         assert sandbox.exit is not None
         self._exits[sandbox.execution] = sandbox.exit
         del self._running[sandbox.assignment.job][sandbox.execution]
@@ -79,6 +85,8 @@ class Watcher:
             other = self._newest.get(execution_id(order.job, order.attempt, rank))
             if other is None or other.roster is None:
                 raise Violation(f"user code of {sandbox.execution} starts, but rank {rank} is not armed", *about)
+            if other.ports != sandbox.roster.members[rank].ports:
+                raise Violation(f"the roster of {order.job} has other ports for rank {rank} than it holds", *about)
             if other.roster != sandbox.roster:
                 raise Violation(f"ranks {rank} and {order.rank} of {order.job} have unequal rosters", *about)
 
@@ -92,6 +100,10 @@ class Watcher:
         self.accepted[job.id] = job.spec
 
     def stepped(self, cluster: Cluster) -> None:
+        self._unchecked += 1
+        if self._unchecked * SEVERAL**2 < len(cluster.executions) ** 2:
+            return
+        self._unchecked = 0
         try:
             validate(cluster)
         except AssertionError as error:
@@ -103,16 +115,19 @@ class Watcher:
             if job not in cluster.jobs and job not in self.deletable:
                 raise Violation(f"accepted job {job} is lost over a restart", job, "coordinator")
         for execution in self._records:
-            if execution.partition("-")[0] in cluster.jobs and cluster.executions[execution] != self._records[execution]:
+            if (
+                execution.partition("-")[0] in cluster.jobs
+                and cluster.executions[execution] != self._records[execution]
+            ):
                 raise Violation(f"{execution} is not as it was committed", execution.partition("-")[0])
 
-    def committed(self, cluster: Cluster, changes: tuple[Change, ...]) -> None:
+    def committed(self, changes: tuple[Change, ...]) -> None:
         for change in changes:
             match change:
                 case DropJob(job=job):
                     self._drop(job)
                 case Put(record=Execution() as execution):
-                    self._check_execution(cluster, execution)
+                    self._check_execution(execution)
                 case Put(record=Attempt() as attempt):
                     self._check_attempt(attempt)
 
@@ -128,18 +143,17 @@ class Watcher:
         if before is not None and before.failure is not None and attempt.failure != before.failure:
             raise Violation(f"the first failure of {attempt.job} changes", attempt.job)
 
-    def _check_execution(self, cluster: Cluster, after: Execution) -> None:
+    def _check_execution(self, after: Execution) -> None:
         before = self._records.get(after.id)
         self._records[after.id] = after
         about = (after.job, *(() if after.node is None else (after.node,)))
         if before is not None:
             _check_change(before, after, about)
         if before is not None and before.state is State.QUEUED and after.state in PROGRESS[1:]:
-            self._check_seat(cluster, after, about)
+            self._check_seat(after, about)
         self._check_belief(after, about)
 
-    def _check_seat(self, cluster: Cluster, after: Execution, about: tuple[str, ...]) -> None:
-        assert after.node is not None
+    def _check_seat(self, after: Execution, about: tuple[str, ...]) -> None:
         for gpu in after.gpus:
             if gpu in self._busy:
                 raise Violation(f"{after.id} is given {gpu}, which {self._busy[gpu]} uses", *about)
@@ -147,6 +161,8 @@ class Watcher:
     def _check_belief(self, after: Execution, about: tuple[str, ...]) -> None:
         """What the coordinator says of an execution is no further than what is true."""
         running = after.id in self._running.get(after.job, {})
+        if running and after.state is State.LOST:
+            self.lost_while_running += 1
         if running and after.state in TERMINAL - {State.LOST}:
             raise Violation(f"{after.id} counts as {after.state}, but its user code runs", *about)
         if after.exit is not None and after.exit != self._exits.get(after.id):
@@ -157,6 +173,15 @@ class Watcher:
             raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
 
     # the end
+
+    def check_log(self, execution: Execution, kept: int) -> None:
+        """The coordinator says that it has all of a log; so it must."""
+        sandbox = self._newest.get(execution.id)
+        if sandbox is None or sandbox.swept or execution.state is State.LOST:
+            return
+        printed = sandbox.behaviour.log if sandbox.started else 0
+        if kept != printed:
+            raise Violation(f"{execution.id} printed {printed} bytes, {kept} are kept", execution.job)
 
     @property
     def live_code(self) -> list[ExecutionId]:
@@ -179,9 +204,8 @@ def _check_change(before: Execution, after: Execution, about: tuple[str, ...]) -
         raise Violation(f"the exit of {after.id} changes from {before.exit} to {after.exit}", *about)
     if before.state in TERMINAL and after.state is not before.state:
         raise Violation(f"{after.id} was {before.state} and is {after.state}", *about)
-    if before.state in PROGRESS and after.state in PROGRESS:
-        if PROGRESS.index(after.state) < PROGRESS.index(before.state):
-            raise Violation(f"{after.id} goes back from {before.state} to {after.state}", *about)
+    if before.state in PROGRESS and after.state in PROGRESS[: PROGRESS.index(before.state)]:
+        raise Violation(f"{after.id} goes back from {before.state} to {after.state}", *about)
     if before.node is not None and (after.node, after.gpus) != (before.node, before.gpus):
         raise Violation(f"{after.id} moves from {before.node} to {after.node}", *about)
 
@@ -193,4 +217,3 @@ def _words(error: AssertionError) -> list[str]:
 
 def _about(node: SimulatedNode, sandbox: Sandbox) -> tuple[str, ...]:
     return (node.name, sandbox.assignment.job)
-

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from muster.domain import failure, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 
 Value = TypeVar("Value")
 
@@ -80,6 +81,15 @@ roles = st.builds(
     ulimits=tuples_of(st.builds(job.Ulimit, name=labels, soft=limits, hard=limits)),
     files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
 )
+exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
+restarts = st.builds(
+    RestartPolicy,
+    limit=counts,
+    infrastructure=counts,
+    backoff=spans,
+    restart_on=st.none() | exit_codes,
+    fail_on=st.just(ExitCodes()) | exit_codes,
+)
 job_specs = st.builds(
     job.JobSpec,
     name=labels,
@@ -91,6 +101,7 @@ job_specs = st.builds(
     max_per_node=optional(st.integers(1, 2**31 - 1)),
     node_labels=labels_map,
     timeouts=st.builds(job.Timeouts, check_in=spans, grace=spans, run=optional(spans)),
+    restarts=restarts,
 ).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
 port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)
@@ -307,4 +318,5 @@ log_lines = st.builds(
     time=moments,
     text=st.binary(max_size=20),
     partial=st.booleans(),
+    attempt=st.integers(1, 2**31 - 1),
 )

@@ -192,6 +192,7 @@ class Hello(_message.Message):
     ADDRESS_FIELD_NUMBER: _builtins.int
     INVENTORY_FIELD_NUMBER: _builtins.int
     EXECUTIONS_FIELD_NUMBER: _builtins.int
+    OPENED_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """The node's name, unique in the fleet."""
     identity: _builtins.str
@@ -200,6 +201,8 @@ class Hello(_message.Message):
     """The agent's version."""
     address: _builtins.str
     """Where peers reach executions of this node."""
+    opened: _builtins.int
+    """Grows with every stream that the agent opens, also over its restarts: a Hello that a newer one overtook does not count."""
     @_builtins.property
     def inventory(self) -> _model_pb2.Inventory:
         """What the node has."""
@@ -217,10 +220,11 @@ class Hello(_message.Message):
         address: _builtins.str = ...,
         inventory: _model_pb2.Inventory | None = ...,
         executions: _abc.Iterable[Global___ExecutionReport] | None = ...,
+        opened: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["inventory", b"inventory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "executions", b"executions", "identity", b"identity", "inventory", b"inventory", "node", b"node", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "executions", b"executions", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

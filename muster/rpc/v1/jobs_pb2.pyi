@@ -365,6 +365,7 @@ class LogLine(_message.Message):
     TIME_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     PARTIAL_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Who printed it."""
     stream: _builtins.str
@@ -373,6 +374,8 @@ class LogLine(_message.Message):
     """The bytes, without the line end."""
     partial: _builtins.bool
     """Whether the line goes on in the next record of this rank and stream."""
+    attempt: _builtins.int
+    """In which attempt; 1, 2, …"""
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """When the agent read it."""
@@ -385,10 +388,11 @@ class LogLine(_message.Message):
         time: _timestamp_pb2.Timestamp | None = ...,
         text: _builtins.bytes = ...,
         partial: _builtins.bool = ...,
+        attempt: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["time", b"time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["partial", b"partial", "rank", b"rank", "stream", b"stream", "text", b"text", "time", b"time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "partial", b"partial", "rank", b"rank", "stream", b"stream", "text", b"text", "time", b"time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

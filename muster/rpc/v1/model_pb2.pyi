@@ -356,6 +356,46 @@ class Timeouts(_message.Message):
 Global___Timeouts: _TypeAlias = Timeouts  # noqa: Y015
 
 @_typing.final
+class RestartPolicy(_message.Message):
+    """When the whole gang starts again as a new attempt after a failure."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    INFRASTRUCTURE_FIELD_NUMBER: _builtins.int
+    BACKOFF_FIELD_NUMBER: _builtins.int
+    RESTART_ON_FIELD_NUMBER: _builtins.int
+    FAIL_ON_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """How often after failures of user code."""
+    infrastructure: _builtins.int
+    """How often after failures of the infrastructure."""
+    restart_on: _builtins.str
+    """Only these exit codes are worth another attempt, like `1,3-5`; empty: all."""
+    fail_on: _builtins.str
+    """These exit codes end the job; empty: none."""
+    @_builtins.property
+    def backoff(self) -> _duration_pb2.Duration:
+        """Pause before the second restart, doubled before each one after it."""
+
+    def __init__(
+        self,
+        *,
+        limit: _builtins.int = ...,
+        infrastructure: _builtins.int = ...,
+        backoff: _duration_pb2.Duration | None = ...,
+        restart_on: _builtins.str = ...,
+        fail_on: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["backoff", b"backoff"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backoff", b"backoff", "fail_on", b"fail_on", "infrastructure", b"infrastructure", "limit", b"limit", "restart_on", b"restart_on"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestartPolicy: _TypeAlias = RestartPolicy  # noqa: Y015
+
+@_typing.final
 class JobSpec(_message.Message):
     """A job: executions that start together or not at all."""
 
@@ -390,6 +430,7 @@ class JobSpec(_message.Message):
     MAX_PER_NODE_FIELD_NUMBER: _builtins.int
     NODE_LABELS_FIELD_NUMBER: _builtins.int
     TIMEOUTS_FIELD_NUMBER: _builtins.int
+    RESTARTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -414,6 +455,10 @@ class JobSpec(_message.Message):
     def timeouts(self) -> Global___Timeouts:
         """Limits in time."""
 
+    @_builtins.property
+    def restarts(self) -> Global___RestartPolicy:
+        """What follows a failure."""
+
     def __init__(
         self,
         *,
@@ -426,10 +471,11 @@ class JobSpec(_message.Message):
         max_per_node: _builtins.int | None = ...,
         node_labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         timeouts: Global___Timeouts | None = ...,
+        restarts: Global___RestartPolicy | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "packing", b"packing", "priority", b"priority", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "packing", b"packing", "priority", b"priority", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_per_node: _TypeAlias = _typing.Literal["max_per_node"]  # noqa: Y015
     _WhichOneofArgType__max_per_node: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node"]  # noqa: Y015

@@ -168,6 +168,15 @@ def test_user_code_that_its_runtime_lost_has_failed(agent: Agent) -> None:
     assert report.failure.message == "Docker was stopped"
 
 
+def test_the_first_end_is_the_one_that_counts(agent: Agent) -> None:
+    running(agent)
+    agent.plan(desired(Goal.STOP))
+    agent.step(ActionFailed(execution=ME, kind=FailureKind.RUNTIME, message="cannot be stopped"))
+    assert agent.step(ActionFailed(execution=ME, kind=FailureKind.RUNTIME, message="Docker was stopped")) == []
+    assert agent.step(Exited(execution=ME, exit=Exit(code=0))) == []
+    assert [report.stage for report in agent.ledger.reports()] == [Stage.FAILED]
+
+
 def test_progress_is_told_once(agent: Agent) -> None:
     agent.plan(desired(Goal.PREPARE))
     progress = Progressed(execution=ME, detail="pulling 41 %")

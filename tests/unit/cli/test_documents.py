@@ -61,5 +61,6 @@ def test_bytes_that_are_no_text_are_base64() -> None:
 
 def test_a_log_line_is_one_line_of_json() -> None:
     assert line_of(values.line(b"a\nb", rank=2)) == (
-        '{"rank": 2, "stream": "stdout", "time": "2026-11-21T09:30:00Z", "text": "a\\nb", "partial": false}\n'
+        '{"rank": 2, "stream": "stdout", "time": "2026-11-21T09:30:00Z", "text": "a\\nb", "partial": false, '
+        '"attempt": 1}\n'
     )

@@ -48,6 +48,8 @@ def values(kind: object) -> st.SearchStrategy[Any]:
 def containers(kind: object, first: st.SearchStrategy[Any], *rest: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     if get_origin(kind) in {Union, types.UnionType}:
         return st.one_of(first, *rest)
+    if get_origin(kind) is tuple and ... not in get_args(kind):
+        return st.tuples(first, *rest)
     if get_origin(kind) is tuple:
         return st.lists(first, max_size=2).map(tuple)
     if get_origin(kind) is Mapping:

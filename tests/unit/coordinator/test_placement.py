@@ -2,7 +2,8 @@
 
 import pytest
 
-from coordinator.core.placement import NoFit, Placement, Room, place
+from coordinator.core.placement import NoFit, Placement, Room, place, refusals
+from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, Packing, RuntimeKind
 from muster.domain.node import RuntimeOffer
 from muster.domain.view import NodeRefusal
@@ -30,7 +31,8 @@ def no_fit(wanted: JobSpec, *rooms: Room) -> NoFit:
 
 
 def reason(wanted: JobSpec, only: Room) -> str:
-    return no_fit(wanted, only).refusals[0].reason
+    assert isinstance(place(wanted, [only]), NoFit)
+    return refusals(wanted, [only])[0].reason
 
 
 def test_pack_fills_one_node_when_it_can() -> None:
@@ -67,6 +69,12 @@ def test_a_second_role_gets_what_the_first_one_left() -> None:
     roles = (role(1, 4, name="master"), role(2, 4))
 
     assert nodes(spec(roles=roles), room("a", 8), room("b", 4)) == ["b", "a", "a"]
+
+
+def test_a_role_that_needs_much_is_seated_first_where_it_would_find_no_room_otherwise() -> None:
+    wanted = spec(roles=(role(2, cpus=2, name="loader"), role(1, 1, cpus=2)))
+
+    assert nodes(wanted, room("a", cpus=2), room("b", cpus=2), room("c", 1, cpus=4)) == ["a", "c", "c"]
 
 
 def test_no_node_gets_more_executions_than_max_per_node_allows() -> None:
@@ -107,13 +115,12 @@ def test_gpus_of_one_numa_node_stay_together() -> None:
 
 
 def test_a_gang_that_does_not_fit_says_how_many_would_and_what_each_node_lacks() -> None:
-    assert no_fit(spec(3, gpus=4), room("a", 4), room("b", 2)) == NoFit(
-        wanted=3,
-        found=1,
-        refusals=(
-            NodeRefusal(node=room("a").node, reason="has room for 1; for one more it needs 4 GPUs, 0 are free"),
-            NodeRefusal(node=room("b").node, reason="needs 4 GPUs, 2 are free"),
-        ),
+    wanted, rooms = spec(3, gpus=4), [room("a", 4), room("b", 2)]
+
+    assert no_fit(wanted, *rooms) == NoFit(wanted=3, found=1, nodes=2)
+    assert refusals(wanted, rooms) == (
+        NodeRefusal(node=NodeId("a"), reason="has room for 1; for one more it needs 4 GPUs, 0 are free"),
+        NodeRefusal(node=NodeId("b"), reason="needs 4 GPUs, 2 are free"),
     )
 
 

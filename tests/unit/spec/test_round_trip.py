@@ -21,6 +21,7 @@ from muster.domain.job import (
     Ulimit,
 )
 from muster.domain.lifecycle import SuccessRule
+from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 from muster.spec import dump_job, job_from, load_job
 from muster.spec.fields import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
 
@@ -32,6 +33,15 @@ env_names = st.from_regex(ENV_NAME, fullmatch=True).filter(
 paths = st.from_regex(r"/[a-z][a-z:._ ]{0,8}[a-z]", fullmatch=True).filter(lambda path: path != "/muster")
 spans = st.timedeltas(timedelta(microseconds=1), timedelta(days=365))
 limits = st.integers(-1, 2**40)
+exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
+restarts = st.just(RestartPolicy()) | st.builds(
+    RestartPolicy,
+    limit=st.integers(0, 1000),
+    infrastructure=st.integers(0, 1000),
+    backoff=spans,
+    restart_on=st.none() | exit_codes,
+    fail_on=st.just(ExitCodes()) | exit_codes,
+)
 resources = st.builds(
     Resources,
     gpus=st.integers(0, 64),
@@ -109,6 +119,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         max_per_node=st.none() | st.integers(1, 10_000),
         node_labels=st.dictionaries(st.sampled_from(["rack", "muster.io/zone", "1"]), texts, max_size=2),
         timeouts=st.builds(Timeouts, check_in=spans, grace=spans, run=st.none() | spans),
+        restarts=restarts,
     )
 
 

@@ -1,0 +1,41 @@
+"""What nodes have to give: in all, and beside what is given away."""
+
+from dataclasses import dataclass, field, replace
+
+from coordinator.core.placement import Room
+from coordinator.core.records import Node
+from muster.domain.ids import ExecutionId, GpuUuid
+
+
+@dataclass(slots=True)
+class Usage:
+    """What of a node is given to executions."""
+
+    gpus: set[GpuUuid] = field(default_factory=set)
+    cpu_millis: int = 0
+    memory: int = 0
+    executions: set[ExecutionId] = field(default_factory=set)
+
+
+def capacity(node: Node) -> Room:
+    """What a node has in all, as if nothing ran there and every GPU were well."""
+    inventory = node.inventory
+    return Room(
+        node=node.name,
+        gpus=inventory.gpus,
+        cpu_millis=inventory.cpus * 1000,
+        memory=inventory.memory,
+        runtimes=inventory.runtimes,
+        labels=inventory.labels,
+    )
+
+
+def less(room: Room, usage: Usage, problem: str | None) -> Room:
+    """What is left of a room; of broken GPUs nothing."""
+    return replace(
+        room,
+        gpus=tuple(gpu for gpu in room.gpus if gpu.usable and gpu.uuid not in usage.gpus),
+        cpu_millis=room.cpu_millis - usage.cpu_millis,
+        memory=room.memory - usage.memory,
+        problem=problem,
+    )

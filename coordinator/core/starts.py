@@ -1,0 +1,72 @@
+"""How an attempt comes into the queue: the first one at submit, later ones after a failure, by the job's rules."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from coordinator.core.cluster import AttemptKey, watch_deadlines
+from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.turn import Turn
+from muster.domain.ids import NodeId, execution_id
+from muster.domain.lifecycle import JobPhase, State
+from muster.domain.restart import GiveUp, Restart, verdict
+
+
+def enqueue(turn: Turn, job: Job, pause: timedelta | None = None, avoid: NodeId | None = None) -> None:
+    """Make the attempt that the job stands at, with all its executions in the queue; placed after the pause."""
+    attempt = Attempt(job=job.id, number=job.attempt, not_before=turn.now + pause if pause else None, avoid=avoid)
+    turn.put(attempt)
+    for rank in range(job.spec.size):
+        turn.put(
+            Execution(
+                id=execution_id(job.id, job.attempt, rank),
+                job=job.id,
+                attempt=job.attempt,
+                rank=rank,
+                times={State.QUEUED: turn.now},
+            ),
+        )
+    watch_deadlines(turn.cluster, (job.id, job.attempt), attempt)
+    turn.room_changed = True
+
+
+def start_again(turn: Turn, key: AttemptKey) -> bool:
+    """Begin another attempt if the one that just ended failed and the job's rules say so; whether there is one."""
+    job = turn.cluster.jobs[key[0]]
+    if turn.cluster.phase(job.id) is not JobPhase.FAILED or job.stop_requested_at is not None:
+        return False
+    attempts = (turn.cluster.attempts[(job.id, number)] for number in range(1, job.attempt + 1))
+    failures = [attempt.failure for attempt in attempts if attempt.failure is not None]
+    if not failures:
+        return False
+    decided = verdict(job.spec.restarts, failures)
+    astray = _may_still_run(turn, key)
+    if isinstance(decided, Restart) and astray is not None:
+        decided = GiveUp(
+            reason=f"{astray} may only be cut off and still run it, and two attempts must never run at once"
+        )
+    if isinstance(decided, GiveUp):
+        turn.put(replace(job, gave_up=decided.reason))
+        return False
+    again = replace(job, attempt=job.attempt + 1)
+    turn.put(again)
+    enqueue(turn, again, decided.pause, avoid=failures[-1].node)
+    return True
+
+
+def _may_still_run(turn: Turn, key: AttemptKey) -> NodeId | None:
+    """A node on which user code of an attempt that has ended may still run, because nobody heard of its end."""
+    if turn.cluster.attempts[key].released_at is None:
+        return None
+    return next((member.node for member in turn.cluster.members(key) if member.state is State.LOST), None)
+
+
+def come_due(turn: Turn, key: AttemptKey) -> None:
+    """The pause before an attempt may be over."""
+    attempt = turn.cluster.attempts.get(key)
+    if attempt is not None and attempt.goal is None and not paused(attempt, turn):
+        turn.room_changed = True
+
+
+def paused(attempt: Attempt, turn: Turn) -> bool:
+    """Whether an attempt must not be placed yet."""
+    return attempt.not_before is not None and attempt.not_before > turn.now

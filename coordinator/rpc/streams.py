@@ -1,0 +1,93 @@
+"""Long-lived streams: how messages go out on them, and how they end."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import wraps
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+
+from coordinator.rpc.refusals import Handler, status_of
+from muster.domain.errors import MusterError
+
+LAST_WRITE = 0.5
+"""Seconds that a stream which is to end waits for the message that is on its way."""
+
+
+class Closing(Protocol):
+    """A service that can tell its streams to end."""
+
+    closing: asyncio.Event
+
+
+def streaming(handler: Handler) -> Handler:
+    """A handler of a long-lived stream: as `translated`, and it ends by itself when the server is about to stop."""
+
+    @wraps(handler)
+    async def wrapper(self: Closing, request: object, context: "grpc.aio.ServicerContext[Any, Any]") -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                ending = tasks.create_task(_end(self.closing), name="end of stream")
+                await handler(self, request, context)
+                ending.cancel()
+        except ExceptionGroup as group:
+            cause = _most_telling(group)
+        else:
+            return
+        if isinstance(cause, _ServerStopsError):
+            status, reason = grpc.StatusCode.UNAVAILABLE, "the coordinator is shutting down"
+        elif isinstance(cause, MusterError):
+            status, reason = status_of(cause), str(cause)
+        else:
+            raise cause
+        # A status that cannot be sent, because the peer is gone or does not read, is nobody's error.
+        with suppress(grpc.aio.InternalError):
+            await context.abort(status, reason)
+
+    return wrapper  # type: ignore[return-value]  # the same signature, which ParamSpec cannot say for methods
+
+
+async def send(context: "grpc.aio.ServicerContext[Any, Any]", message: object) -> None:
+    """Write a message; who is cancelled meanwhile still waits for it, as gRPC takes no status before."""
+    writing = asyncio.ensure_future(context.write(message))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WRITE):
+                await asyncio.gather(writing, return_exceptions=True)
+        raise
+
+
+def _most_telling(group: ExceptionGroup[Exception]) -> Exception:
+    """Why a stream ended, out of all that went wrong when it did.
+
+    gRPC expects its own errors as they are: AbortError after a status was sent, InternalError when the peer is gone.
+    Anything else that is no MusterError nobody foresaw; gRPC logs it.
+    """
+    causes = list(_leaves(group))
+    foreseen = (MusterError, _ServerStopsError, grpc.aio.AbortError, grpc.aio.InternalError)
+    for kind in (grpc.aio.AbortError, MusterError, _ServerStopsError, grpc.aio.InternalError):
+        for cause in causes:
+            if isinstance(cause, kind) and all(isinstance(other, foreseen) for other in causes):
+                return cause
+    return group
+
+
+def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    for error in group.exceptions:
+        if isinstance(error, ExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+async def _end(closing: asyncio.Event) -> None:
+    await closing.wait()
+    raise _ServerStopsError
+
+
+class _ServerStopsError(Exception):
+    """Ends the tasks of a stream."""

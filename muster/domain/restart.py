@@ -1,0 +1,124 @@
+"""Whether a job that failed is started again: the user's rules, and the decision on values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from muster.domain.failure import Failure, FailureKind
+
+MAX_EXIT_CODE = 255
+LONGEST_PAUSE = timedelta(minutes=5)
+"""Between two attempts, however often it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCodes:
+    """Some exit codes, as ranges: `1,3-5`."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    """First and last of each, in order, apart from each other."""
+
+    def __contains__(self, code: int) -> bool:
+        return any(first <= code <= last for first, last in self.ranges)
+
+    def __str__(self) -> str:
+        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
+
+
+def parse_exit_codes(text: str) -> ExitCodes:
+    """Exit codes written as `1,3-5`; raises ValueError with the reason."""
+    codes: set[int] = set()
+    for part in text.replace(" ", "").split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"{part!r} is no exit code or range of them; write them like 1,3-5")
+        begin, end = int(first), int(last or first)
+        if not 1 <= begin <= end <= MAX_EXIT_CODE:
+            raise ValueError(f"{part!r} does not lie in 1-{MAX_EXIT_CODE}, smaller number first")
+        codes.update(range(begin, end + 1))
+    return ExitCodes(tuple(_runs(sorted(codes))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPolicy:
+    """When the whole gang starts again as a new attempt after a failure."""
+
+    limit: int = 0
+    """How often after failures of user code."""
+    infrastructure: int = 0
+    """How often after failures that are not the code's: lost nodes, daemons that went away, ports, images, GPUs."""
+    backoff: timedelta = timedelta(seconds=5)
+    """Pause before the second restart, doubled before each one after it; the first restart comes at once."""
+    restart_on: ExitCodes | None = None
+    """Only these exit codes are worth another attempt; None: all."""
+    fail_on: ExitCodes = field(default_factory=ExitCodes)
+    """These exit codes end the job, however many restarts are left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """Another attempt, after a pause."""
+
+    pause: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """No other attempt, and why; empty where the job never asked for any."""
+
+    reason: str = ""
+
+
+_NOT_AGAIN = {
+    FailureKind.COMMAND_NOT_FOUND: "a command that is not there will not be there the next time",
+    FailureKind.INVALID_OPTION: "the job asks for something that the node does not allow",
+    FailureKind.TIME_LIMIT: "the job has used up its time",
+    FailureKind.NODE_LOST: "a node that is only cut off may still run it, and two attempts must never run at once",
+}
+
+
+def verdict(policy: RestartPolicy, failures: Sequence[Failure]) -> Restart | GiveUp:
+    """What follows from the first failures of all attempts so far, oldest first; the last one is what just happened."""
+    last = failures[-1]
+    limit = policy.limit if last.kind.user else policy.infrastructure
+    if limit == 0:
+        return GiveUp()
+    refusal = _refusal(policy, last)
+    if refusal is not None:
+        return GiveUp(reason=refusal)
+    alike = sum(failure.kind.user == last.kind.user for failure in failures)
+    if alike > limit:
+        whose = "failures of its code" if last.kind.user else "failures of the infrastructure"
+        return GiveUp(reason=f"it was restarted {limit} times after {whose}, as often as the job allows")
+    return Restart(pause=_pause(policy, len(failures)))
+
+
+def _refusal(policy: RestartPolicy, failure: Failure) -> str | None:
+    """Why this failure is not worth another attempt."""
+    if failure.kind in _NOT_AGAIN:
+        return _NOT_AGAIN[failure.kind]
+    if failure.exit is None or not failure.kind.user:
+        return None
+    code = failure.exit.code
+    if code in policy.fail_on:
+        return f"exit code {code} ends the job (restarts.fail_on: {policy.fail_on})"
+    if policy.restart_on is not None and code not in policy.restart_on:
+        return f"exit code {code} is not one to restart on (restarts.restart_on: {policy.restart_on})"
+    return None
+
+
+def _pause(policy: RestartPolicy, failed: int) -> timedelta:
+    if failed <= 1:
+        return timedelta()
+    doublings = min(failed - 2, 20)  # beyond that it is the longest pause anyway
+    return min(policy.backoff * (1 << doublings), LONGEST_PAUSE)
+
+
+def _runs(codes: Sequence[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for code in codes:
+        if runs and runs[-1][1] == code - 1:
+            runs[-1] = (runs[-1][0], code)
+        else:
+            runs.append((code, code))
+    return runs

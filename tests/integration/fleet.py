@@ -1,0 +1,281 @@
+"""A real coordinator and real agents in one process, with a cable to each agent that a test can cut."""
+
+import asyncio
+import gc
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.gpus import open_source
+from agent.inventory import Declared
+from agent.link import Coordinator
+from agent.node import NodeAgent, NodeConfig
+from agent.ports import PortLedger
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.runtime import Runtime
+from coordinator.engine import Engine
+from coordinator.rpc.server import serving
+from coordinator.store.logs import LogStore
+from coordinator.store.sql import SqlStore
+from muster.client import Client
+from muster.domain.ids import NodeId
+from muster.domain.job import JobSpec, RuntimeKind
+from muster.domain.lifecycle import State
+from muster.domain.view import ExecutionView, JobView, LogLine
+from tests.integration.cable import LOOPBACK, Cable
+from tests.integration.journal import Journal
+
+FIRST_PORT = 30_200
+"""Below what the kernel gives to outgoing connections, above what agents lease by default."""
+PORTS_EACH = 100
+LAST_NODE = 20
+GPUS = "fake:8xH100"
+CPUS = 16
+ALL_WITHIN = 60.0
+"""Seconds for one test, far more than any needs."""
+SETTLED_WITHIN = 5.0
+
+
+@dataclass(slots=True)
+class _Member:
+    """One node of the fleet."""
+
+    cable: Cable
+    number: int
+    agent: NodeAgent | None = None
+    running: "asyncio.Task[None] | None" = None
+
+
+@dataclass(slots=True)
+class Fleet:
+    """What a test does with coordinator and agents."""
+
+    directory: Path
+    tasks: asyncio.TaskGroup
+    journal: Journal
+    client: Client = field(init=False)
+    address: str = f"{LOOPBACK}:0"
+    """Of the coordinator; stays the same when it is restarted."""
+    _members: dict[str, _Member] = field(default_factory=dict)
+    _coordinator: "asyncio.Task[None] | None" = None
+
+    # the coordinator
+
+    async def start_coordinator(self) -> None:
+        """Serve from the fleet's directory, at the address of before if there was one."""
+        serves = asyncio.Event()
+        self._coordinator = self.tasks.create_task(self._coordinate(serves), name="coordinator")
+        await serves.wait()
+
+    async def stop_coordinator(self) -> None:
+        """End it in an orderly way."""
+        assert self._coordinator is not None
+        await _end(self._coordinator)
+
+    async def crash_coordinator(self) -> None:
+        """End it so that no agent hears of it."""
+        for member in self._members.values():
+            member.cable.cut()
+        await self.stop_coordinator()
+        for member in self._members.values():
+            member.cable.mend()
+
+    async def restart_coordinator(self) -> None:
+        """End it without a word, and start it again."""
+        await self.crash_coordinator()
+        await self.start_coordinator()
+
+    async def _coordinate(self, serves: asyncio.Event) -> None:
+        store, logs = SqlStore.open(self.directory / "coordinator.db"), LogStore(self.directory / "logs")
+        try:
+            engine = Engine(store, logs.drop_job)
+            async with asyncio.TaskGroup() as tasks:
+                working = tasks.create_task(engine.run(), name="engine")
+                async with serving(engine, logs, self.address) as self.address:
+                    serves.set()
+                    await _cancelled()
+                working.cancel()
+        finally:
+            logs.close()
+            store.close()
+
+    # nodes
+
+    async def start_agent(
+        self,
+        name: str,
+        *,
+        gpus: str = GPUS,
+        state: Path | None = None,
+        runtime: Runtime | None = None,
+        claims: str | None = None,
+    ) -> None:
+        """A node, or one that comes back; it runs when this returns, connected or not.
+
+        `claims` is the name under which it presents itself, where that is not its own.
+        """
+        member = await self._member(name)
+        runtimes: dict[RuntimeKind, Runtime] = {RuntimeKind.PROCESS: runtime or ProcessRuntime()}
+        address, first = f"127.0.0.{member.number + 2}", FIRST_PORT + member.number * PORTS_EACH
+        config = NodeConfig(
+            name=NodeId(claims or name),
+            state=state or self.state_of(name),
+            address=address,
+            coordinator=Coordinator(address=member.cable.address),
+            declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
+        )
+        ports = PortLedger(first, first + PORTS_EACH - 1, address=address)
+        member.agent = NodeAgent(config, runtimes, open_source(gpus, config.name), ports)
+        member.running = self.tasks.create_task(member.agent.run(), name=name)
+        await member.agent.ready.wait()
+
+    async def start_agents(self, *names: str) -> None:
+        """Several nodes, connected when this returns."""
+        for name in names:
+            await self.start_agent(name)
+        for name in names:
+            await self.connected(name)
+
+    async def stop_agent(self, name: str) -> None:
+        """End an agent in an orderly way, as SIGTERM does."""
+        member = self._members[name]
+        assert member.agent is not None
+        assert member.running is not None
+        await _end(member.running)
+        await member.agent.close(stop=True)
+        member.agent = member.running = None
+
+    async def connected(self, name: str, times: int = 1) -> None:
+        """Wait until the coordinator has accepted a node so many times."""
+        await self.journal.heard("node connected", times, node=name)
+
+    def cable(self, name: str) -> Cable:
+        """What connects a node to the coordinator."""
+        return self._members[name].cable
+
+    def state_of(self, name: str) -> Path:
+        """The state directory of a node's agent."""
+        return self.directory / "nodes" / name
+
+    def rooms(self) -> list[str]:
+        """What the agents keep of executions that are not cleared away."""
+        return sorted(room.name for room in self.directory.glob("nodes/*/executions/*"))
+
+    async def _member(self, name: str) -> _Member:
+        if name not in self._members:
+            assert len(self._members) < LAST_NODE
+            cable = Cable(self.tasks)
+            await cable.lay(self.address)
+            self._members[name] = _Member(cable=cable, number=len(self._members))
+        return self._members[name]
+
+    async def close(self) -> None:
+        """End everything."""
+        for name in [name for name, member in self._members.items() if member.agent is not None]:
+            await self.stop_agent(name)
+        for member in self._members.values():
+            await member.cable.take_up()
+        if self._coordinator is not None and not self._coordinator.done():
+            await self.stop_coordinator()
+
+    # jobs
+
+    async def run(self, spec: JobSpec) -> JobView:
+        """The job once it has ended."""
+        return await self.client.wait((await self.client.submit(spec)).id)
+
+    async def until(self, job: str, reached: Callable[[JobView], bool]) -> JobView:
+        """The first view of a job that is as wanted."""
+        async with aclosing(self.client.watch(job)) as views:
+            async for view in views:
+                if reached(view):
+                    return view
+        raise AssertionError(f"job {job} ended before: {view.phase} ({view.summary})")
+
+    async def until_states(self, job: str, *states: State) -> JobView:
+        """The first view of a job whose executions are in these states, by rank."""
+        return await self.until(job, lambda view: states_of(view) == states)
+
+    async def printed(self, job: str, lines: int) -> list[LogLine]:
+        """The first lines of a job, once there are so many."""
+        found: list[LogLine] = []
+        async with aclosing(self.client.logs(job, follow=True)) as log:
+            async for line in log:
+                found.append(line)
+                if len(found) == lines:
+                    return found
+        raise AssertionError(f"job {job} printed only {len(found)} lines: {found}")
+
+    async def tell(self, fifo: Path) -> None:
+        """Let user code go on that reads a line from a FIFO, or will."""
+        await asyncio.to_thread(fifo.write_text, "go\n")
+
+    async def output(self, job: str, **wish: object) -> list[LogLine]:
+        """What a job printed."""
+        return [line async for line in self.client.logs(job, **wish)]  # type: ignore[arg-type]
+
+    async def texts(self, job: str, **wish: object) -> list[str]:
+        """The lines that a job printed, with the rank in front."""
+        return [f"{line.rank} {line.text.decode()}" for line in await self.output(job, **wish)]
+
+
+@asynccontextmanager
+async def running_fleet(directory: Path, *nodes: str) -> AsyncIterator[Fleet]:
+    """A coordinator with these nodes; when it ends, nothing may be left of it and nothing gone wrong unnoticed."""
+    before = asyncio.all_tasks()
+    journal = Journal()
+    journal.start()
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            fleet = Fleet(directory, tasks, journal)
+            await fleet.start_coordinator()
+            try:
+                async with Client(fleet.address) as fleet.client:
+                    await fleet.start_agents(*nodes)
+                    yield fleet
+            finally:
+                await fleet.close()
+        gc.collect()  # a task that was forgotten is reported when it is destroyed
+        await _settled(asyncio.all_tasks() - before)
+        assert not journal.errors(), f"errors were logged: {journal.errors()}"
+    finally:
+        journal.stop()
+
+
+def executions(job: JobView) -> tuple[ExecutionView, ...]:
+    """Those of the newest attempt, by rank."""
+    return job.attempts[-1].executions
+
+
+def states_of(job: JobView) -> tuple[State, ...]:
+    """The states of the newest attempt, by rank."""
+    return tuple(execution.state for execution in executions(job))
+
+
+def python(code: str) -> tuple[str, ...]:
+    """A command that runs Python code, quickly."""
+    return (sys.executable, "-I", "-S", "-c", code)
+
+
+async def _cancelled() -> None:
+    """Wait for one's task to be cancelled, and go on."""
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+
+
+async def _end(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def _settled(left: set["asyncio.Task[object]"]) -> None:
+    """Nothing works on: gRPC's iterators of requests end themselves when they are collected, nothing else may do so."""
+    if left:
+        _, pending = await asyncio.wait(left, timeout=SETTLED_WITHIN)
+        assert not pending, f"tasks are left: {pending}"

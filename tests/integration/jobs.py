@@ -1,0 +1,43 @@
+"""Jobs that the tests submit."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from muster.domain.job import JobSpec, PortRequest, Resources, Role, Timeouts
+
+CHECK_IN = timedelta(seconds=60)
+GRACE = timedelta(seconds=5)
+
+
+def shell(script: str, workers: int = 1, **keys: Any) -> JobSpec:  # noqa: ANN401 - fields of JobSpec, Role or Timeouts
+    """A job whose workers run a script; keys are fields of the job, of its role or of its limits in time."""
+    return command("/bin/sh", "-c", script, workers=workers, **keys)
+
+
+def command(*words: str, workers: int = 1, **keys: Any) -> JobSpec:  # noqa: ANN401 - as `shell`
+    """A job whose workers run a program."""
+    spec = JobSpec(
+        name="job",
+        roles=(Role(count=workers, command=words, resources=Resources(cpu_millis=100)),),
+        timeouts=Timeouts(check_in=CHECK_IN, grace=GRACE),
+    )
+    return with_keys(spec, **keys)
+
+
+def with_keys(spec: JobSpec, **keys: Any) -> JobSpec:  # noqa: ANN401 - as `shell`
+    """The job with other fields, of itself, of its roles or of its limits in time."""
+    timeouts = {key: keys.pop(key) for key in ("check_in", "grace", "run") if key in keys}
+    role: dict[str, Any] = {
+        key: keys.pop(key) for key in ("env", "files", "resources", "user", "workdir") if key in keys
+    }
+    if "ports" in keys:
+        role["ports"] = tuple(PortRequest(name=name, port=port) for name, port in keys.pop("ports").items())
+    if "gpus" in keys:
+        role["resources"] = Resources(cpu_millis=100, gpus=keys.pop("gpus"))
+    return replace(
+        spec,
+        timeouts=replace(spec.timeouts, **timeouts),
+        roles=tuple(replace(each, **role) for each in spec.roles),
+        **keys,
+    )

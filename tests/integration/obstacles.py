@@ -1,0 +1,105 @@
+"""The process runtime with obstacles in its way: an action waits at a gate, or fails as often as told."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.runtime import Progress, Room, Sandbox
+from agent.spool import LogSpool
+from muster.domain.failure import Exit
+from muster.domain.ids import ExecutionId
+from muster.domain.job import RuntimeKind
+from muster.domain.node import RuntimeOffer
+from muster.domain.plan import Assignment, Launch
+from muster.domain.roster import PortLease
+
+
+class Gate:
+    """Open, until a test closes it."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        """Set once somebody stands before the gate."""
+        self.faults: list[Exception] = []
+        """Raised one by one, each once, by those who pass."""
+        self._open = asyncio.Event()
+        self._open.set()
+
+    def close(self) -> None:
+        """Let nobody pass."""
+        self._open.clear()
+
+    def open(self) -> None:
+        """Let all pass."""
+        self._open.set()
+
+    async def pass_through(self) -> None:
+        """Wait for the gate, and meet the next fault."""
+        self.reached.set()
+        await self._open.wait()
+        if self.faults:
+            raise self.faults.pop(0)
+
+
+class RuntimeWithObstacles:
+    """Runs processes; every action passes the gate of its name first."""
+
+    kind = RuntimeKind.PROCESS
+
+    def __init__(self) -> None:
+        self.gates: defaultdict[str, Gate] = defaultdict(Gate)
+        self._runtime = ProcessRuntime()
+
+    async def offer(self) -> RuntimeOffer:
+        return await self._runtime.offer()
+
+    async def prepare(
+        self, assignment: Assignment, room: Room, spool: LogSpool, ports: Sequence[PortLease], progress: Progress
+    ) -> "SandboxWithObstacles":
+        progress("standing before a gate")
+        await self.gates["prepare"].pass_through()
+        sandbox = await self._runtime.prepare(assignment, room, spool, ports, progress)
+        return SandboxWithObstacles(sandbox, self.gates)
+
+    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+        return await self._runtime.recover(rooms)
+
+    async def close(self) -> None:
+        await self._runtime.close()
+
+
+class SandboxWithObstacles:
+    """A sandbox of processes, behind gates."""
+
+    def __init__(self, sandbox: Sandbox, gates: defaultdict[str, Gate]) -> None:
+        self._sandbox = sandbox
+        self._gates = gates
+
+    @property
+    def execution(self) -> ExecutionId:
+        return self._sandbox.execution
+
+    async def arm(self, launch: Launch) -> None:
+        await self._gates["arm"].pass_through()
+        await self._sandbox.arm(launch)
+
+    async def start(self) -> None:
+        await self._gates["start"].pass_through()
+        await self._sandbox.start()
+
+    async def exited(self) -> Exit:
+        return await self._sandbox.exited()
+
+    async def drained(self) -> None:
+        await self._sandbox.drained()
+
+    async def stop(self, grace: timedelta) -> None:
+        await self._gates["stop"].pass_through()
+        await self._sandbox.stop(grace)
+
+    async def remove(self) -> None:
+        await self._gates["remove"].pass_through()
+        await self._sandbox.remove()

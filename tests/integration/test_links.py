@@ -1,0 +1,220 @@
+"""Connections break, hang and come back in every phase of a job; nothing starts twice and nothing is forgotten."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from agent.link import Coordinator, Link
+from agent.log_push import LogPusher
+from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.lifecycle import JobPhase, State
+from muster.domain.node import NodeState
+from muster.domain.plan import Plan
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc
+from tests.integration.fleet import executions, running_fleet, states_of
+from tests.integration.jobs import shell
+from tests.integration.journal import Journal
+from tests.integration.obstacles import RuntimeWithObstacles
+
+
+@pytest.mark.parametrize("gate", ["prepare", "arm", "start", "remove"])
+async def test_a_connection_that_breaks_in_any_phase_changes_nothing(tmp_path: Path, gate: str) -> None:
+    async with running_fleet(tmp_path, "a") as fleet:
+        late = RuntimeWithObstacles()
+        late.gates[gate].close()
+        await fleet.start_agent("b", runtime=late)
+        await fleet.connected("b")
+        job = await fleet.client.submit(shell("echo once", 2, max_per_node=1))
+        await late.gates[gate].reached.wait()
+        fleet.cable("b").cut()
+        await fleet.journal.heard("node disconnected", node="b")
+        late.gates[gate].open()
+        fleet.cable("b").mend()
+        ended = await fleet.client.wait(job.id)
+        assert (ended.phase, len(ended.attempts)) == (JobPhase.SUCCEEDED, 1)
+        assert sorted(await fleet.texts(job.id, follow=True)) == ["0 once", "1 once"]
+        times = Counter(step.state for each in executions(ended) for step in each.transitions)
+        assert set(times.values()) == {2}
+
+
+async def test_a_connection_that_breaks_while_an_execution_is_stopped_does_not_end_it_early(tmp_path: Path) -> None:
+    """Its GPUs are not free before the node says so."""
+    async with running_fleet(tmp_path) as fleet:
+        late = RuntimeWithObstacles()
+        late.gates["arm"].close()
+        await fleet.start_agent("a", runtime=late)
+        await fleet.connected("a")
+        job = await fleet.client.submit(shell("true", gpus=8))
+        await late.gates["arm"].reached.wait()
+        late.gates["stop"].close()
+        await fleet.client.stop(job.id)
+        late.gates["arm"].open()
+        await late.gates["stop"].reached.wait()
+        fleet.cable("a").cut()
+        await fleet.journal.heard("node disconnected", node="a")
+        fleet.cable("a").mend()
+        await fleet.connected("a", 2)
+        assert states_of(await fleet.client.job(job.id)) == (State.STOPPING,)
+        (node,) = await fleet.client.nodes()
+        assert len(node.gpus_taken) == 8
+        late.gates["stop"].open()
+        ended = await fleet.client.wait(job.id)
+        assert (ended.phase, executions(ended)[0].failure) == (JobPhase.STOPPED, None)
+
+
+async def test_output_that_is_printed_while_the_connection_is_broken_comes_later(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path, "a") as fleet:
+        fifo = tmp_path / "go"
+        os.mkfifo(fifo)
+        job = await fleet.client.submit(shell(f"echo first; read line < {fifo}; echo second; exec sleep 60"))
+        await fleet.printed(job.id, 1)
+        fleet.cable("a").cut()
+        await fleet.journal.heard("node disconnected", node="a")
+        assert [node.state for node in await fleet.client.nodes()] == [NodeState.UNREACHABLE]
+        assert (await fleet.client.job(job.id)).phase is JobPhase.RUNNING
+        await fleet.tell(fifo)
+        fleet.cable("a").mend()
+        assert [line.text for line in await fleet.printed(job.id, 2)] == [b"first", b"second"]
+        await fleet.connected("a", 2)
+        assert [node.state for node in await fleet.client.nodes()] == [NodeState.READY]
+        await fleet.client.stop(job.id)
+        await fleet.client.wait(job.id)
+
+
+async def test_nothing_is_placed_on_a_node_that_is_away(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path, "a") as fleet:
+        fleet.cable("a").cut()
+        await fleet.journal.heard("node disconnected", node="a")
+        job = await fleet.client.submit(shell("true"))
+        (refusal,) = (await fleet.client.why(job.id)).refusals
+        assert (refusal.node, refusal.reason) == ("a", "is unreachable: its agent is not connected")
+        fleet.cable("a").mend()
+        assert (await fleet.client.wait(job.id)).phase is JobPhase.SUCCEEDED
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+async def test_a_connection_that_hangs_for_a_while_goes_on_where_it_was(tmp_path: Path, *, upwards: bool) -> None:
+    async with running_fleet(tmp_path, "a", "b") as fleet:
+        fleet.cable("b").hold(upwards=upwards, downwards=not upwards)
+        job = await fleet.client.submit(shell("echo once", 2, max_per_node=1))
+        await fleet.until(job.id, lambda view: State.CHECKED_IN in states_of(view))
+        assert Counter(states_of(await fleet.client.job(job.id))) == {State.CHECKED_IN: 1, State.PLACED: 1}
+        fleet.cable("b").let_go()
+        assert (await fleet.client.wait(job.id)).phase is JobPhase.SUCCEEDED
+        assert fleet.journal.said("node disconnected") == []
+
+
+async def test_a_connection_that_hangs_for_good_is_noticed_at_both_ends(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path, "a") as fleet:
+        job = await fleet.client.submit(shell("exec sleep 60"))
+        await fleet.until_states(job.id, State.RUNNING)
+        fleet.cable("a").hold(upwards=True, downwards=True)
+        await fleet.journal.heard("node disconnected", node="a")
+        await fleet.journal.heard("no connection to the coordinator")
+        fleet.cable("a").cut()
+        fleet.cable("a").let_go()
+        fleet.cable("a").mend()
+        await fleet.connected("a", 2)
+        await fleet.client.stop(job.id)
+        assert (await fleet.client.wait(job.id)).phase is JobPhase.STOPPED
+
+
+async def test_a_coordinator_that_cannot_keep_logs_still_runs_jobs_and_takes_the_logs_later(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.touch()
+    async with running_fleet(tmp_path, "a") as fleet:
+        job = await fleet.run(shell("echo kept"))
+        assert job.phase is JobPhase.SUCCEEDED
+        await fleet.journal.heard("logs cannot be carried", cause="cannot be kept")
+        assert fleet.journal.said("node disconnected") == []
+        logs.unlink()
+        assert await fleet.texts(job.id, follow=True) == ["0 kept"]
+
+
+class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
+    """Welcomes agents, and ends their streams at once."""
+
+    hellos = 0
+
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
+        assert (await anext(aiter(messages))).HasField("hello")
+        self.hellos += 1
+        welcome = pb.Welcome()
+        welcome.heartbeat_interval.FromSeconds(10)
+        welcome.lease.FromSeconds(30)
+        await context.write(pb.CoordinatorMessage(welcome=welcome))
+
+    async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, ARG002, N802
+        async for _ in chunks:
+            pass
+
+
+class CoordinatorThatSendsNonsense(CoordinatorThatDropsStreams):
+    """Its first answer is no welcome."""
+
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
+        await context.write(pb.CoordinatorMessage(plan=pb.Plan(revision=1)))
+        async for _ in messages:
+            pass
+
+
+class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
+    """Takes streams, and that is all."""
+
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, ARG002, N802
+        async for _ in messages:
+            pass
+
+
+@asynccontextmanager
+async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIterator[Journal]:
+    """An agent's link to such a coordinator, and what is logged."""
+    server = grpc.aio.server()
+    agents_pb2_grpc.add_AgentServiceServicer_to_server(coordinator, server)
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    journal, received = Journal(), asyncio.Queue[Plan]()
+    pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put)
+    link = Link(Coordinator(address=address, patience=0.2), pb.Hello, received.put, lambda: 0, pusher)
+    journal.start()
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(link.run(), name="link")
+            yield journal
+            running.cancel()
+    finally:
+        journal.stop()
+        await server.stop(None)
+    assert journal.errors() == []
+
+
+async def test_a_coordinator_that_drops_every_stream_is_not_pestered() -> None:
+    """Seven pauses take longer than this, however the dice fall."""
+    coordinator = CoordinatorThatDropsStreams()
+    async with linked(coordinator) as journal:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.5):
+                await journal.heard("no connection to the coordinator", 100)
+    assert 2 <= coordinator.hellos <= 7
+
+
+@pytest.mark.parametrize(
+    ("coordinator", "cause"),
+    [
+        (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
+        (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
+    ],
+)
+async def test_a_coordinator_that_does_not_answer_as_it_should_is_asked_again(
+    coordinator: agents_pb2_grpc.AgentServiceServicer, cause: str
+) -> None:
+    async with linked(coordinator) as journal:
+        await journal.heard("no connection to the coordinator", 2, cause=cause)

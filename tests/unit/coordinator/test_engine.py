@@ -1,0 +1,331 @@
+"""The engine: one writer, one commit for many events, and not a word before it is durable."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from coordinator.core.answers import Accepted, Answer, Noted, Refused
+from coordinator.core.cluster import Cluster
+from coordinator.core.events import (
+    DeleteRequested,
+    HeartbeatReceived,
+    JobSubmitted,
+    NodeConnected,
+    NodeDisconnected,
+    StopRequested,
+)
+from coordinator.core.records import Change
+from coordinator.engine import OUTBOX, Engine, Session
+from coordinator.store.memory import MemoryStore
+from coordinator.store.store import StoreError
+from muster.domain.ids import JobId, NodeId
+from muster.domain.lifecycle import JobPhase
+from muster.domain.node import NodeState
+from tests.builders import inventory, limits, spec
+
+A = NodeId("a")
+J = JobId("j")
+
+
+class StoreThatCounts(MemoryStore):
+    """Remembers how large its commits were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commits: list[int] = []
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        self.commits.append(len(changes))
+        super().commit(changes)
+
+
+class StoreThatWaits(MemoryStore):
+    """Its commits take until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = threading.Event()
+        self.let_go = threading.Event()
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        self.entered.set()
+        self.let_go.wait(60)
+        super().commit(changes)
+
+
+class StoreThatFails(MemoryStore):
+    """Its disk is full."""
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        raise StoreError(f"cannot store {len(changes)} records: the disk is full")
+
+
+def submission(name: str = J, **fields: object) -> JobSubmitted:
+    return JobSubmitted(job=JobId(name), spec=spec(1, **fields), queue_anyway=True)  # type: ignore[arg-type]
+
+
+def connection(session: Session, identity: str = "identity", node: NodeId = A) -> NodeConnected:
+    return NodeConnected(
+        node=node,
+        session=session.number,
+        identity=identity,
+        version="0.1",
+        address="10.0.0.1",
+        inventory=inventory("a", 1),
+    )
+
+
+def engine_on(store: MemoryStore) -> Engine:
+    return Engine(store, lambda _: None)
+
+
+@asynccontextmanager
+async def working(engine: Engine) -> AsyncIterator[asyncio.TaskGroup]:
+    """The engine at work, and a group for what is to happen beside it."""
+    async with asyncio.TaskGroup() as tasks:
+        run = tasks.create_task(engine.run(), name="engine")
+        yield tasks
+        run.cancel()
+
+
+async def phase(engine: Engine, job: JobId = J) -> JobPhase:
+    return await engine.read(lambda cluster, _: cluster.phase(job))
+
+
+async def all_else_has_had_its_turn() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_an_event_is_answered() -> None:
+    async with working(engine := engine_on(MemoryStore())):
+        answer = await engine.ask(submission())
+
+        assert isinstance(answer, Accepted)
+        assert await phase(engine) is JobPhase.QUEUED
+
+
+async def test_nothing_is_answered_read_or_sent_before_it_is_durable() -> None:
+    store = StoreThatWaits()
+    engine = engine_on(store)
+    session = engine.open_session()
+    async with working(engine) as tasks:
+        with engine.signals.listen(J) as listener:
+            waiting = [
+                tasks.create_task(engine.ask(submission()), name="submit"),
+                tasks.create_task(engine.ask(connection(session)), name="connect"),
+                tasks.create_task(engine.read(lambda cluster, _: list(cluster.jobs)), name="read"),
+                tasks.create_task(listener.wait(), name="listen"),
+            ]
+            await asyncio.to_thread(store.entered.wait, 60)
+            await all_else_has_had_its_turn()
+            assert [task.done() for task in waiting] == [False] * 4
+            assert session.outbox.empty()
+
+            store.let_go.set()
+            await asyncio.wait(waiting)
+
+    assert isinstance(waiting[0].result(), Accepted)
+    assert waiting[2].result() == [J]
+    assert waiting[3].result() == {J}
+    assert [line.execution for line in session.outbox.get_nowait().desired] == ["j-1-0"]
+
+
+async def test_a_question_that_comes_during_a_commit_waits_for_it() -> None:
+    store = StoreThatWaits()
+    engine = engine_on(store)
+    async with working(engine) as tasks:
+        tasks.create_task(engine.ask(submission()), name="submit")
+        await asyncio.to_thread(store.entered.wait, 60)
+        question = tasks.create_task(engine.read(lambda cluster, _: len(cluster.jobs)), name="read")
+        await all_else_has_had_its_turn()
+        assert not question.done()
+
+        store.let_go.set()
+
+        assert await question == 1
+
+
+async def test_a_store_that_fails_ends_the_engine_and_nobody_is_told_that_it_worked() -> None:
+    engine = engine_on(StoreThatFails())
+    asked: list[asyncio.Task[Answer]] = []
+
+    async def submit() -> None:
+        async with working(engine) as tasks:
+            asked.append(tasks.create_task(engine.ask(submission()), name="submit"))
+            await asked[0]
+
+    with pytest.raises(ExceptionGroup) as failures:
+        await submit()
+    assert str(failures.value.exceptions[0]) == "cannot store 3 records: the disk is full"
+    assert asked[0].cancelled()
+
+
+async def test_many_events_are_one_commit() -> None:
+    store = StoreThatCounts()
+    engine = engine_on(store)
+    for number in range(50):
+        await engine.tell(submission(f"j{number}"))
+    async with working(engine):
+        assert await engine.read(lambda cluster, _: len(cluster.jobs)) == 50
+
+    assert store.commits == [150]
+
+
+async def test_the_events_of_one_turn_are_taken_in_the_order_in_which_they_came() -> None:
+    engine = engine_on(MemoryStore())
+    await engine.tell(submission())
+    async with working(engine):
+        answer = await engine.ask(StopRequested(job=J))
+
+    assert isinstance(answer, Accepted)
+    assert answer.job.ended_at is not None
+
+
+async def test_what_changes_nothing_is_not_committed() -> None:
+    store = StoreThatCounts()
+    engine = engine_on(store)
+    async with working(engine):
+        assert isinstance(await engine.ask(StopRequested(job=J)), Refused)
+        await engine.read(lambda cluster, _: cluster.jobs)
+
+    assert store.commits == []
+
+
+async def test_a_fault_in_a_question_is_the_askers() -> None:
+    async with working(engine := engine_on(MemoryStore())):
+        with pytest.raises(KeyError):
+            await phase(engine, JobId("nobody"))
+
+        assert isinstance(await engine.ask(submission()), Accepted)
+
+
+async def test_askers_who_have_gone_away_do_not_disturb() -> None:
+    store = StoreThatWaits()
+    engine = engine_on(store)
+    async with working(engine) as tasks:
+        asked = tasks.create_task(engine.ask(submission()), name="submit")
+        asking = tasks.create_task(engine.read(lambda cluster, _: cluster.jobs), name="read")
+        await asyncio.to_thread(store.entered.wait, 60)
+        for gone in (asked, asking):
+            gone.cancel()
+            with suppress(asyncio.CancelledError):
+                await gone
+        store.let_go.set()
+
+        assert await phase(engine) is JobPhase.QUEUED
+
+
+async def test_an_engine_begins_with_what_is_stored() -> None:
+    store = MemoryStore()
+    async with working(first := engine_on(store)):
+        await first.ask(submission())
+    second = engine_on(store)
+    assert second.known_jobs() == {J}
+
+    async with working(second):
+        assert await phase(second) is JobPhase.QUEUED
+
+
+async def test_logs_are_forgotten_once_the_deletion_is_durable() -> None:
+    store, forgotten = MemoryStore(), list[tuple[JobId, int]]()
+    engine = Engine(store, lambda job: forgotten.append((job, len(store.load().jobs))))
+    async with working(engine):
+        await engine.ask(submission())
+        await engine.ask(DeleteRequested(job=J, force=True))
+
+    assert forgotten == [(J, 0)]
+
+
+# streams
+
+
+async def test_a_new_stream_of_an_agent_ends_its_old_one() -> None:
+    engine = engine_on(MemoryStore())
+    old, new = engine.open_session(), engine.open_session()
+    async with working(engine):
+        await engine.ask(connection(old))
+        await engine.ask(connection(new))
+
+        assert (old.closed.is_set(), new.closed.is_set()) == (True, False)
+        assert (old.outbox.qsize(), new.outbox.qsize()) == (1, 1)
+
+
+async def test_a_second_agent_of_a_name_does_not_disturb_the_first() -> None:
+    engine = engine_on(MemoryStore())
+    first, second = engine.open_session(), engine.open_session()
+    async with working(engine):
+        await engine.ask(connection(first))
+        assert isinstance(await engine.ask(connection(second, "somebody else")), Refused)
+        engine.end_session(second)
+        await engine.tell(NodeDisconnected(node=A, session=second.number))
+        await engine.ask(submission())
+
+        assert not first.closed.is_set()
+        assert (first.outbox.qsize(), second.outbox.qsize()) == (2, 0)
+        assert await engine.read(lambda cluster, _: cluster.presence[A].state) is NodeState.READY
+
+
+async def test_plans_for_a_stream_that_has_just_ended_are_dropped() -> None:
+    engine = engine_on(MemoryStore())
+    session = engine.open_session()
+    async with working(engine):
+        await engine.ask(connection(session))
+        engine.end_session(session)
+        await engine.ask(submission())
+
+    assert session.outbox.qsize() == 1
+
+
+async def test_the_stream_of_an_agent_that_does_not_read_is_closed() -> None:
+    engine = engine_on(MemoryStore())
+    session = engine.open_session()
+    async with working(engine):
+        await engine.ask(connection(session))
+        for number in range(OUTBOX // 2 + 1):
+            await engine.ask(submission(f"j{number}", cpus=0.001))
+            await engine.ask(StopRequested(job=JobId(f"j{number}")))
+
+    assert session.closed.is_set()
+
+
+# time
+
+
+async def prepares(engine: Engine, check_in: float) -> None:
+    """A job is being prepared, and its agent never gets anywhere."""
+    assert await engine.ask(connection(engine.open_session())) == Noted()
+    await engine.ask(submission(timeouts=limits(check_in=check_in)))
+    assert await phase(engine) is JobPhase.PREPARING
+
+
+async def test_a_deadline_wakes_an_engine_that_has_nothing_else_to_do() -> None:
+    async with working(engine := engine_on(MemoryStore())):
+        await prepares(engine, 0.02)
+        with engine.signals.listen(J) as listener:
+            while await phase(engine) is JobPhase.PREPARING:
+                await listener.wait()
+
+        assert await phase(engine) is JobPhase.STOPPING
+
+
+async def test_a_deadline_is_seen_also_by_an_engine_that_never_rests() -> None:
+    engine = engine_on(MemoryStore())
+
+    async def chatter() -> None:
+        while True:
+            await engine.tell(HeartbeatReceived(node=A, plan_revision=1000))
+
+    def stopping(cluster: Cluster) -> bool:
+        return cluster.phase(J) is JobPhase.STOPPING
+
+    async with working(engine) as tasks:
+        await prepares(engine, 0.02)
+        talkers = [tasks.create_task(chatter(), name=f"chatter {number}") for number in range(3)]
+        while not await engine.read(lambda cluster, _: stopping(cluster)):
+            pass
+        for talker in talkers:
+            talker.cancel()
