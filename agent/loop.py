@@ -4,7 +4,7 @@ import asyncio
 import errno
 import logging
 import shutil
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -31,13 +31,14 @@ from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
 from agent.core.ledger import Ledger
 from agent.log_push import LogPusher
 from agent.ports import PortLedger
+from agent.room_record import RoomRecord, note, note_start, noted
 from agent.runtimes.runtime import Room, Runtime, Sandbox
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import Network, PortRequest, RuntimeKind
 from muster.domain.plan import Assignment, Report, Stage
-from muster.domain.roster import MASTER_PORT_NAME
+from muster.domain.roster import MASTER_PORT_NAME, PortLease
 
 log = logging.getLogger(__name__)
 
@@ -111,9 +112,23 @@ class Loop:
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 room = Room(self._rooms, sandbox.execution)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
-                self.ledger.step(Recovered(execution=sandbox.execution, started=started), now)
+                self.ledger.step(await self._adopt(room, sandbox.execution, started=started), now)
         if not away:
             await asyncio.to_thread(self._sweep)
+
+    async def _adopt(self, room: Room, execution: ExecutionId, *, started: bool) -> Recovered:
+        """What is known of an execution of an earlier agent; its ports are leased to it again."""
+        record = await asyncio.to_thread(noted, room)
+        if record is None:
+            return Recovered(execution=execution, started=started)
+        self._ports.adopt(execution, record.ports)
+        return Recovered(
+            execution=execution,
+            started=started,
+            address=record.address,
+            ports=record.ports,
+            started_at=record.started_at,
+        )
 
     async def clear_leftovers(self, kind: RuntimeKind) -> None:
         """Remove what a runtime that was away at the start still has: the coordinator was told that it is gone."""
@@ -136,14 +151,11 @@ class Loop:
             while True:
                 await self._turn()
 
-    async def shut_down(self, kinds: Sequence[RuntimeKind]) -> None:
-        """Stop what would not outlive the agent; after `run` was cancelled."""
-        sandboxes = [
-            occupant.sandbox
-            for occupant in self._occupants.values()
-            if occupant.sandbox is not None and occupant.kind in kinds
-        ]
-        await asyncio.gather(*(sandbox.stop(SHUTDOWN_GRACE) for sandbox in sandboxes), return_exceptions=True)
+    async def shut_down(self, *, stop: bool) -> None:
+        """Let go of everything, after `run` was cancelled; executions are ended, or left to the next agent."""
+        occupants = self._occupants.values() if stop else ()
+        sandboxes = [occupant.sandbox for occupant in occupants if occupant.sandbox is not None]
+        await asyncio.gather(*map(_end, sandboxes), return_exceptions=True)
         for execution in self._occupants:
             self._ports.free(execution)
 
@@ -236,6 +248,7 @@ class Loop:
             with suppress(asyncio.QueueFull):
                 self._events.put_nowait(Progressed(execution=execution, detail=detail))
 
+        await asyncio.to_thread(note, room, _record(assignment, self._address, ports))
         occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
         await self.put(Prepared(execution=execution, address=self._address, ports=ports))
 
@@ -256,6 +269,8 @@ class Loop:
         await occupant.sandbox.start()
         await self.put(Started(execution=execution))
         self._watch(execution, self._await_exit(execution))
+        with suppress(OSError):  # only the time of the start is lost with it
+            await asyncio.to_thread(note_start, occupant.room, datetime.now(UTC))
 
     async def _await_exit(self, execution: ExecutionId) -> None:
         occupant = self._occupants[execution]
@@ -341,6 +356,18 @@ class Loop:
 def _make(room: Room) -> None:
     for directory in (room.config, room.work, room.outputs):
         directory.mkdir(parents=True, exist_ok=True)
+
+
+async def _end(sandbox: Sandbox) -> None:
+    """End it so that the next agent does not take for the end of user code what was done to it here."""
+    await sandbox.stop(SHUTDOWN_GRACE)
+    await sandbox.remove()
+
+
+def _record(assignment: Assignment, address: str, ports: tuple[PortLease, ...]) -> RoomRecord:
+    return RoomRecord(
+        job=assignment.job, attempt=assignment.attempt, rank=assignment.rank, address=address, ports=ports
+    )
 
 
 def _requests(assignment: Assignment) -> tuple[PortRequest, ...]:

@@ -16,6 +16,7 @@ from agent.machine import data_address
 from agent.node import NodeAgent, NodeConfig, identity
 from agent.ports import PortLedger
 from agent.runtimes.docker import DockerRuntime
+from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
 from agent.settings import AgentSettings, parse
@@ -48,7 +49,7 @@ async def run(settings: AgentSettings) -> None:
     try:
         await _run_until(stopped, nodes, settings)
     finally:
-        await asyncio.gather(*(node.close(stop_containers=settings.stop_on_exit) for node in nodes))
+        await asyncio.gather(*(node.close(stop=settings.stop_on_exit) for node in nodes))
     log.info("agent stopped")
 
 
@@ -66,16 +67,24 @@ async def _run_until(stopped: asyncio.Event, nodes: Sequence[NodeAgent], setting
 
 
 def _nodes(settings: AgentSettings) -> Iterator[NodeAgent]:
+    launcher = Launcher()
     if not settings.local_nodes:
         address = data_address(settings.coordinator, settings.address)
         alone = LocalNode(name=NodeId(settings.name), state=settings.state, address=address, ports=settings.ports)
-        yield _node(settings, alone, bind="")
+        yield _node(settings, alone, launcher, bind="")
         return
     for number, local in enumerate(local_nodes(settings.local_nodes, settings.state, settings.ports)):
-        yield _node(settings, local, bind=local.address, share=(number, settings.local_nodes))
+        yield _node(settings, local, launcher, bind=local.address, share=(number, settings.local_nodes))
 
 
-def _node(settings: AgentSettings, local: LocalNode, *, bind: str, share: tuple[int, int] | None = None) -> NodeAgent:
+def _node(
+    settings: AgentSettings,
+    local: LocalNode,
+    launcher: Launcher,
+    *,
+    bind: str,
+    share: tuple[int, int] | None = None,
+) -> NodeAgent:
     ports = PortLedger(*local.ports, address=bind)
     if ports.warning:
         log.warning(ports.warning)
@@ -89,13 +98,13 @@ def _node(settings: AgentSettings, local: LocalNode, *, bind: str, share: tuple[
     config = NodeConfig(
         name=local.name, state=local.state, address=local.address, coordinator=coordinator, declared=declared
     )
-    return NodeAgent(config, _runtimes(settings, local.state), source, ports)
+    return NodeAgent(config, _runtimes(settings, local.state, launcher), source, ports)
 
 
-def _runtimes(settings: AgentSettings, state: Path) -> dict[RuntimeKind, Runtime]:
+def _runtimes(settings: AgentSettings, state: Path, launcher: Launcher) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
         runtimes[RuntimeKind.DOCKER] = DockerRuntime(settings.docker_socket, identity(state), settings.mount_roots)
     if settings.processes:
-        runtimes[RuntimeKind.PROCESS] = ProcessRuntime()
+        runtimes[RuntimeKind.PROCESS] = ProcessRuntime(os.environ, launcher)
     return runtimes

@@ -93,10 +93,9 @@ class NodeAgent:
             tasks.create_task(self._hear_faults(), name=f"{self.name}: GPU faults")
             self.ready.set()
 
-    async def close(self, *, stop_containers: bool) -> None:
-        """Stop what would not outlive the agent, and let go of everything; after `run` has ended."""
-        kinds = [RuntimeKind.PROCESS, RuntimeKind.DOCKER] if stop_containers else [RuntimeKind.PROCESS]
-        await self._loop.shut_down(kinds)
+    async def close(self, *, stop: bool) -> None:
+        """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
+        await self._loop.shut_down(stop=stop)
         for runtime in self._runtimes.values():
             await runtime.close()
         await self._source.close()

@@ -40,7 +40,7 @@ class AgentSettings:
     local_nodes: int = 0
     """So many nodes in this one program, each with a loopback address of its own; 0: one node, this machine."""
     stop_on_exit: bool = False
-    """Whether containers are stopped when the agent ends in an orderly way."""
+    """Whether executions are stopped when the agent ends in an orderly way."""
     ready_file: Path | None = None
     log_level: str = "info"
 
@@ -109,7 +109,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--cpus", type=int, help="offer only so many CPUs")
     add("--memory", type=int, help="offer only so many bytes of memory")
     add("--local-nodes", type=int, default=0, metavar="N", help="be N nodes on this machine, for trying things out")
-    add("--stop-on-exit", action="store_true", help="stop containers when the agent ends in an orderly way")
+    add("--stop-on-exit", action="store_true", help="stop executions when the agent ends in an orderly way")
     add("--ready-file", type=Path, help="written once all nodes run")
     add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser

@@ -1,16 +1,11 @@
-"""The log of one execution on its node: an append-only file of CRI log lines (`muster.domain.log`).
-
-The coordinator keeps a copy of the same bytes, so a byte offset means the same at both ends.
-"""
+"""The log of one execution in the agent: the file, and who waits for more of it."""
 
 import asyncio
-import os
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from agent.log_file import DEFAULT_LIMIT, LogFile
 from muster.domain.log import (
-    MAX_LINE,
     MAX_RECORD,
     LineSplitter,
     Record,
@@ -33,219 +28,31 @@ __all__ = [
     "parse_time",
 ]
 
-DEFAULT_LIMIT = 1 << 30
-"""Bytes that are kept of one execution's output."""
 
-BLOCK = 1 << 20
-"""Bytes read at once on the way back from the end of the file."""
-
-TAIL_WINDOW = 256 * 1024
-"""Bytes from which `tail` takes its lines; enough for a stack trace, little enough for a message."""
-
-
-class LogSpool:
-    """Appends records to the log of one execution, and reads its bytes back for the coordinator.
-
-    Appending never fails: what cannot be stored (the limit is reached, the disk is full) is replaced by a marker
-    record that says so. Not for use from several threads.
-    """
+class LogSpool(LogFile):
+    """A log whose growth wakes the tasks that carry it away."""
 
     def __init__(self, path: Path, limit: int = DEFAULT_LIMIT) -> None:
+        super().__init__(path, limit)
         self.grew = asyncio.Event()
         """Set by every append and by `finish`; who waits for it clears it before reading."""
         self.finished = False
         """Whether no more records will come."""
-        self._limit = limit
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._size = os.fstat(self._file).st_size
-        self._cut_torn_line()
-        self._resume = self._scan()
-        self._full = self._ends_with_limit()
-        self._lost = 0
-        self._lost_because = ""
-
-    @property
-    def size(self) -> int:
-        """Bytes in the log."""
-        return self._size
-
-    def append(self, record: Record) -> None:
-        """Store one record."""
-        self.append_all((record,))
 
     def append_all(self, records: Sequence[Record]) -> None:
         """Store several records with one write."""
-        if self._full or not records:
-            return
-        if self._lost and not self._tell_loss():
-            self._lost += len(records)
-            return
-        data = b"".join(map(format_record, records))
-        if self._size + len(data) > self._limit:
-            data = data[: data.rfind(b"\n", 0, max(0, self._limit - self._size)) + 1]
-            self._full = True
-        stored = self._write(data)
-        self._advance(records[:stored])
-        if self._full:
-            text = f"{_LIMIT_REACHED} of {_gib(self._limit)} reached; the rest is not kept"
-            self._write(format_record(_note(text)))
-        elif stored < len(records):
-            self._lost += len(records) - stored
+        super().append_all(records)
         self.grew.set()
 
-    def mark(self, text: str) -> None:
-        """Store a line that Muster itself says about the log; readers see it as `[muster] text` on stderr."""
-        self.append(_note(text))
+    def look(self) -> bool:
+        """Take in what another process has appended; whether there is anything new."""
+        grown = super().look()
+        if grown:
+            self.grew.set()
+        return grown
 
     def finish(self) -> None:
         """No more records will come."""
-        if self._lost:
-            self._tell_loss()
+        super().finish()
         self.finished = True
         self.grew.set()
-
-    def resume_point(self, stream: Stream) -> tuple[int, int]:
-        """When the last record of a stream was printed, and how many of its last records share that time.
-
-        (0, 0) for a stream without records. Markers do not count: user code did not print them.
-        """
-        return self._resume[stream]
-
-    def read(self, offset: int, limit: int) -> bytes:
-        """Whole lines from `offset`, `limit` bytes of them at most but at least one; empty at the end of the log."""
-        data = self._bytes(offset, limit)
-        end = data.rfind(b"\n") + 1
-        if end == 0 and data:
-            data = self._bytes(offset, max(limit, MAX_LINE))
-            end = data.find(b"\n") + 1
-        return data[:end]
-
-    def tail(self, lines: int) -> tuple[str, ...]:
-        """The last lines of both streams, decoded, with long lines put together again; for messages to people."""
-        start = max(0, self._size - TAIL_WINDOW)
-        window = self._bytes(start, TAIL_WINDOW)
-        if start:
-            window = window[window.find(b"\n") + 1 :]
-        return tuple(_joined(window.split(b"\n")[:-1]))[-lines:] if lines > 0 else ()
-
-    def close(self) -> None:
-        """Let go of the file; harmless when repeated. Nothing else may be called afterwards."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    def _bytes(self, offset: int, limit: int) -> bytes:
-        return os.pread(self._file, max(0, min(limit, self._size - offset)), offset)
-
-    def _write(self, data: bytes) -> int:
-        """Write whole lines; how many of them are in the file now, fewer when there is no room."""
-        written = 0
-        try:
-            while written < len(data):
-                written += os.write(self._file, data[written:] if written else data)
-        except OSError as problem:
-            self._lost_because = problem.strerror or str(problem)
-            written = data.rfind(b"\n", 0, written) + 1
-            os.ftruncate(self._file, self._size + written)
-        self._size += written
-        return data.count(b"\n", 0, written)
-
-    def _tell_loss(self) -> bool:
-        """Write how many records were lost, now that there may be room again; whether that worked."""
-        text = f"{self._lost} records of output were lost: {self._lost_because}"
-        if self._write(format_record(_note(text))):
-            self._lost = 0
-        return not self._lost
-
-    def _advance(self, records: Sequence[Record]) -> None:
-        for record in records:
-            if record.marker:
-                continue
-            last, count = self._resume[record.stream]
-            self._resume[record.stream] = (record.time_ns, count + 1 if record.time_ns == last else 1)
-
-    def _cut_torn_line(self) -> None:
-        """A crash in the middle of a write leaves half a line; what comes next must not be glued to it."""
-        end = self._size
-        for start, block in self._blocks():
-            newline = block.rfind(b"\n")
-            end = start + newline + 1
-            if newline >= 0:
-                break
-        if end != self._size:
-            os.ftruncate(self._file, end)
-            self._size = end
-
-    def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Offset and content of the file's blocks, from the last to the first."""
-        end = self._size
-        while end > 0:
-            start = max(0, end - BLOCK)
-            yield start, self._bytes(start, end - start)
-            end = start
-
-    def _lines_backwards(self) -> Iterator[bytes]:
-        rest = b""
-        for _, block in self._blocks():
-            first, *lines = (block + rest).split(b"\n")
-            yield from reversed(lines)
-            rest = first[:MAX_LINE]  # longer only where the file is damaged
-        yield rest
-
-    def _scan(self) -> dict[Stream, tuple[int, int]]:
-        """The resume points, read from the end of the file."""
-        points = dict.fromkeys(Stream, (0, 0))
-        wanted = {stream.encode(): stream for stream in Stream}
-        for line in self._lines_backwards():
-            stream = wanted.get(line[_STREAM_FIELD])
-            record = None if stream is None else _parsed(line)
-            if stream is None or record is None or record.marker:
-                continue
-            last, count = points[stream]
-            if count and record.time_ns != last:
-                del wanted[stream.encode()]
-            else:
-                points[stream] = (record.time_ns, count + 1)
-            if not wanted:
-                break
-        return points
-
-    def _ends_with_limit(self) -> bool:
-        window = self._bytes(max(0, self._size - MAX_LINE), MAX_LINE)
-        record = _parsed(window.rstrip(b"\n").rpartition(b"\n")[2])
-        return record is not None and record.marker and _LIMIT_REACHED in record.text.decode(errors="replace")
-
-
-_STREAM_FIELD = slice(31, 37)
-_LIMIT_REACHED = "output limit"
-
-
-def _note(text: str) -> Record:
-    return Record(time_ns=time.time_ns(), stream=Stream.STDERR, text=f"[muster] {text}".encode(), marker=True)
-
-
-def _gib(size: int) -> str:
-    return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 29 else f"{size} bytes"
-
-
-def _parsed(line: bytes) -> Record | None:
-    """None for a line that is damaged, as a power cut may leave it."""
-    try:
-        return parse_record(line)
-    except ValueError:
-        return None
-
-
-def _joined(lines: Sequence[bytes]) -> Iterator[str]:
-    """Lines of output, in the order in which they ended; those that have not ended yet come last."""
-    pieces: dict[Stream, bytes] = {}
-    for record in filter(None, map(_parsed, lines)):
-        if record.marker:
-            yield record.text.decode(errors="replace")
-            continue
-        text = pieces.pop(record.stream, b"") + record.text
-        if record.partial:
-            pieces[record.stream] = text
-        else:
-            yield text.decode(errors="replace")
-    yield from (text.decode(errors="replace") for text in pieces.values())

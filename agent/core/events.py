@@ -1,6 +1,7 @@
 """What happened on the node: the only inputs of the agent's core. Facts, in the past tense."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from muster.domain.failure import Exit, FailureKind
 from muster.domain.ids import ExecutionId
@@ -94,6 +95,10 @@ class Recovered:
     execution: ExecutionId
     started: bool
     """Whether user code was started, whether or not it still runs."""
+    address: str | None = None
+    ports: tuple[PortLease, ...] = ()
+    started_at: datetime | None = None
+    """None where it is not known."""
 
 
 Event = (

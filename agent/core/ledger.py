@@ -122,10 +122,15 @@ class Ledger:
 
     def _recover(self, event: Recovered, now: datetime) -> list[Action]:
         phase = Phase.RUNNING if event.started else Phase.STOPPED
-        local = Local(execution=event.execution, goal=Goal.RUN, since=now, phase=phase)
-        if event.started:
-            local = replace(local, started_at=now)
-        self._locals[event.execution] = local
+        self._locals[event.execution] = Local(
+            execution=event.execution,
+            goal=Goal.RUN,
+            since=now,
+            phase=phase,
+            address=event.address,
+            ports=event.ports,
+            started_at=(event.started_at or now) if event.started else None,
+        )
         return []
 
     def _observe(self, local: Local, event: Observed, now: datetime) -> list[Action]:  # noqa: PLR0911 - one each

@@ -2,52 +2,50 @@
 
 import asyncio
 import errno
-import json
-import logging
 import os
 import platform
 import shutil
 import signal
+import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from agent.room_files import write_config, write_inline
-from agent.runtimes.program import Order, Program
+from agent.runtimes import process_record
+from agent.runtimes.launcher import Launcher, Supervisor
+from agent.runtimes.process_record import ProcessRecord, read_record
+from agent.runtimes.program import Program
 from agent.runtimes.runtime import Progress, Room, Sandbox
 from agent.runtimes.session import Session
+from agent.runtimes.supervisor import BELL, Order
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Network, RuntimeKind
+from muster.domain.job import Network, Role, RuntimeKind
 from muster.domain.node import RuntimeOffer
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import PortLease
 
-log = logging.getLogger(__name__)
-
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""
-
-DRAIN_LIMIT = 2.0
-"""Seconds after the end of user code for which output of what it left behind is still taken."""
 
 KILL_LIMIT = 30.0
 """Seconds; a process that survives SIGKILL for so long hangs in the kernel and will not go by itself."""
 
-RECORD = "process.json"
-"""File in the room that tells which session is the execution's, for an agent that starts after a crash."""
-
 
 class ProcessRuntime:
-    """Makes sandboxes that are sessions of plain processes."""
+    """Makes sandboxes that are sessions of plain processes, which go on without the agent; the next one adopts them."""
 
     kind = RuntimeKind.PROCESS
 
-    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, environment: Mapping[str, str] = os.environ, launcher: Launcher | None = None) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
+        self._launcher = launcher or Launcher()
+        self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
 
     async def offer(self) -> RuntimeOffer:
         """It works wherever the agent does, on Linux 5.3 or newer."""
@@ -60,32 +58,59 @@ class ProcessRuntime:
         """A sandbox in which nothing is written yet; refuses what only containers can do."""
         del ports, progress  # nothing is published, nothing takes long
         _refuse_container_options(assignment)
-        return ProcessSandbox(assignment, room, spool, self._environment)
+        supervisor = self._launcher.supervisor()  # made while others still check in
+        preparation = Preparation(assignment.role, self._environment, self._launcher)
+        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
-        """Nothing: processes do not outlive their agent; those that a crash left over are killed."""
-        for path, session in await asyncio.to_thread(_recorded, rooms):
-            survivors = await session.kill(KILL_LIMIT) if session is not None and session.leader_alive else ()
-            if survivors:
-                log.warning("left over processes survive SIGKILL", extra={"pids": survivors})
-            await asyncio.to_thread(path.unlink)
-        return []
+        """Every program that was started, whether it runs, has ended or was lost; all others never ran."""
+        self._launcher.start()
+        found: list[tuple[Sandbox, LogSpool, bool]] = []
+        for room, record in await asyncio.to_thread(_recorded, rooms):
+            spool = LogSpool(room.log)
+            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool))
+            sandbox.adopt(record)
+            found.append((sandbox, spool, True))
+        return found
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Follow the programs no more; they go on. What was armed and not started is given up."""
+        for sandbox in tuple(self._sandboxes):
+            await sandbox.let_go()
+        await self._launcher.close()
+
+    def _remember(self, sandbox: "ProcessSandbox") -> "ProcessSandbox":
+        self._sandboxes.add(sandbox)
+        return sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What arming needs."""
+
+    role: Role
+    environment: Mapping[str, str]
+    launcher: Launcher
 
 
 class ProcessSandbox:
     """One execution as a session of processes."""
 
-    def __init__(self, assignment: Assignment, room: Room, spool: LogSpool, environment: Mapping[str, str]) -> None:
-        self._role = assignment.role
+    def __init__(
+        self,
+        execution: ExecutionId,
+        room: Room,
+        spool: LogSpool,
+        preparation: Preparation | None = None,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._execution = execution
         self._room = room
         self._spool = spool
-        self._environment = environment
-        self._execution = assignment.execution
-        self._workdir = room.work / (assignment.role.workdir or "")
-        self._order: Order | None = None
+        self._preparation = preparation
+        self._supervisor = supervisor
+        self._name = ""
+        """Of the program, as the user wrote it."""
         self._program: Program | None = None
 
     @property
@@ -93,42 +118,61 @@ class ProcessSandbox:
         """Whose sandbox it is."""
         return self._execution
 
+    def adopt(self, record: ProcessRecord) -> None:
+        """Take over a program that an earlier agent started."""
+        self._program = Program(self._room.path, self._spool, record)
+
     async def arm(self, launch: Launch) -> None:
-        """Write the files and find the program; what is missing is missed here and not at the start."""
-        self._order = await asyncio.to_thread(self._arm, launch)
+        """Write the files, find the program, get its supervisor ready; what is missing is missed here."""
+        if self._preparation is None or self._supervisor is None:
+            raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        order = await asyncio.to_thread(self._arm, self._preparation, launch)
+        self._name = order.command[0]
+        try:
+            try:
+                await self._supervisor.arm(order)
+            except ConnectionError:  # it was killed, or its launcher was before it could be made
+                self._supervisor.close()
+                self._supervisor = self._preparation.launcher.supervisor()
+                await self._supervisor.arm(order)
+        except OSError as problem:
+            raise _start_failure(self._name, problem) from problem
 
     async def start(self) -> None:
         """Start user code."""
         if self._program is not None:
             return
-        assert self._order is not None, "start comes after arm"
+        assert self._supervisor is not None, "start comes after arm"
         try:
-            self._program = Program(self._order, self._spool)
-        except (OSError, ValueError) as problem:
-            raise _start_failure(self._order.command[0], problem) from problem
-        try:
-            (self._room.path / RECORD).write_text(json.dumps(asdict(self._program.session)), encoding="ascii")
+            record = await self._supervisor.release()
+        except (ConnectionError, ExecutionError) as problem:
+            await self._abandon(self._supervisor)
+            self._supervisor = None
+            raise ExecutionError(FailureKind.RUNTIME, f'cannot start "{self._name}": {problem}') from problem
         except OSError as problem:
-            await self._kill(self._program)
-            raise _write_failure(self._room, problem) from problem
+            self._supervisor.close()
+            self._supervisor = None
+            raise _start_failure(self._name, problem) from problem
+        self.adopt(record)
 
     async def exited(self) -> Exit:
-        """Wait until the program has ended; what it left running does not count."""
+        """Wait until the program has ended; what it left running does not count.
+
+        Raises ExecutionError where nobody knows how it ended; then nothing of it is left running.
+        """
         code = await asyncio.shield(self._started.ended)
+        if isinstance(code, ExecutionError):
+            await self._kill(self._started)
+            raise code
         return Exit(code=code if code >= 0 else 128 - code)
 
     async def drained(self) -> None:
         """Wait for the rest of the output, but not long for processes that outlive the program."""
-        await asyncio.shield(self._started.ended)
-        try:
-            async with asyncio.timeout_at(self._started.ended_at + DRAIN_LIMIT):
-                await self._started.silent.wait()
-        except TimeoutError:
-            self._spool.mark("output after the end is not kept")
-            self._started.close()
+        await self._started.complete.wait()
 
     async def stop(self, grace: timedelta) -> None:
         """End the whole session, children and their children included."""
+        await self._catch_up()
         if self._program is None:
             return
         self._program.session.signal(signal.SIGTERM)
@@ -140,17 +184,42 @@ class ProcessSandbox:
             await self._kill(self._program)
 
     async def remove(self) -> None:
-        """Kill the whole session; the room is left to its owner."""
-        if self._program is None:
-            return
-        await self._kill(self._program)
-        self._program.close()
-        (self._room.path / RECORD).unlink(missing_ok=True)
+        """Kill the whole session, then its supervisor; the room is left to its owner."""
+        await self._catch_up()
+        if self._supervisor is not None:
+            self._supervisor.close()
+        if self._program is not None:
+            await self._kill(self._program)
+            self._program.supervisor.kill()
+            async with asyncio.timeout(KILL_LIMIT):
+                await self._program.gone.wait()
+            (self._room.path / process_record.NAME).unlink(missing_ok=True)
+        (self._room.path / BELL).unlink(missing_ok=True)
+
+    async def let_go(self) -> None:
+        """Leave a program that runs to the next agent."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+        if self._program is not None:
+            self._program.close()
 
     @property
     def _started(self) -> Program:
         assert self._program is not None, "this comes after start"
         return self._program
+
+    async def _catch_up(self) -> None:
+        """A start that was interrupted goes on: only then is it known what there is to end."""
+        if self._program is None and self._supervisor is not None and self._supervisor.released:
+            with suppress(ExecutionError):
+                await self.start()
+
+    async def _abandon(self, supervisor: Supervisor) -> None:
+        """The supervisor is dead or hangs; whatever it started must not run without it."""
+        supervisor.kill()
+        record = await asyncio.to_thread(read_record, self._room.path)
+        if record is not None and record.program is not None:
+            await Session(record.program).kill(KILL_LIMIT)
 
     async def _kill(self, program: Program) -> None:
         survivors = await program.session.kill(KILL_LIMIT)
@@ -159,19 +228,28 @@ class ProcessSandbox:
             raise ExecutionError(FailureKind.RUNTIME, message)
         await asyncio.shield(program.ended)
 
-    def _arm(self, launch: Launch) -> Order:
+    def _arm(self, preparation: Preparation, launch: Launch) -> Order:
+        role = preparation.role
+        workdir = self._room.work / (role.workdir or "")
         try:
             write_config(self._room, launch)
-            if not self._workdir.is_dir():
-                message = f"the working directory {self._workdir} is not there; make it on the node or leave it out"
+            if not workdir.is_dir():
+                message = f"the working directory {workdir} is not there; make it on the node or leave it out"
                 raise ExecutionError(FailureKind.INVALID_OPTION, message)
-            write_inline(self._role.files, self._workdir)
+            write_inline(role.files, workdir)
         except OSError as problem:
             raise _write_failure(self._room, problem) from problem
-        env = {**self._environment, **launch.env}
-        command = (*(self._role.entrypoint or ()), *self._role.command)
-        path = _find(command, env["PATH"], self._workdir)
-        return Order(command=command, path=path, env=env, workdir=self._workdir)
+        env = {**preparation.environment, **launch.env}
+        command = (*(role.entrypoint or ()), *role.command)
+        return Order(
+            room=str(self._room.path.absolute()),
+            log=str(self._room.log.absolute()),
+            log_limit=self._spool.limit,
+            command=command,
+            path=str(Path(_find(command, env["PATH"], workdir)).absolute()),
+            env=env,
+            workdir=str(workdir.absolute()),
+        )
 
 
 def _problem() -> str | None:
@@ -235,25 +313,22 @@ def _write_failure(room: Room, problem: OSError) -> ExecutionError:
     return ExecutionError(FailureKind.INVALID_OPTION, f"cannot write {problem.filename}: {problem.strerror}")
 
 
-def _start_failure(name: str, problem: OSError | ValueError) -> ExecutionError:
-    if isinstance(problem, ValueError):
-        return ExecutionError(FailureKind.INVALID_OPTION, f'cannot start "{name}": {problem}')
-    user = {
+def _start_failure(name: str, problem: OSError) -> ExecutionError:
+    kinds = {
         errno.ENOENT: FailureKind.COMMAND_NOT_FOUND,
         errno.EACCES: FailureKind.COMMAND_NOT_FOUND,
         errno.ENOEXEC: FailureKind.COMMAND_NOT_FOUND,
         errno.E2BIG: FailureKind.INVALID_OPTION,
+        errno.EINVAL: FailureKind.INVALID_OPTION,
+        errno.ENOSPC: FailureKind.DISK_FULL,
+        errno.EDQUOT: FailureKind.DISK_FULL,
     }
-    kind = user.get(problem.errno or 0, FailureKind.RUNTIME)
-    return ExecutionError(kind, f'cannot start "{name}": {problem.strerror}')
+    kind = kinds.get(problem.errno or 0, FailureKind.RUNTIME)
+    return ExecutionError(kind, f'cannot start "{name}": {problem.strerror or problem}')
 
 
-def _recorded(rooms: Path) -> list[tuple[Path, Session | None]]:
-    """What an earlier agent wrote at each start; None where a crash left nothing that can be read."""
-    found: list[tuple[Path, Session | None]] = []
-    for path in sorted(rooms.glob(f"*/{RECORD}")):
-        try:
-            found.append((path, Session(**json.loads(path.read_bytes()))))
-        except (ValueError, TypeError):
-            found.append((path, None))
-    return found
+def _recorded(rooms: Path) -> list[tuple[Room, ProcessRecord]]:
+    """The rooms in which a program was started."""
+    found = [Room(rooms, ExecutionId(path.parent.name)) for path in sorted(rooms.glob(f"*/{process_record.NAME}"))]
+    records = ((room, read_record(room.path)) for room in found)
+    return [(room, record) for room, record in records if record is not None]

@@ -1,104 +1,100 @@
-"""A program that runs in a session of its own: what it prints goes to a spool, and its end is an event.
+"""A started program as the agent follows it: its supervisor's bell tells of more output, of its end, and of the last.
 
-Popen and the loop's readers instead of asyncio's subprocesses: these need a thread for each child on Python 3.11 and
-some turns of the loop to start one, which triples the time between the release of a job and its first instruction.
+It makes no difference whether this agent or one before it started the program.
 """
 
 import asyncio
 import os
-import subprocess
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from agent.runtimes.session import session_of
-from agent.spool import LineSplitter, LogSpool, Stream
+from agent.runtimes.pids import boot_id
+from agent.runtimes.process_record import ProcessRecord, read_record
+from agent.runtimes.session import Session
+from agent.runtimes.supervisor import BELL
+from agent.spool import LogSpool
+from muster.domain.failure import ExecutionError, FailureKind
 
 CHUNK = 64 * 1024
-"""Bytes read at once, as many as a pipe holds; a program that prints without end cannot keep the loop for long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """All that is needed to start a program."""
-
-    command: tuple[str, ...]
-    path: str
-    """Of the executable."""
-    env: Mapping[str, str]
-    workdir: Path
+"""Bytes taken from the bell at once, as many as a pipe holds."""
 
 
 class Program:
-    """A running program; raises OSError or ValueError where it cannot be started. Made within the event loop."""
+    """Follows a supervisor and its program. Made within the event loop."""
 
-    def __init__(self, order: Order, spool: LogSpool) -> None:
+    def __init__(self, room: Path, spool: LogSpool, record: ProcessRecord) -> None:
         self._loop = asyncio.get_running_loop()
+        self._room = room
         self._spool = spool
-        self._process = subprocess.Popen(  # noqa: S603 (running what users ask for is the purpose)
-            order.command,
-            executable=order.path,
-            env=order.env,
-            cwd=order.workdir,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-        self.session = session_of(self._process.pid)
+        self.supervisor = record.supervisor
+        self.session = Session(record.program or record.supervisor)
         """Everything that it starts."""
-        self.ended: asyncio.Future[int] = self._loop.create_future()
-        """Its return code, as Python gives it."""
-        self.ended_at = 0.0
-        """By the loop's clock."""
-        self.silent = asyncio.Event()
-        """Set when nothing more comes from it."""
-        self._pipes = {Stream.STDOUT: self._process.stdout, Stream.STDERR: self._process.stderr}
-        self._splitters = {stream: LineSplitter(stream) for stream in Stream}
-        self._descriptor = self._pidfd()
-        self._loop.add_reader(self._descriptor, self._reap)
-        for stream, pipe in self._pipes.items():
-            assert pipe is not None
-            os.set_blocking(pipe.fileno(), False)
-            self._loop.add_reader(pipe.fileno(), self._read, stream, pipe.fileno())
+        self.ended: asyncio.Future[int | ExecutionError] = self._loop.create_future()
+        """Its return code, as Python gives it, or why nobody knows it."""
+        self.complete = asyncio.Event()
+        """Set when nothing more comes into the spool."""
+        self.gone = asyncio.Event()
+        """Set when its supervisor has ended."""
+        self._bell = self._listen()
+        if self._bell >= 0 and self.supervisor.runs:
+            self._loop.add_reader(self._bell, self._hear)
+            self._look()
+        else:
+            self._lose()
 
     def close(self) -> None:
-        """Take no more output."""
-        for stream in tuple(self._pipes):
-            self._close(stream)
+        """Follow it no more; harmless when repeated."""
+        if self._bell >= 0:
+            self._loop.remove_reader(self._bell)
+            os.close(self._bell)
+            self._bell = -1
 
-    def _pidfd(self) -> int:
-        """Tells the loop of the end; a program that could not be watched must not run."""
+    def _listen(self) -> int:
+        """Open the bell; a supervisor that cannot be heard is of no use."""
         try:
-            return os.pidfd_open(self._process.pid)
-        except OSError:
-            with self._process:
-                self._process.kill()
-            raise
+            return os.open(self._room / BELL, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self.supervisor.kill()
+            return -1
 
-    def _read(self, stream: Stream, descriptor: int) -> None:
+    def _hear(self) -> None:
         try:
-            data = os.read(descriptor, CHUNK)
+            rung = os.read(self._bell, CHUNK)
         except BlockingIOError:
             return
-        if data:
-            self._spool.append_all(self._splitters[stream].feed(data, time.time_ns()))
+        if rung:
+            self._look()
         else:
-            self._close(stream)
+            self._lose()
 
-    def _close(self, stream: Stream) -> None:
-        pipe = self._pipes.pop(stream)
-        assert pipe is not None
-        self._loop.remove_reader(pipe.fileno())
-        pipe.close()
-        self._spool.append_all(self._splitters[stream].flush(time.time_ns()))
-        if not self._pipes:
-            self.silent.set()
+    def _look(self) -> None:
+        """See what is new."""
+        self._spool.look()
+        record = read_record(self._room)
+        if record is None:
+            return
+        if record.program is not None:
+            self.session = Session(record.program)
+        if record.code is not None and not self.ended.done():
+            self.ended.set_result(record.code)
+        if record.complete:
+            self._spool.look()
+            self.complete.set()
 
-    def _reap(self) -> None:
-        self._loop.remove_reader(self._descriptor)
-        os.close(self._descriptor)
-        self.ended_at = self._loop.time()
-        self.ended.set_result(self._process.wait())
+    def _lose(self) -> None:
+        """The supervisor is gone; what it has not told, it cannot tell any more."""
+        self.close()
+        self._look()
+        self.gone.set()
+        if not self.ended.done():
+            self.ended.set_result(self._loss())
+        if not self.complete.is_set():
+            self._spool.mark("output may be missing: the process that kept it was killed")
+            self.complete.set()
+
+    def _loss(self) -> ExecutionError:
+        if self.supervisor.boot != boot_id():
+            return ExecutionError(FailureKind.AGENT_RESTARTED, "the node was restarted while user code ran")
+        record = read_record(self._room)
+        cause = f"failed ({record.fault})" if record is not None and record.fault else "was killed"
+        message = f"its supervisor (process {self.supervisor.pid}) {cause}, so nobody knows how user code ended"
+        return ExecutionError(FailureKind.RUNTIME, message)

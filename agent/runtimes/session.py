@@ -9,28 +9,15 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+from agent.runtimes.pids import Process, boot_id, process, stat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Session:
-    """A session, named so that it is never mistaken for a later one with the same number."""
+    """A session, named by its leader so that it is never mistaken for a later one with the same number."""
 
-    leader: int
-    """Pid of the program that leads it, and so its number."""
-    started: int
-    """When the leader started, in clock ticks since the node did."""
-    boot: str
-    """Which start of the node that is."""
-
-    @property
-    def leader_alive(self) -> bool:
-        """Whether the leader is still there, or has ended unread."""
-        found = _stat(self.leader)
-        return found is not None and found.started == self.started and self.boot == boot_id()
+    leader: Process
 
     def members(self) -> tuple[int, ...]:
         """Pids of all that runs in it.
@@ -38,10 +25,10 @@ class Session:
         The kernel gives the leader's number to nobody else while anything is left of the session. So a process with
         this number that is not the leader proves that the session is gone.
         """
-        found = _stat(self.leader)
-        if found is not None and found.started != self.started:
+        found = stat(self.leader.pid)
+        if self.leader.boot != boot_id() or (found is not None and found.started != self.leader.started):
             return ()
-        return tuple(pid for pid in _pids() if _session_of(pid) == self.leader and _runs(pid))
+        return tuple(pid for pid in _pids() if _session_of(pid) == self.leader.pid and _runs(pid))
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal once to every process in it."""
@@ -49,10 +36,10 @@ class Session:
         if not members:
             return
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.leader, number)
+            os.killpg(self.leader.pid, number)
         for pid in members:
             with suppress(ProcessLookupError, PermissionError):
-                if os.getpgid(pid) != self.leader:
+                if os.getpgid(pid) != self.leader.pid:
                     os.kill(pid, number)
 
     async def ended(self) -> None:
@@ -73,30 +60,8 @@ class Session:
 
 
 def session_of(leader: int) -> Session:
-    """The session that a process of ours leads; it must not have been waited for yet."""
-    found = _stat(leader)
-    return Session(leader=leader, started=found.started if found else 0, boot=boot_id())
-
-
-@cache
-def boot_id() -> str:
-    """Names this start of the node."""
-    return BOOT_ID.read_text(encoding="ascii").strip()
-
-
-@dataclass(frozen=True, slots=True)
-class _Stat:
-    state: str
-    started: int
-
-
-def _stat(pid: int) -> _Stat | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = text[text.rindex(b")") + 2 :].split()  # the name before it may contain anything
-    return _Stat(state=fields[0].decode(), started=int(fields[19]))
+    """The session that a process leads; nobody must have waited for it yet."""
+    return Session(process(leader))
 
 
 def _pids() -> tuple[int, ...]:
@@ -111,8 +76,8 @@ def _session_of(pid: int) -> int | None:
 
 
 def _runs(pid: int) -> bool:
-    found = _stat(pid)
-    return found is not None and found.state not in "ZX"
+    found = stat(pid)
+    return found is not None and found.runs
 
 
 async def _ended(pid: int) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
+from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Room, Runtime, Sandbox
 from agent.spool import LogSpool, Stream, parse_records
@@ -58,7 +59,7 @@ class ProcessPlace:
 
     @asynccontextmanager
     async def runtime(self) -> AsyncIterator[Runtime]:
-        runtime = ProcessRuntime()
+        runtime = ProcessRuntime(launcher=Launcher(spares=0))
         yield runtime
         await runtime.close()
 
@@ -66,7 +67,8 @@ class ProcessPlace:
         return str(room.config)
 
     async def left(self, execution: ExecutionId) -> Sequence[str]:
-        return [str(path) for path in self._directory.glob(f"**/{execution}/process.json")]
+        rooms = self._directory.glob(f"**/{execution}")
+        return [str(path) for room in rooms for path in room.glob("*") if path.name in {"bell", "process.json"}]
 
 
 @dataclass

@@ -144,7 +144,7 @@ class Fleet:
         assert member.agent is not None
         assert member.running is not None
         await _end(member.running)
-        await member.agent.close(stop_containers=True)
+        await member.agent.close(stop=True)
         member.agent = member.running = None
 
     async def connected(self, name: str, times: int = 1) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.runtimes.process import RECORD
+from agent.runtimes.process_record import NAME as RECORD
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.failure import Exit, FailureKind
 from muster.domain.lifecycle import JobPhase, State, SuccessRule
@@ -253,7 +253,7 @@ async def test_what_was_started_but_cannot_be_noted_down_does_not_run_on(tmp_pat
         assert job.phase is JobPhase.FAILED
         assert [
             child.cmdline()
-            for child in psutil.Process().children()
-            if child.pid not in others and child.status() != psutil.STATUS_ZOMBIE
+            for child in psutil.Process().children(recursive=True)
+            if child.pid not in others and child.status() != psutil.STATUS_ZOMBIE and "sleep" in child.cmdline()
         ] == []
         late.gates["remove"].open()

@@ -149,7 +149,21 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, torn: bytes) -> None:
 def test_a_file_with_nothing_but_a_torn_line_becomes_empty(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"2026")
     with closing(LogSpool(tmp_path / "log")) as spool:
+        spool.finish()
         assert spool.size == 0
+
+
+def test_a_log_that_another_process_writes_is_only_read(tmp_path: Path) -> None:
+    line = format_record(out(b"printed"))
+    (tmp_path / "log").write_bytes(line + line[:20])
+    with closing(LogSpool(tmp_path / "log")) as spool:
+        assert (spool.read(0, 1000), spool.tail(2)) == (line, ("printed",))
+        assert (tmp_path / "log").read_bytes() == line + line[:20]
+        assert (spool.look(), spool.grew.is_set()) == (False, False)
+        with (tmp_path / "log").open("ab") as file:
+            file.write(line[20:])
+        assert (spool.look(), spool.grew.is_set()) == (True, True)
+        assert spool.read(0, 1000) == line * 2
 
 
 def test_the_resume_point_counts_the_last_records_of_the_same_time(tmp_path: Path) -> None:

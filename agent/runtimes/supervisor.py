@@ -1,0 +1,253 @@
+"""What stays with a program from its start to its end, whatever becomes of the agent.
+
+A supervisor is a fork of the launcher. It has a connection to the agent, over which it gets an order, gets everything
+ready, and waits; as soon as it is told to go, it starts the program and says so. From then on it needs nobody: it
+writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
+pipe in the room, hears that there is something new, and by its closing that the supervisor is gone.
+"""
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agent.log_file import LogFile
+from agent.runtimes.pids import process
+from agent.runtimes.process_record import RecordFile
+from muster.domain.log import LineSplitter, Stream
+
+BELL = "bell"
+"""Of the named pipe in the room."""
+
+GO = b"go\n"
+"""What lets the program start."""
+
+CHUNK = 64 * 1024
+"""Bytes read at once, as many as a pipe holds."""
+
+DRAIN_LIMIT = 2.0
+"""Seconds after the end of user code for which output of what it left behind is still taken."""
+
+FULL_DISK_PAUSE = 1.0
+"""Seconds between attempts to write down how a program ended."""
+
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Meant for agent or program; what these do, the supervisor sees."""
+
+_DEFAULT = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+"""Ignored by launchers and supervisors; programs find them as usual."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """All that is needed to run a program. Paths are absolute."""
+
+    room: str
+    log: str
+    log_limit: int
+    command: tuple[str, ...]
+    path: str
+    """Of the executable."""
+    env: Mapping[str, str]
+    workdir: str
+
+    def line(self) -> bytes:
+        """As it goes over the connection."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def supervise(connection: socket.socket) -> None:
+    """Carry out what comes over the connection; returns when there is nothing left to do."""
+    os.setsid()
+    _rehearse()
+    ready: Ready | None = None
+    for line in _lines(connection):
+        if line != GO:
+            ready = _get_ready(Order(**json.loads(line)), connection)
+        elif ready is not None:
+            ready.start(connection)
+            return
+
+
+class Ready:
+    """Everything that a program needs at its start. Raises OSError where it cannot be had."""
+
+    def __init__(self, order: Order) -> None:
+        room = Path(order.room)
+        self.me = process(os.getpid())
+        self._order = order
+        self._log = LogFile(Path(order.log), order.log_limit)
+        self._bell = Bell(room)
+        self._record = RecordFile(room)
+        os.chdir(order.workdir)  # the program's, too
+
+    def start(self, connection: socket.socket) -> None:
+        """Start the program and stay until all is over, or say why that cannot be."""
+        try:
+            with self._record.used(self.me):
+                program, outputs = self._spawn()
+        except OSError as problem:
+            _say(connection, errno=problem.errno, reason=problem.strerror)
+            return
+        except ValueError as problem:
+            _say(connection, errno=errno.EINVAL, reason=str(problem))
+            return
+        it = asdict(process(program))
+        self._record.add(program=it)
+        with suppress(OSError):  # the agent may be gone meanwhile
+            _say(connection, program=it)
+        connection.close()
+        os.chdir("/")
+        os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
+        Copy(program, outputs, self._log, self._bell, self._record).run()
+
+    def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
+        """Start it in a session of its own; its pid, and where what it prints can be read."""
+        readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
+        program = os.posix_spawn(
+            self._order.path,
+            self._order.command,
+            self._order.env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, writer, number) for number, writer in enumerate(writers, start=1)],
+            setsid=True,
+            setsigdef=_DEFAULT,
+        )
+        for writer in writers:
+            os.close(writer)
+        return program, dict(zip(readers, Stream, strict=True))
+
+
+class Bell:
+    """Rung when there is something new for the agent; that nobody listens does no harm."""
+
+    def __init__(self, room: Path) -> None:
+        with suppress(FileExistsError):
+            os.mkfifo(room / BELL, 0o600)
+        # For reading, too: a pipe without a reader could neither be opened nor be written to.
+        self._pipe = os.open(room / BELL, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def ring(self) -> None:
+        """Wake the agent. A full pipe will wake it as well."""
+        with suppress(BlockingIOError):
+            os.write(self._pipe, b".")
+
+
+class Copy:
+    """Writes down what a program prints, and how it ends."""
+
+    def __init__(
+        self, program: int, outputs: Mapping[int, Stream], log: LogFile, bell: Bell, record: RecordFile
+    ) -> None:
+        self._program = program
+        self._log = log
+        self._bell = bell
+        self._record = record
+        self._end = os.pidfd_open(program)
+        self._until: float | None = None
+        """When to take no more output: some time after the end."""
+        self._outputs = {reader: LineSplitter(stream) for reader, stream in outputs.items()}
+        self._poll = select.poll()
+        for descriptor in (*outputs, self._end):
+            self._poll.register(descriptor, select.POLLIN)
+
+    def run(self) -> None:
+        """Work until the program has ended and its output, too."""
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001 - the record is the only way to be heard
+            self._record.add(fault=f"{type(error).__name__}: {error}")
+
+    def _run(self) -> None:
+        while self._outputs or self._until is None:
+            left = None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
+            ready = self._poll.poll(left)
+            if not ready:
+                self._cut_off()
+            for descriptor, _ in ready:
+                if descriptor == self._end:
+                    self._reap()
+                else:
+                    self._read(descriptor)
+            self._bell.ring()
+        self._log.finish()
+        self._write_down(complete=True)
+
+    def _read(self, reader: int) -> None:
+        data = os.read(reader, CHUNK)
+        if data:
+            self._log.append_all(self._outputs[reader].feed(data, time.time_ns()))
+        else:
+            self._close(reader)
+
+    def _close(self, reader: int) -> None:
+        self._poll.unregister(reader)
+        os.close(reader)
+        self._log.append_all(self._outputs.pop(reader).flush(time.time_ns()))
+
+    def _cut_off(self) -> None:
+        """What the program left behind still holds its output, and may do so for ever."""
+        for reader in tuple(self._outputs):
+            self._close(reader)
+        self._log.mark("output after the end is not kept")
+
+    def _reap(self) -> None:
+        self._poll.unregister(self._end)
+        os.close(self._end)
+        _, status = os.waitpid(self._program, 0)
+        self._until = time.monotonic() + DRAIN_LIMIT
+        self._write_down(code=os.waitstatus_to_exitcode(status))
+
+    def _write_down(self, **facts: object) -> None:
+        """Nobody else knows how it ended, so a full disk only delays it."""
+        while True:
+            try:
+                self._record.add(**facts)
+            except FileNotFoundError:
+                return  # the room is gone
+            except OSError:
+                time.sleep(FULL_DISK_PAUSE)
+            else:
+                return
+
+
+def _rehearse() -> None:
+    """Go once through what is to come: a fork copies memory at the first touch, which costs more than all else here."""
+    order = Order(room="/", log=os.devnull, log_limit=CHUNK, command=("",), path="/", env={}, workdir="/")
+    Order(**json.loads(order.line()))
+    process(os.getpid())
+    log = LogFile(Path(order.log), order.log_limit)
+    log.append_all(LineSplitter(Stream.STDOUT).feed(b"line\n", time.time_ns()))
+    log.close()
+    for descriptor in os.pipe():
+        os.close(descriptor)
+
+
+def _get_ready(order: Order, connection: socket.socket) -> Ready | None:
+    try:
+        ready = Ready(order)
+    except OSError as problem:
+        _say(connection, errno=problem.errno, reason=problem.strerror)
+        return None
+    _say(connection, supervisor=asdict(ready.me))
+    return ready
+
+
+def _lines(connection: socket.socket) -> Iterator[bytes]:
+    """Whole lines as they come, until the agent closes its end."""
+    rest = b""
+    while data := connection.recv(CHUNK):
+        rest += data
+        while b"\n" in rest:
+            line, _, rest = rest.partition(b"\n")
+            yield line + b"\n"
+
+
+def _say(connection: socket.socket, **facts: object) -> None:
+    connection.sendall(json.dumps(facts).encode() + b"\n")

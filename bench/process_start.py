@@ -1,0 +1,200 @@
+"""What it costs to start a program under a supervisor: beside a bare spawn, a shell, and an interpreter for each.
+
+    python bench/process_start.py [--repeats 200] [--at-once 64] [-o json]
+
+All start `/bin/true` with pipes for its output, in turn, in the same run, on this machine. `start` is from the release
+until it is known that the program runs; what `prepare` and `arm` did before is shown beside it. The others are timed
+until the spawned process runs, whatever it still has to do. CPU is that of all processes for one program from first to
+last, the measuring one included. The memory of a supervisor is its proportional share (PSS) beside all others.
+"""
+
+import argparse
+import asyncio
+import ctypes
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from agent.runtimes.launcher import Launcher, Supervisor
+from agent.runtimes.supervisor import Order
+
+PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+PEERS = {
+    "Popen": ["/bin/true"],
+    "sh -c": ["/bin/sh", "-c", "/bin/true; exit $?"],
+    "python -I -S": [sys.executable, "-I", "-S", "-c", "import os; os.spawnv(os.P_WAIT, '/bin/true', ['true'])"],
+}
+"""Popen is what a supervisor replaces; the others are what one might use instead of a fork of the launcher."""
+
+
+async def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--at-once", type=int, default=64)
+    parser.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    options = parser.parse_args()
+    launcher = Launcher()
+    with tempfile.TemporaryDirectory() as directory:
+        rooms = Rooms(Path(directory))
+        found = await one_by_one(launcher, rooms, options.repeats)
+        found["at once"] = await at_once(launcher, rooms, options.at_once)
+        found["memory"] = await memory(launcher, rooms, options.at_once)
+        await launcher.close()
+    if options.output == "json":
+        print(json.dumps(found, indent=2))
+        return
+    for way, figures in found.items():
+        print(f"{way:>14}  " + "  ".join(f"{name} {figure:.2f}" for name, figure in figures.items()))
+
+
+SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER."""
+
+
+class Rooms:
+    """A room for each execution."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._count = 0
+
+    def order(self, *command: str) -> Order:
+        """To run a command in a room of its own."""
+        self._count += 1
+        room = self._directory / str(self._count)
+        room.mkdir()
+        return Order(
+            room=str(room),
+            log=str(room / "log.cri"),
+            log_limit=1 << 30,
+            command=command,
+            path=command[0],
+            env={},
+            workdir="/",
+        )
+
+
+async def one_by_one(launcher: Launcher, rooms: Rooms, repeats: int) -> dict[str, dict[str, float]]:
+    """All ways in turn."""
+    prepares: list[float] = []
+    arms: list[float] = []
+    starts: list[float] = []
+    whole: dict[str, list[float]] = {name: [] for name in PEERS}
+
+    async def supervised() -> None:
+        begun = time.perf_counter()
+        supervisor = launcher.supervisor()
+        prepares.append(time.perf_counter() - begun)
+        await asyncio.sleep(0.005)  # the others of a gang check in meanwhile
+        begun = time.perf_counter()
+        await supervisor.arm(rooms.order("/bin/true"))
+        arms.append(time.perf_counter() - begun)
+        await asyncio.sleep(0.005)  # and are armed
+        begun = time.perf_counter()
+        await supervisor.release()
+        starts.append(time.perf_counter() - begun)
+
+    await supervised()
+    for _ in range(repeats):
+        await supervised()
+        for name, command in PEERS.items():
+            begun = time.perf_counter()
+            with subprocess.Popen(command, **PIPES):  # noqa: ASYNC220 (this is what is compared with)
+                whole[name].append(time.perf_counter() - begun)
+    found = {"prepare": spread(prepares[1:]), "arm": spread(arms[1:]), "start": spread(starts[1:])}
+    found.update({name: spread(values) for name, values in whole.items()})
+    for name, command in PEERS.items():
+        found[name]["CPU ms"] = spawn_cpu(command, repeats)
+    found["start"]["CPU ms"] = await supervised_cpu(rooms, repeats)
+    return found
+
+
+def spawn_cpu(command: list[str], repeats: int) -> float:
+    """CPU of the children and of making them, for each."""
+    before = _cpu(resource.RUSAGE_CHILDREN) + _cpu(resource.RUSAGE_SELF)
+    for _ in range(repeats):
+        subprocess.run(command, check=False, **PIPES)
+    return (_cpu(resource.RUSAGE_CHILDREN) + _cpu(resource.RUSAGE_SELF) - before) / repeats * 1000
+
+
+async def supervised_cpu(rooms: Rooms, count: int) -> float:
+    """CPU of supervisors, launcher and this process, for each.
+
+    The launcher does not wait for supervisors, so nobody would be told what they used; without a launcher they become
+    children of this process.
+    """
+    ctypes.CDLL(None).prctl(SUBREAPER, 1)
+
+    async def run(programs: int) -> float:
+        before = _cpu(resource.RUSAGE_SELF) + _cpu(resource.RUSAGE_CHILDREN)
+        launcher = Launcher()
+        armed = [await arm(launcher, rooms.order("/bin/true")) for _ in range(programs)]
+        await launcher.close()
+        for each in armed:
+            record = await each.release()
+            os.waitpid(record.supervisor.pid, 0)  # noqa: ASYNC222 (nothing else is to happen)
+        return _cpu(resource.RUSAGE_SELF) + _cpu(resource.RUSAGE_CHILDREN) - before
+
+    return (await run(count + 1) - await run(1)) / count * 1000
+
+
+async def arm(launcher: Launcher, order: Order) -> Supervisor:
+    """All but the start."""
+    supervisor = launcher.supervisor()
+    await supervisor.arm(order)
+    return supervisor
+
+
+async def at_once(launcher: Launcher, rooms: Rooms, count: int) -> dict[str, float]:
+    """Many armed, then released together."""
+    armed = await asyncio.gather(*(arm(launcher, rooms.order("/bin/true")) for _ in range(count)))
+    begun = time.perf_counter()
+    started: list[float] = []
+
+    async def release(each: Supervisor) -> None:
+        await each.release()
+        started.append(time.perf_counter() - begun)
+
+    await asyncio.gather(*map(release, armed))
+    return {"programs": count, "median ms": statistics.median(started) * 1000, "last ms": max(started) * 1000}
+
+
+async def memory(launcher: Launcher, rooms: Rooms, count: int) -> dict[str, float]:
+    """Of one supervisor among many, while their programs run."""
+    armed = [await arm(launcher, rooms.order("/bin/sleep", "1000")) for _ in range(count)]
+    records = [await each.release() for each in armed]
+    shares = [_share(each.supervisor.pid) for each in records]
+    for each in records:
+        assert each.program is not None
+        each.program.kill()
+    return {"supervisors": count, "median PSS MiB": statistics.median(shares), "all PSS MiB": sum(shares)}
+
+
+def _share(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def _cpu(who: int) -> float:
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """What a row shows of several runs, in milliseconds."""
+    ordered = sorted(values)
+    median, p90 = statistics.median(ordered), ordered[int(len(ordered) * 0.9)]
+    return {"min ms": ordered[0] * 1000, "median ms": median * 1000, "p90 ms": p90 * 1000}
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

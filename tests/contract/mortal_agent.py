@@ -1,0 +1,49 @@
+"""An agent to be killed: starts programs or adopts those of the one before it, and says how much they have printed.
+
+    python -m tests.contract.mortal_agent DIRECTORY [SCRIPT ...]
+
+Prints `armed` when all are held, `started` when all run, and then the size of all logs each time that one grows.
+"""
+
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from agent.runtimes.process import ProcessRuntime
+from agent.spool import LogSpool
+from muster.domain.ids import ExecutionId
+from muster.domain.job import Role
+from tests.contract.runtimes import assignment_for, ignored, launch_for, room_for, shell
+
+
+async def main(directory: Path, *scripts: str) -> None:
+    runtime = ProcessRuntime()
+    spools = [spool for _, spool, _ in await runtime.recover(directory / "rooms")]
+    sandboxes = []
+    for number, script in enumerate(scripts):
+        assignment = replace(assignment_for(Role(command=shell(script))), execution=ExecutionId(f"mortal-1-{number}"))
+        room = room_for(directory, assignment.execution)
+        spools.append(LogSpool(room.log))
+        sandboxes.append(await runtime.prepare(assignment, room, spools[-1], (), ignored))
+        await sandboxes[-1].arm(launch_for(assignment))
+    print("armed", flush=True)  # noqa: T201 (this is how it is followed)
+    if not sys.stdin.readline():
+        return
+    for sandbox in sandboxes:
+        await sandbox.start()
+    print("started", flush=True)  # noqa: T201 (this is how it is followed)
+    async with asyncio.TaskGroup() as tasks:
+        for spool in spools:
+            tasks.create_task(tell(spool, spools), name="tell")
+
+
+async def tell(spool: LogSpool, spools: list[LogSpool]) -> None:
+    while True:
+        print(sum(each.size for each in spools), flush=True)  # noqa: T201 (this is how it is followed)
+        spool.grew.clear()
+        await spool.grew.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,0 +1,112 @@
+"""Agents to be killed, and what their successors adopt."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.runtimes.pids import Process
+from agent.runtimes.process_record import NAME, read_record
+from agent.runtimes.runtime import Room
+from muster.domain.job import Role
+from tests.contract.runtimes import ProcessPlace, Trial, assignment_for, launch_for, running
+from tests.house.generate_stubs import ROOT
+
+
+class MortalAgent:
+    """An agent in a process of its own."""
+
+    def __init__(self, directory: Path, scripts: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.contract.mortal_agent", directory, *scripts],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    async def line(self) -> bytes:
+        assert self._process.stdout is not None
+        return await asyncio.to_thread(self._process.stdout.readline)
+
+    async def says(self, text: bytes) -> None:
+        assert await self.line() == text + b"\n"
+
+    async def sees(self, size: int) -> None:
+        """Wait until the logs together have so many bytes."""
+        while int(await self.line()) < size:
+            pass
+
+    async def start(self) -> None:
+        assert self._process.stdin is not None
+        await self.says(b"armed")
+        self._process.stdin.write(b"\n")
+        self._process.stdin.flush()
+        await self.says(b"started")
+
+    def kill(self) -> None:
+        with self._process:
+            self._process.kill()
+
+
+@asynccontextmanager
+async def mortal_agent(directory: Path, *scripts: str) -> AsyncIterator[MortalAgent]:
+    """One that holds programs, until it is killed at the end."""
+    agent = MortalAgent(directory, scripts)
+    try:
+        yield agent
+    finally:
+        await asyncio.to_thread(agent.kill)
+
+
+@dataclass
+class Adopted(Trial):
+    """An execution that an agent after the one that was killed has adopted."""
+
+    started: bool
+
+
+@asynccontextmanager
+async def adopted(directory: Path) -> AsyncIterator[list[Adopted]]:
+    """All executions of a killed agent, in the order in which it started them; at the end nothing is left of them."""
+    place = ProcessPlace(directory)
+    async with place.runtime() as runtime:
+        found = [
+            Adopted(
+                sandbox, spool, Room(directory / "rooms", sandbox.execution), launch_for(assignment_for(Role())), yes
+            )
+            for sandbox, spool, yes in await runtime.recover(directory / "rooms")
+        ]
+        try:
+            yield found
+        finally:
+            supervisors = [record.supervisor for each in found if (record := read_record(each.room.path)) is not None]
+            for each in found:
+                await each.sandbox.remove()
+                each.spool.close()
+    for each in found:
+        assert running(each.sandbox.execution) == []
+        assert await place.left(each.sandbox.execution) == []
+    assert [supervisor for supervisor in supervisors if supervisor.runs] == []
+
+
+async def over(it: Process) -> None:
+    """Wait for the end of a process that is not ours."""
+    try:
+        descriptor = os.pidfd_open(it.pid)
+    except ProcessLookupError:
+        return
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(descriptor, ended.set)
+    if it.runs:
+        await ended.wait()
+    asyncio.get_running_loop().remove_reader(descriptor)
+    os.close(descriptor)
+
+
+def supervisors(directory: Path) -> list[Process]:
+    records = (read_record(path.parent) for path in (directory / "rooms").glob(f"*/{NAME}"))
+    return [record.supervisor for record in records if record is not None]

@@ -1,0 +1,77 @@
+"""What an agent knows of executions that an earlier one started."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agent.loop import Loop
+from agent.ports import PortLedger
+from agent.room_record import NAME, RoomRecord, note, note_start, noted
+from agent.runtimes.launcher import Launcher
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.runtime import Room
+from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.ids import ExecutionId
+from muster.domain.job import PortRequest, RuntimeKind
+from muster.domain.plan import Stage
+from muster.domain.roster import PortLease
+from tests.contract.runtimes import room_for, running
+from tests.contract.survivors import mortal_agent
+
+MASTER = PortLease(name="master", host_port=30_180, container_port=30_180)
+RECORD = RoomRecord(job="trial", attempt=2, rank=3, address="10.0.0.7", ports=(MASTER,))
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    room = room_for(tmp_path, ExecutionId("a-1-0"))
+    note(room, RECORD)
+    assert noted(room) == RECORD
+    note_start(room, NOON)
+    found = noted(room)
+    assert found is not None
+    assert found.started_at == NOON
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"job": "trial"'])
+def test_a_record_that_is_missing_or_damaged_is_none(tmp_path: Path, text: str | None) -> None:
+    room = room_for(tmp_path, ExecutionId("a-1-0"))
+    if text is not None:
+        (room.path / NAME).write_text(text)
+    note_start(room, NOON)
+    assert noted(room) is None
+
+
+async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_path: Path) -> None:
+    async with mortal_agent(tmp_path, "sleep 1000") as agent:
+        await agent.start()
+    [path] = (tmp_path / "rooms").iterdir()
+    room = Room(path.parent, ExecutionId(path.name))
+    note(room, RECORD)
+    note_start(room, NOON)
+    ports = PortLedger(30_180, 30_189)
+    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    loop = Loop(
+        rooms=path.parent,
+        outputs=tmp_path / "outputs",
+        address="10.0.0.8",
+        interface=None,
+        runtimes={RuntimeKind.PROCESS: runtime},
+        ports=ports,
+    )
+    await loop.recover()
+    [report] = loop.ledger.reports()
+    assert (report.stage, report.address, report.ports, report.started_at) == (
+        Stage.RUNNING,
+        "10.0.0.7",
+        (MASTER,),
+        NOON,
+    )
+    with pytest.raises(ExecutionError, match=f"port 30180 is taken by execution {path.name}") as caught:
+        ports.hold(ExecutionId("other-1-0"), (PortRequest(name="http", port=30_180),))
+    assert caught.value.kind is FailureKind.PORT_TAKEN
+    await loop.shut_down(stop=True)
+    assert running(ExecutionId(path.name)) == []
+    assert await runtime.recover(path.parent) == []
+    await runtime.close()

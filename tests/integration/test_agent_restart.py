@@ -1,0 +1,74 @@
+"""A real agent that is killed or restarted while its processes run, in front of a real coordinator."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from muster import Client
+from muster.domain.job import JobSpec, PortRequest, Role
+from muster.domain.lifecycle import JobPhase
+from tests.integration.test_client_and_coordinator import ROOT, coordinator
+
+LINES = 300
+PORT = 30_190
+
+SCRIPT = f"""
+seq 1 {LINES}; seq 1 {LINES} >&2
+while [ ! -e "$GO" ]; do sleep 0.02; done
+seq {LINES + 1} {2 * LINES}
+touch "$DONE"
+exit "$CODE"
+"""
+
+
+@asynccontextmanager
+async def agent(state: Path, address: str, ending: signal.Signals) -> AsyncIterator[None]:
+    """A node with processes, ended in some way."""
+    ready = state / "ready"
+    ready.unlink(missing_ok=True)
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agent", "--coordinator", address, "--state", str(state), "--name", "alone"),
+        *("--processes", "--no-docker", "--gpu-provider", "fake:1xH100", "--address", "127.0.0.1"),
+        *("--ports", f"{PORT}-{PORT + 9}", "--ready-file", str(ready)),
+        cwd=ROOT,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert program.stderr is not None
+    while b"agent runs" not in (line := await program.stderr.readline()):
+        assert line, "the agent ended"
+    yield
+    program.send_signal(ending)
+    await program.communicate()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("when", ["while it runs", "meanwhile"])
+@pytest.mark.parametrize("code", [0, 3])
+async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, when: str, code: int) -> None:
+    go, done = tmp_path / "go", tmp_path / "done"
+    env = {"GO": str(go), "DONE": str(done), "CODE": str(code)}
+    role = Role(command=("/bin/sh", "-c", SCRIPT), env=env, ports=(PortRequest(name="master", port=PORT),))
+    (tmp_path / "node").mkdir()
+    async with coordinator(tmp_path / "coordinator", "127.0.0.1:0") as address, Client(address) as client:
+        async with agent(tmp_path / "node", address, ending):
+            job = await client.submit(JobSpec(name="long", roles=(role,)), queue_anyway=True)
+            async for line in client.logs(job.id, follow=True):
+                if (line.stream, line.text) == ("stdout", b"%d" % LINES):
+                    break
+        if when == "meanwhile":
+            go.touch()
+            while not done.exists():  # noqa: ASYNC110 (nobody else is there to tell)
+                await asyncio.sleep(0.01)
+        async with agent(tmp_path / "node", address, signal.SIGTERM):
+            go.touch()
+            ended = await client.wait(job.id)
+            lines = [(line.stream, int(line.text)) async for line in client.logs(job.id, follow=True)]
+    assert ended.phase is (JobPhase.FAILED if code else JobPhase.SUCCEEDED)
+    assert (ended.failure.exit.code if ended.failure and ended.failure.exit else 0) == code
+    assert [number for stream, number in lines if stream == "stdout"] == list(range(1, 2 * LINES + 1))
+    assert [number for stream, number in lines if stream == "stderr"] == list(range(1, LINES + 1))
