@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from muster.domain.fence import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import RestartPolicy
 
@@ -130,6 +131,8 @@ class Timeouts:
     """Between SIGTERM and SIGKILL."""
     run: timedelta | None = None
     """Longest time that user code may run; None: no limit."""
+    lost_after: timedelta = DEFAULT_LOST_AFTER
+    """How long a node may be silent before what it runs of this job is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +153,7 @@ class JobSpec:
     """Only nodes that carry all of these labels."""
     timeouts: Timeouts = Timeouts()
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
+    on_disconnect: OnDisconnect = OnDisconnect.KEEP
 
     @property
     def size(self) -> int:

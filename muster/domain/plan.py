@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
 from muster.domain.failure import Exit, Failure
+from muster.domain.fence import Fence
 from muster.domain.ids import ExecutionId, GpuUuid, JobId
 from muster.domain.job import Network, Role
 from muster.domain.roster import PortLease, Roster
@@ -40,6 +41,7 @@ class Assignment:
     network: Network
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
+    fence: Fence = field(default_factory=Fence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,8 @@ class Report:
     failure: Failure | None = None
     log_complete: bool = False
     """True once the coordinator has acknowledged every line that it printed."""
+    no_permit_for: timedelta | None = None
+    """For how long before this report its agent has surely told no peer of the attempt to go on; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Values of agents.proto: plans down, reports up."""
 
-from muster.domain.ids import ExecutionId, GpuUuid, JobId
+from muster.domain.fence import Fence, OnDisconnect, Witness
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import Network
 from muster.domain.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.rpc.v1 import agents_pb2 as pb
@@ -93,6 +94,7 @@ def assignment_to_wire(assignment: Assignment) -> pb.Assignment:
         network=assignment.network,
         gpus=assignment.gpus,
         grace=checks.duration(assignment.grace),
+        fence=_fence_to_wire(assignment.fence),
     )
 
 
@@ -117,6 +119,29 @@ def assignment_from_wire(message: pb.Assignment) -> Assignment:
         network=checks.word(Network, message.network, "Assignment.network"),
         gpus=tuple(GpuUuid(uuid) for uuid in message.gpus),
         grace=checks.span(message.grace, "Assignment.grace"),
+        fence=_fence_from_wire(message.fence) if message.HasField("fence") else Fence(),
+    )
+
+
+def _fence_to_wire(fence: Fence) -> pb.Fence:
+    return pb.Fence(
+        lost_after=checks.duration(fence.lost_after),
+        on_disconnect=fence.on_disconnect,
+        key=fence.key,
+        witnesses=[pb.Witness(node=witness.node, address=witness.address) for witness in fence.witnesses],
+    )
+
+
+def _fence_from_wire(message: pb.Fence) -> Fence:
+    checks.require(message, "lost_after")
+    return Fence(
+        lost_after=checks.span(message.lost_after, "Fence.lost_after"),
+        on_disconnect=checks.word(OnDisconnect, message.on_disconnect, "Fence.on_disconnect"),
+        key=message.key,
+        witnesses=tuple(
+            Witness(node=NodeId(checks.identifier(witness.node, "Witness.node")), address=witness.address)
+            for witness in message.witnesses
+        ),
     )
 
 
@@ -133,6 +158,7 @@ def report_to_wire(report: Report) -> pb.ExecutionReport:
         exit=None if report.exit is None else exit_to_wire(report.exit),
         failure=None if report.failure is None else failure_to_wire(report.failure),
         log_complete=report.log_complete,
+        no_permit_for=checks.duration(report.no_permit_for),
     )
 
 
@@ -155,6 +181,9 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         exit=exit_from_wire(message.exit) if message.HasField("exit") else None,
         failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
         log_complete=message.log_complete,
+        no_permit_for=checks.span(message.no_permit_for, "ExecutionReport.no_permit_for")
+        if message.HasField("no_permit_for")
+        else None,
     )
 
 

@@ -1,6 +1,9 @@
 """Values of model.proto: what coordinator, agents and clients all exchange."""
 
+from datetime import timedelta
+
 from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.fence import DEFAULT_LOST_AFTER, LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import (
     InlineFile,
@@ -42,6 +45,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             check_in=checks.duration(spec.timeouts.check_in),
             grace=checks.duration(spec.timeouts.grace),
             run=checks.duration(spec.timeouts.run),
+            lost_after=checks.duration(spec.timeouts.lost_after),
         ),
         restarts=pb.RestartPolicy(
             limit=spec.restarts.limit,
@@ -50,6 +54,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             restart_on=str(spec.restarts.restart_on or ""),
             fail_on=str(spec.restarts.fail_on),
         ),
+        on_disconnect=spec.on_disconnect,
     )
 
 
@@ -73,6 +78,9 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         node_labels=dict(message.node_labels),
         timeouts=_timeouts(message.timeouts),
         restarts=_restarts(message.restarts) if message.HasField("restarts") else RestartPolicy(),
+        on_disconnect=checks.word(OnDisconnect, message.on_disconnect, "JobSpec.on_disconnect")
+        if message.on_disconnect
+        else OnDisconnect.KEEP,
     )
 
 
@@ -257,7 +265,19 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
         check_in=checks.span(message.check_in, "Timeouts.check_in"),
         grace=checks.span(message.grace, "Timeouts.grace"),
         run=checks.span(message.run, "Timeouts.run") if message.HasField("run") else None,
+        lost_after=_lost_after(message),
     )
+
+
+def _lost_after(message: pb.Timeouts) -> timedelta:
+    if not message.HasField("lost_after"):
+        return DEFAULT_LOST_AFTER
+    span = checks.span(message.lost_after, "Timeouts.lost_after")
+    if not SHORTEST_LOST_AFTER <= span <= LONGEST_LOST_AFTER:
+        raise WireError(
+            "Timeouts.lost_after", f"is {span}; it must be from {SHORTEST_LOST_AFTER} to {LONGEST_LOST_AFTER}"
+        )
+    return span
 
 
 def _restarts(message: pb.RestartPolicy) -> RestartPolicy:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from muster.domain import failure, job, lifecycle, node, plan, roster, view
+from muster.domain import failure, fence, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 
@@ -100,8 +100,15 @@ job_specs = st.builds(
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),
     node_labels=labels_map,
-    timeouts=st.builds(job.Timeouts, check_in=spans, grace=spans, run=optional(spans)),
+    timeouts=st.builds(
+        job.Timeouts,
+        check_in=spans,
+        grace=spans,
+        run=optional(spans),
+        lost_after=st.timedeltas(fence.SHORTEST_LOST_AFTER, fence.LONGEST_LOST_AFTER),
+    ),
     restarts=restarts,
+    on_disconnect=st.sampled_from(fence.OnDisconnect),
 ).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
 port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)
@@ -149,6 +156,15 @@ def rosters(draw: st.DrawFn, size: int | None = None) -> roster.Roster:
     )
 
 
+fences = st.builds(
+    fence.Fence,
+    lost_after=spans,
+    on_disconnect=st.sampled_from(fence.OnDisconnect),
+    key=st.binary(max_size=32),
+    witnesses=tuples_of(st.builds(fence.Witness, node=node_ids, address=texts), by="node"),
+)
+
+
 @st.composite
 def assignments(draw: st.DrawFn) -> plan.Assignment:
     world_size = draw(st.integers(1, 9_000))
@@ -168,6 +184,7 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         network=draw(st.sampled_from(job.Network)),
         gpus=draw(tuples_of(gpu_uuids)),
         grace=draw(spans),
+        fence=draw(fences),
     )
 
 
@@ -205,6 +222,7 @@ def reports(draw: st.DrawFn) -> plan.Report:
         exit=draw(exits if stage is plan.Stage.EXITED else optional(exits)),
         failure=draw(failures if stage is plan.Stage.FAILED else optional(failures)),
         log_complete=draw(st.booleans()),
+        no_permit_for=draw(optional(spans)),
     )
 
 

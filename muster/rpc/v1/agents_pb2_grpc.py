@@ -143,3 +143,79 @@ class AgentService(object):
             timeout,
             metadata,
             _registered_method=True)
+
+
+class PeerServiceStub(object):
+    """What agents call on each other.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Ask = channel.unary_unary(
+                '/muster.rpc.v1.PeerService/Ask',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerQuestion.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerAnswer.FromString,
+                _registered_method=True)
+
+
+class PeerServiceServicer(object):
+    """What agents call on each other.
+    """
+
+    def Ask(self, request, context):
+        """Asked by an agent that has lost the coordinator (docs/fencing.md).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_PeerServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Ask': grpc.unary_unary_rpc_method_handler(
+                    servicer.Ask,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerQuestion.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerAnswer.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.rpc.v1.PeerService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('muster.rpc.v1.PeerService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class PeerService(object):
+    """What agents call on each other.
+    """
+
+    @staticmethod
+    def Ask(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.PeerService/Ask',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.PeerQuestion.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.PeerAnswer.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -328,6 +328,7 @@ class Timeouts(_message.Message):
     CHECK_IN_FIELD_NUMBER: _builtins.int
     GRACE_FIELD_NUMBER: _builtins.int
     RUN_FIELD_NUMBER: _builtins.int
+    LOST_AFTER_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def check_in(self) -> _duration_pb2.Duration:
         """From placement until all are armed."""
@@ -340,16 +341,21 @@ class Timeouts(_message.Message):
     def run(self) -> _duration_pb2.Duration:
         """Longest time that user code may run; absent: no limit."""
 
+    @_builtins.property
+    def lost_after(self) -> _duration_pb2.Duration:
+        """How long a node may be silent before what it runs is lost; absent: the default."""
+
     def __init__(
         self,
         *,
         check_in: _duration_pb2.Duration | None = ...,
         grace: _duration_pb2.Duration | None = ...,
         run: _duration_pb2.Duration | None = ...,
+        lost_after: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "run", b"run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -431,6 +437,7 @@ class JobSpec(_message.Message):
     NODE_LABELS_FIELD_NUMBER: _builtins.int
     TIMEOUTS_FIELD_NUMBER: _builtins.int
     RESTARTS_FIELD_NUMBER: _builtins.int
+    ON_DISCONNECT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -443,6 +450,8 @@ class JobSpec(_message.Message):
     """`pack` or `spread`."""
     max_per_node: _builtins.int
     """At most so many executions on one node; absent: no limit."""
+    on_disconnect: _builtins.str
+    """`keep` or `stop`: what becomes of user code on a node without contact; empty: the default."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Role]:
         """In rank order."""
@@ -472,10 +481,11 @@ class JobSpec(_message.Message):
         node_labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         timeouts: Global___Timeouts | None = ...,
         restarts: Global___RestartPolicy | None = ...,
+        on_disconnect: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "packing", b"packing", "priority", b"priority", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_per_node: _TypeAlias = _typing.Literal["max_per_node"]  # noqa: Y015
     _WhichOneofArgType__max_per_node: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node"]  # noqa: Y015
