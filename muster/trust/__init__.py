@@ -1,0 +1,1 @@
+"""Who is who: certificates, the secrets in tokens, and the files in which both are kept."""

@@ -1,0 +1,266 @@
+"""Keys and certificates as bytes in PEM form; the only module that knows the library for them.
+
+The fleet has one authority. It signs the coordinator's certificate and those of the nodes, and nothing else, so whoever
+shows a certificate of it with the name SERVER_NAME is the coordinator, at whatever address he was reached.
+"""
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from muster.domain.errors import MusterError
+from muster.domain.ids import NodeId
+
+SERVER_NAME = "coordinator.muster"
+"""The name that every server certificate carries, beside the addresses that it happens to have."""
+
+AUTHORITY_LIFE = timedelta(days=3650)
+SERVER_LIFE = timedelta(days=90)
+NODE_LIFE = timedelta(hours=24)
+
+_SKEW = timedelta(minutes=5)
+"""How far the clocks of two nodes may differ without a fresh certificate being refused."""
+_NODE_URI = "muster://node/"
+_COMMON_NAME_LIMIT = 64
+
+
+class CertificateError(MusterError):
+    """A key, a request or a certificate cannot be used; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A certificate and its key, both in PEM form."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a certificate says."""
+
+    key: str
+    """Fingerprint of its public key: the SHA-256 of its SubjectPublicKeyInfo, in hexadecimal."""
+    node: NodeId | None
+    """The node that it belongs to; None: it is no node's."""
+    not_before: datetime
+    not_after: datetime
+
+    @property
+    def half_life(self) -> datetime:
+        """When half of its life is over, and it is time for the next one."""
+        return self.not_before + (self.not_after - self.not_before) / 2
+
+
+def new_key() -> bytes:
+    """A fresh private key (ECDSA P-256, PKCS 8)."""
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def make_authority(now: datetime) -> Identity:
+    """A new authority; its certificate signs itself."""
+    key = new_key()
+    private = _private(key)
+    name = _name("Muster fleet authority")
+    builder = (
+        _builder(name, name, private.public_key(), now, AUTHORITY_LIFE)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs_certificates=True), critical=True)
+    )
+    return Identity(certificate=_pem(builder.sign(private, hashes.SHA256())), key=key)
+
+
+def issue_server(authority: Identity, names: Iterable[str], now: datetime, life: timedelta = SERVER_LIFE) -> Identity:
+    """A new key and certificate for the coordinator, good for SERVER_NAME and these names and addresses."""
+    key = new_key()
+    general = [_general_name(name) for name in dict.fromkeys((SERVER_NAME, *names))]
+    certificate = _issue(
+        authority,
+        _private(key).public_key(),
+        SERVER_NAME,
+        x509.SubjectAlternativeName(general),
+        ExtendedKeyUsageOID.SERVER_AUTH,
+        (now, life),
+    )
+    return Identity(certificate=certificate, key=key)
+
+
+def request_certificate(key: bytes, node: NodeId) -> bytes:
+    """The request with which a node asks for its certificate; proves that it has the key."""
+    private = _private(key)
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_name(node))
+    return builder.sign(private, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def issue_node(authority: Identity, request: bytes, node: NodeId, now: datetime, life: timedelta = NODE_LIFE) -> bytes:
+    """The certificate of a node, for nothing but being that client.
+
+    Of the request only the key counts; who asked and for which node he may is the caller's to know.
+    """
+    key = _request(request).public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    uri = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"{_NODE_URI}{node}")])
+    return _issue(authority, key, node, uri, ExtendedKeyUsageOID.CLIENT_AUTH, (now, life))
+
+
+def fingerprint(certificate: bytes) -> str:
+    """The fingerprint of a certificate's key, as `Facts.key`."""
+    return _fingerprint(_certificate(certificate).public_key())
+
+
+def requested_key(request: bytes) -> str:
+    """The fingerprint of the key in a request whose sender has proved that he has it."""
+    return _fingerprint(_request(request).public_key())
+
+
+def facts(certificate: bytes) -> Facts:
+    """What a certificate says, whoever signed it."""
+    parsed = _certificate(certificate)
+    return Facts(
+        key=_fingerprint(parsed.public_key()),
+        node=_node(parsed),
+        not_before=parsed.not_valid_before_utc,
+        not_after=parsed.not_valid_after_utc,
+    )
+
+
+def verify(certificate: bytes, authority: bytes, now: datetime) -> Facts:
+    """What a certificate says, if this authority signed it and it is valid now; raises CertificateError."""
+    parsed, root = _certificate(certificate), _certificate(authority)
+    try:
+        parsed.verify_directly_issued_by(root)
+    except (InvalidSignature, ValueError, TypeError) as error:
+        raise CertificateError("the certificate was not signed by the authority of this fleet") from error
+    if not parsed.not_valid_before_utc <= now <= parsed.not_valid_after_utc:
+        span = f"{parsed.not_valid_before_utc:%Y-%m-%d %H:%M} to {parsed.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+        raise CertificateError(f"the certificate is valid from {span}, and now it is {now:%Y-%m-%d %H:%M}")
+    return facts(certificate)
+
+
+def matches_key(certificate: bytes, key: bytes) -> bool:
+    """Whether a private key belongs to a certificate."""
+    return _fingerprint(_private(key).public_key()) == fingerprint(certificate)
+
+
+def _issue(
+    authority: Identity,
+    key: ec.EllipticCurvePublicKey,
+    name: str,
+    alternative: x509.SubjectAlternativeName,
+    purpose: x509.ObjectIdentifier,
+    span: tuple[datetime, timedelta],
+) -> bytes:
+    signer, root = _private(authority.key), _certificate(authority.certificate)
+    issuer_key = signer.public_key()
+    builder = (
+        _builder(_name(name), root.subject, key, *span)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=True)
+        .add_extension(alternative, critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
+    )
+    return _pem(builder.sign(signer, hashes.SHA256()))
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, life: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(now + life)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _private(key: bytes) -> ec.EllipticCurvePrivateKey:
+    try:
+        loaded = serialization.load_pem_private_key(key, None)
+    except (ValueError, TypeError) as error:
+        raise CertificateError("the private key cannot be read") from error
+    if not isinstance(loaded, ec.EllipticCurvePrivateKey):
+        raise CertificateError("the private key is of another kind than ECDSA")
+    return loaded
+
+
+def _certificate(pem: bytes) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(pem)
+    except ValueError as error:
+        raise CertificateError("the certificate cannot be read") from error
+
+
+def _request(pem: bytes) -> x509.CertificateSigningRequest:
+    try:
+        request = x509.load_pem_x509_csr(pem)
+        proved = request.is_signature_valid
+    except (ValueError, TypeError, InvalidSignature) as error:
+        raise CertificateError("the request for a certificate cannot be read") from error
+    key = request.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise CertificateError("the request is for a key of another kind than ECDSA P-256")
+    if not proved:
+        raise CertificateError("the request does not prove that its sender has the key")
+    return request
+
+
+def _node(certificate: x509.Certificate) -> NodeId | None:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return None
+    uris = names.get_values_for_type(x509.UniformResourceIdentifier)
+    nodes = [uri.removeprefix(_NODE_URI) for uri in uris if uri.startswith(_NODE_URI)]
+    return NodeId(nodes[0]) if len(nodes) == 1 else None
+
+
+def _fingerprint(key: object) -> str:
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise CertificateError("the key is of another kind than ECDSA")
+    info = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(info).hexdigest()
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common[:_COMMON_NAME_LIMIT])])
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
