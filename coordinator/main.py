@@ -5,16 +5,23 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from coordinator.engine import Engine
-from coordinator.rpc.server import Identity, serving
+from coordinator.engine import Engine, utc_now
+from coordinator.first_start import local_token, prepared, renew_server
+from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.directory import StateDirectory
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import StoreError
+from coordinator.store.trust import SqlTrust
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.registry import Registry
 from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.journal import configure
@@ -40,15 +47,19 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     store, logs = SqlStore.open(directory.database), LogStore(directory.logs)
+    trust = SqlTrust.open(directory.database)
     with ThreadPoolExecutor(1, thread_name_prefix="log remover") as remover:
 
         def forget(job: JobId) -> None:
             remover.submit(_drop_logs, logs, job)
 
         try:
-            await _serve(settings, Engine(store, forget), logs, stopped)
+            registry = Registry(trust, utc_now())
+            parts = Parts(engine=Engine(store, forget), logs=logs, registry=registry, audit=AuditLog(registry))
+            await _serve(settings, parts, stopped)
         finally:
             logs.close()
+            trust.close()
             store.close()
 
 
@@ -60,31 +71,46 @@ def _drop_logs(logs: LogStore, job: JobId) -> None:
         log.warning("logs of a deleted job are still there", extra={"job": job, "cause": str(error)})
 
 
-async def _serve(settings: CoordinatorSettings, engine: Engine, logs: LogStore, stopped: asyncio.Event) -> None:
-    await asyncio.to_thread(logs.keep_only, engine.known_jobs())
+async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.Event) -> None:
+    authority = None if settings.local else await prepared(settings, parts.registry)
+    if settings.init:
+        return
+    await asyncio.to_thread(parts.logs.keep_only, parts.engine.known_jobs())
     async with asyncio.TaskGroup() as tasks:
-        working = tasks.create_task(engine.run(), name="engine")
-        async with serving(
-            engine, logs, settings.listen, identity=_identity(settings), insecure=settings.insecure
-        ) as address:
+        working = tasks.create_task(parts.engine.run(), name="engine")
+        auditing = tasks.create_task(parts.audit.run(), name="audit log")
+        async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             if settings.ready_file is not None:
                 _announce(settings.ready_file, address)
             await _first(stopped, working, tasks)
         working.cancel()
+        auditing.cancel()
+    await parts.audit.flush()
     log.info("coordinator stopped")
+
+
+@asynccontextmanager
+async def _door(
+    settings: CoordinatorSettings, parts: Parts, authority: FleetAuthority | None, tasks: asyncio.TaskGroup
+) -> AsyncIterator[str]:
+    """The address for clients, while it is served."""
+    if authority is None:
+        async with serving_locally(parts, settings.listen, local_token(settings.state)) as address:
+            yield address
+        return
+    renewing = tasks.create_task(renew_server(authority), name="server certificate")
+    doors = Doors(clients=settings.listen, agents=settings.listen_agents)
+    async with serving(parts, doors, authority) as bound:
+        log.info("agents are served", extra={"address": bound.agents})
+        yield bound.clients
+    renewing.cancel()
 
 
 async def _first(stopped: asyncio.Event, working: "asyncio.Task[None]", tasks: asyncio.TaskGroup) -> None:
     """Wait for the order to stop; an engine that fails ends the wait by ending the task group."""
     working.add_done_callback(lambda _: stopped.set())
     await tasks.create_task(stopped.wait(), name="stop")
-
-
-def _identity(settings: CoordinatorSettings) -> Identity | None:
-    if settings.tls_cert is None or settings.tls_key is None:
-        return None
-    return Identity(cert=settings.tls_cert, key=settings.tls_key, client_ca=settings.tls_client_ca)
 
 
 def _announce(ready_file: Path, address: str) -> None:

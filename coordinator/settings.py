@@ -13,12 +13,17 @@ class CoordinatorSettings:
     """Everything that can be chosen about a coordinator."""
 
     state: Path
-    """Directory of the database and the logs; one coordinator at a time."""
+    """Directory of the database, the logs and the authority; one coordinator at a time."""
     listen: str = DEFAULT_ADDRESS
-    insecure: bool = False
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    tls_client_ca: Path | None = None
+    """Where clients are served."""
+    listen_agents: str = ""
+    """Where agents are served."""
+    names: tuple[str, ...] = ()
+    """Names and addresses by which clients reach it, beside those it knows by itself."""
+    local: bool = False
+    """Serve this machine only, in plain text, for whoever may read the token in the state directory."""
+    init: bool = False
+    """Only make what a first start makes."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
     log_level: str = "info"
@@ -31,22 +36,27 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         description="Queues jobs, places them on nodes, calls the roll and starts every worker at once.",
     )
     state = environ.get("MUSTER_STATE", "/var/lib/muster/coordinator")
-    parser.add_argument("--state", type=Path, default=Path(state), help="directory of database and logs (%(default)s)")
-    parser.add_argument("--listen", default=DEFAULT_ADDRESS, help="host:port; port 0 takes a free one (%(default)s)")
+    parser.add_argument("--state", type=Path, default=Path(state), help="database, logs, authority (%(default)s)")
+    parser.add_argument("--listen", default=DEFAULT_ADDRESS, help="for clients; port 0 takes a free one (%(default)s)")
+    parser.add_argument("--listen-agents", default="", help="for agents (by default the port after that for clients)")
     parser.add_argument(
-        "--insecure",
-        action="store_true",
-        default=environ.get("MUSTER_INSECURE") == "1",
-        help="speak unencrypted with other machines too: only where you trust the network",
+        "--name", action="append", default=[], help="clients reach it by this name or address, too; may be repeated"
     )
-    parser.add_argument("--tls-cert", type=Path, help="the coordinator's certificate (PEM)")
-    parser.add_argument("--tls-key", type=Path, help="its key (PEM)")
-    parser.add_argument("--tls-client-ca", type=Path, help="whose certificates agents and clients must show (PEM)")
+    parser.add_argument(
+        "--local",
+        action="store_true",
+        help="serve this machine only, in plain text, for whoever may read `local-token` in the state directory",
+    )
+    parser.add_argument("--init", action="store_true", help="make authority and first admin, say how to log in, end")
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     given = parser.parse_args(arguments)
-    if (given.tls_cert is None) != (given.tls_key is None):
-        parser.error("--tls-cert and --tls-key belong together")
-    if given.tls_client_ca is not None and given.tls_cert is None:
-        parser.error("--tls-client-ca needs --tls-cert and --tls-key")
-    return CoordinatorSettings(**vars(given))
+    if given.local and (given.listen_agents or given.init):
+        parser.error("--local has no door for agents of other machines and nobody to log in")
+    host, _, port = given.listen.rpartition(":")
+    if not host or not port.isdecimal():
+        parser.error(f"--listen {given.listen} is no address like 0.0.0.0:7460")
+    after = int(port) + 1 if int(port) else 0
+    settings = {key: value for key, value in vars(given).items() if key != "name"}
+    settings["listen_agents"] = given.listen_agents or f"{host}:{after}"
+    return CoordinatorSettings(**settings, names=tuple(given.name))

@@ -1,6 +1,6 @@
 """What clients see, made from the records of the cluster."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from coordinator.core import scheduling
@@ -25,23 +25,30 @@ SHOWN = 5
 """How many of several jobs a message names."""
 
 
-def resolve(cluster: Cluster, name: str) -> JobId:
+def resolve(cluster: Cluster, name: str, visible: Callable[[Job], bool] | None = None) -> JobId:
     """The job that a user means: an id, the unique beginning of one, or a name (the newest of that name).
 
-    Raises UnknownNameError for none and ConflictError for several.
+    Where he must not see all jobs, the others are as if they were not there. Raises UnknownNameError for none and
+    ConflictError for several.
     """
-    if JobId(name) in cluster.jobs:
+    seen = cluster.jobs if visible is None else {job.id: job for job in cluster.jobs.values() if visible(job)}
+    if JobId(name) in seen:
         return JobId(name)
-    named = cluster.newest_named(name)
+    named = cluster.newest_named(name) if visible is None else _newest_named(seen, name)
     if named is not None:
         return named
-    begins = [job for job in cluster.jobs if name and job.startswith(name)]
+    begins = [job for job in seen if name and job.startswith(name)]
     if len(begins) == 1:
         return begins[0]
     if begins:
         shown = ", ".join(begins[:SHOWN]) + (", …" if len(begins) > SHOWN else "")
         raise ConflictError(f"{len(begins)} jobs have an id that begins with {name!r} ({shown}); give more of it")
     raise UnknownNameError(f"there is no job {name!r}; `muster jobs --all` lists them")
+
+
+def _newest_named(jobs: Mapping[JobId, Job], name: str) -> JobId | None:
+    found = max((job for job in jobs.values() if job.spec.name == name), key=lambda job: job.sequence, default=None)
+    return None if found is None else found.id
 
 
 def job_view(cluster: Cluster, job: JobId, *, whole: bool = True) -> JobView:

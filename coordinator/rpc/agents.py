@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -19,14 +20,20 @@ from coordinator.core.events import (
     NodeConnected,
     NodeDisconnected,
 )
-from coordinator.engine import Engine, Session
-from coordinator.rpc.refusals import refuse
+from coordinator.engine import Engine, Session, utc_now
+from coordinator.rpc.callers import caller
+from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
+from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.registry import Registry
 from muster import __version__, wire
+from muster.domain.errors import PermissionDeniedError
 from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.node import Inventory
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.trust.certificates import requested_key
 from muster.wire import checks
 
 log = logging.getLogger(__name__)
@@ -45,16 +52,19 @@ class _StreamEnded(Exception):  # noqa: N818 - not an error: it ends the tasks o
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
-    def __init__(self, engine: Engine, logs: LogStore) -> None:
+    def __init__(self, engine: Engine, logs: LogStore, registry: Registry, authority: FleetAuthority | None) -> None:
         self._engine = engine
         self._logs = logs
+        self._registry = registry
+        self._authority = authority
         self.closing = asyncio.Event()
 
     @streaming
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
-            connected = _connected(await _hello(messages), session)
+            connected = self._labelled(_connected(await _hello(messages), session))
+            _require_own(connected.node)
             try:
                 answer = await self._engine.ask(connected)
                 if isinstance(answer, Refused):
@@ -67,12 +77,31 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Store chunks in the order in which they come, acknowledging each."""
         async for chunk in chunks:
+            _require_own(NodeId(chunk.node))
             try:
                 ack = await self._store(chunk)
             except ValueError as error:
                 log.warning("log refused", extra={"execution": chunk.execution, "cause": str(error)})
                 ack = pb.LogAck(execution=chunk.execution, unwanted=True)
             await send(context, ack)
+
+    @translated
+    async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:  # noqa: ARG002, N802
+        """The next certificate for the key of the present one."""
+        who = caller()
+        if self._authority is None or who.node is None:
+            raise PermissionDeniedError("only a node that has joined has a certificate to renew")
+        if requested_key(request.request) != who.key:
+            raise PermissionDeniedError("a certificate is renewed for the key that it has; for another one, join anew")
+        return pb.RenewResponse(certificate=self._authority.certify(request.request, who.node, utc_now()))
+
+    def _labelled(self, connected: NodeConnected) -> NodeConnected:
+        return replace(connected, inventory=self._with_labels(connected.node, connected.inventory))
+
+    def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
+        """What a join token says of a node outweighs what the node says of itself."""
+        labels = self._registry.labels_of(node)
+        return replace(inventory, labels={**inventory.labels, **labels}) if labels else inventory
 
     async def _serve(
         self, connected: NodeConnected, session: Session, messages: AsyncIterator[pb.AgentMessage], context: Context
@@ -101,7 +130,10 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         outbox: "asyncio.Queue[pb.CoordinatorMessage]",
     ) -> None:
         async for message in messages:
-            await self._engine.tell(_event(node, session, message))
+            event = _event(node, session, message)
+            if isinstance(event, InventoryChanged):
+                event = replace(event, inventory=self._with_labels(node, event.inventory))
+            await self._engine.tell(event)
             if message.WhichOneof("message") == "heartbeat":
                 ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
                 await outbox.put(pb.CoordinatorMessage(heartbeat_ack=ack))
@@ -122,6 +154,12 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             await asyncio.to_thread(self._logs.finish, execution)
         self._engine.signals.fire(execution)
         return pb.LogAck(execution=execution, offset=size, complete=complete)
+
+
+def _require_own(node: NodeId) -> None:
+    """No node speaks for another."""
+    if not caller().speaks_for(node):
+        raise PermissionDeniedError(f"{caller().name or 'a stranger'} does not speak for node {node}")
 
 
 @contextmanager

@@ -13,10 +13,12 @@ from coordinator.core.cluster import Cluster
 from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
 from coordinator.core.records import Job
 from coordinator.engine import Engine
+from coordinator.rpc.callers import caller
 from coordinator.rpc.log_merge import LogMerge, LogWish
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from muster import wire
+from muster.domain.access import Access
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.ids import JobId
 from muster.domain.view import JobView
@@ -51,7 +53,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
             spec=wire.job_spec_from_wire(request.spec),
             queue_anyway=request.queue_anyway,
             dry_run=request.dry_run,
-            idempotency_key=request.idempotency_key,
+            idempotency_key=_own_key(request.idempotency_key),
         )
         job = await _accepted(await self._engine.ask(event), context)
         view = views.unaccepted_view(job) if request.dry_run else await self._view(job.id)
@@ -66,11 +68,11 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     async def List(self, request: pb.ListJobsRequest, context: Context) -> pb.ListJobsResponse:  # noqa: ARG002, N802
         """A page of jobs, newest first."""
         before = _page_token(request.page_token)
-        size = min(request.page_size or PAGE, MAX_PAGE)
+        size, who = min(request.page_size or PAGE, MAX_PAGE), caller()
 
         def read(cluster: Cluster, _: datetime) -> tuple[list[JobView], int | None]:
             def wanted(job: Job) -> bool:
-                named = request.name_contains in job.spec.name
+                named = request.name_contains in job.spec.name and who.may(Access.VIEWER, job.spec.project)
                 return named and (not request.phases or cluster.phase(job.id) in request.phases)
 
             return views.jobs_page(cluster, before, size, wanted)
@@ -149,6 +151,11 @@ async def _accepted(answer: Answer, context: Context) -> Job:
         await refuse(context, answer)
     assert isinstance(answer, Accepted)
     return answer.job
+
+
+def _own_key(key: str) -> str:
+    """No key is answered with the job of somebody else who happened to choose, or to learn, the same."""
+    return f"{caller().name}:{key}" if key else ""
 
 
 def _view_if_there(cluster: Cluster, job: JobId) -> JobView | None:

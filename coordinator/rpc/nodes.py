@@ -1,16 +1,22 @@
 """The clients' side: nodes."""
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import grpc.aio
 
 from coordinator import views
+from coordinator.core.cluster import Cluster
 from coordinator.engine import Engine
+from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import translated
+from coordinator.trust.caller import Caller
 from muster import wire
+from muster.domain.access import Access
 from muster.domain.errors import InvalidJobError
 from muster.domain.ids import NodeId
+from muster.domain.view import NodeView
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1 import nodes_pb2_grpc
 
@@ -31,8 +37,11 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         if request.page_token and not request.page_token.isdecimal():
             raise InvalidJobError(f"{request.page_token!r} is not a page token of this service")
         start, size = int(request.page_token or 0), min(request.page_size or PAGE, PAGE)
+        who = caller()
         page = await self._engine.read(
-            lambda cluster, _: list(islice(views.node_views(cluster), start, start + size + 1))
+            lambda cluster, _: [
+                _for(who, cluster, view) for view in islice(views.node_views(cluster), start, start + size + 1)
+            ]
         )
         return pb.ListNodesResponse(
             nodes=[wire.node_to_wire(view) for view in page[:size]],
@@ -42,5 +51,21 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
     @translated
     async def Get(self, request: pb.GetNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
         """One node."""
-        view = await self._engine.read(lambda cluster, _: views.node_view(cluster, NodeId(request.node)))
+        who = caller()
+        view = await self._engine.read(
+            lambda cluster, _: _for(who, cluster, views.node_view(cluster, NodeId(request.node)))
+        )
         return wire.node_to_wire(view)
+
+
+def _for(who: Caller, cluster: Cluster, view: NodeView) -> NodeView:
+    """What somebody may know of a node: of executions only those of his projects."""
+    if who.may(Access.VIEWER):
+        return view
+    jobs = cluster.jobs
+    seen = [
+        execution
+        for execution in view.executions
+        if who.may(Access.VIEWER, jobs[cluster.executions[execution].job].spec.project)
+    ]
+    return replace(view, executions=tuple(seen))

@@ -16,6 +16,8 @@ from muster.domain.errors import (
     UnavailableError,
     UnknownNameError,
 )
+from muster.trust.certificates import CertificateError
+from muster.trust.tokens import TokenFormError
 from muster.wire import WireError
 
 _CAUSES: Mapping[RefusalCause, grpc.StatusCode] = {
@@ -31,6 +33,8 @@ _ERRORS: Mapping[type[MusterError], grpc.StatusCode] = {
     ConflictError: grpc.StatusCode.FAILED_PRECONDITION,
     PermissionDeniedError: grpc.StatusCode.PERMISSION_DENIED,
     UnavailableError: grpc.StatusCode.UNAVAILABLE,
+    CertificateError: grpc.StatusCode.INVALID_ARGUMENT,
+    TokenFormError: grpc.StatusCode.INVALID_ARGUMENT,
 }
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])

@@ -1,9 +1,12 @@
-"""The gRPC server: services, health, reflection, and where it listens."""
+"""The gRPC servers: what is served behind which door, and where they listen.
 
-from collections.abc import AsyncIterator
+A fleet has two doors: clients come with TLS and a token, agents with TLS and the certificate of their node. `muster up`
+has one, in plain text on this machine only, for whoever may read its token.
+"""
+
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import grpc
 import grpc.aio
@@ -12,80 +15,192 @@ from grpc_reflection.v1alpha import reflection
 
 from coordinator.engine import Engine
 from coordinator.rpc.agents import AgentService
+from coordinator.rpc.doors import by_certificate, by_local_token, by_token
+from coordinator.rpc.gate import Gate, Who
 from coordinator.rpc.jobs import JobService
+from coordinator.rpc.join import JoinService
 from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.nodes import NodeService
+from coordinator.rpc.trust import TrustService
 from coordinator.store.logs import LogStore
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.registry import Registry
 from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.rpc.channel import SERVER_OPTIONS, is_loopback, read_pem
-from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc, nodes_pb2, nodes_pb2_grpc
+from muster.rpc.channel import SERVER_OPTIONS, is_loopback
+from muster.rpc.v1 import (
+    agents_pb2,
+    agents_pb2_grpc,
+    jobs_pb2,
+    jobs_pb2_grpc,
+    nodes_pb2,
+    nodes_pb2_grpc,
+    trust_pb2,
+    trust_pb2_grpc,
+)
+from muster.trust.certificates import Identity
 
 STOP_GRACE = 1.0
 """Seconds that open calls get when the server stops."""
 
+_FOR_CLIENTS = (
+    jobs_pb2.DESCRIPTOR.services_by_name["JobService"].full_name,
+    nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
+    trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
+)
+_FOR_AGENTS = (agents_pb2.DESCRIPTOR.services_by_name["AgentService"].full_name,)
+_FOR_STRANGERS = (trust_pb2.DESCRIPTOR.services_by_name["JoinService"].full_name,)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Files in PEM form with which the coordinator proves who it is, and whom it believes."""
+class Parts:
+    """What the services stand on."""
 
-    cert: Path
-    key: Path
-    client_ca: Path | None = None
-    """Whose certificates peers must show; None: peers need none."""
+    engine: Engine
+    logs: LogStore
+    registry: Registry
+    audit: AuditLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Where the coordinator serves."""
+
+    clients: str
+    agents: str
 
 
 @asynccontextmanager
-async def serving(
-    engine: Engine, logs: LogStore, listen: str, *, identity: Identity | None = None, insecure: bool = False
-) -> AsyncIterator[str]:
-    """Serve while the context is open; gives the address with the port that was bound.
+async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterator[str]:
+    """Serve clients and agents of this machine that know the secret; gives the address with the port that was bound."""
+    if not is_loopback(listen):
+        raise PermissionDeniedError(
+            f"will not speak unencrypted on {listen}, which other machines can reach; `muster-coordinator` without "
+            "--local speaks TLS",
+        )
+    async with _closing() as closings:
+        server, gate = _server(by_local_token(secret, parts.registry), parts)
+        parts.registry.on_less = gate.look_again
+        _add_clients(server, parts, None, closings)
+        _add_agents(server, parts, None, closings)
+        healthy = _add_health(server, (*_FOR_CLIENTS, *_FOR_AGENTS))
+        port = _bound(server, listen, None)
+        await server.start()
+        async with _healthy(healthy, (*_FOR_CLIENTS, *_FOR_AGENTS), server, closings):
+            yield _address(listen, port)
 
-    Without an identity it speaks plain text, which is refused beyond this machine unless `insecure` says that the
-    network is trusted.
-    """
-    server = grpc.aio.server(options=SERVER_OPTIONS)
-    agents, jobs = AgentService(engine, logs), JobService(engine, LogMerge(engine, logs))
-    agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
+
+@asynccontextmanager
+async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> AsyncIterator[Doors]:
+    """Serve behind both doors while the context is open; gives the addresses with the ports that were bound."""
+    async with _closing() as closings:
+        agents, agents_gate = _server(by_certificate(parts.registry), parts)
+        _add_agents(agents, parts, authority, closings)
+        agents_port = _bound(agents, doors.agents, _credentials(authority, ask_certificate=True))
+        clients, clients_gate = _server(by_token(parts.registry), parts)
+
+        def look_again() -> None:
+            agents_gate.look_again()
+            clients_gate.look_again()
+
+        parts.registry.on_less = look_again
+        _add_clients(clients, parts, authority, closings)
+        joining = JoinService(parts.registry, authority, parts.audit, agents_port)
+        trust_pb2_grpc.add_JoinServiceServicer_to_server(joining, clients)
+        healthy = _add_health(clients, (*_FOR_CLIENTS, *_FOR_STRANGERS))
+        port = _bound(clients, doors.clients, _credentials(authority, ask_certificate=False))
+        await agents.start()
+        await clients.start()
+        try:
+            async with _healthy(healthy, (*_FOR_CLIENTS, *_FOR_STRANGERS), clients, closings):
+                yield Doors(clients=_address(doors.clients, port), agents=_address(doors.agents, agents_port))
+        finally:
+            await agents.stop(STOP_GRACE)
+
+
+Closings = list[Callable[[], None]]
+"""What ends the long-lived streams of each service."""
+
+
+@asynccontextmanager
+async def _closing() -> AsyncIterator[Closings]:
+    closings: Closings = []
+    try:
+        yield closings
+    finally:
+        for close in closings:
+            close()
+
+
+def _server(who: Who, parts: Parts) -> tuple[grpc.aio.Server, Gate]:
+    gate = Gate(who, parts.registry, parts.audit, parts.engine)
+    return grpc.aio.server(options=SERVER_OPTIONS, interceptors=[gate]), gate
+
+
+def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
+    jobs = JobService(parts.engine, LogMerge(parts.engine, parts.logs))
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
-    nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(engine), server)
+    nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine), server)
+    trust = TrustService(parts.registry, authority, parts.audit)
+    trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
+    closings.append(jobs.closing.set)
+
+
+def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
+    agents = AgentService(parts.engine, parts.logs, parts.registry, authority)
+    agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
+    closings.append(agents.closing.set)
+
+
+def _add_health(server: grpc.aio.Server, services: tuple[str, ...]) -> health.aio.HealthServicer:
     healthy = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
-    services = [
-        module.DESCRIPTOR.services_by_name[name].full_name
-        for module, name in ((agents_pb2, "AgentService"), (jobs_pb2, "JobService"), (nodes_pb2, "NodeService"))
-    ]
     reflection.enable_server_reflection([*services, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
-    port = _bind(server, listen, identity, insecure=insecure)
-    await server.start()
+    return healthy
+
+
+@asynccontextmanager
+async def _healthy(
+    healthy: health.aio.HealthServicer, services: tuple[str, ...], server: grpc.aio.Server, closings: Closings
+) -> AsyncIterator[None]:
     for service in ("", *services):
         await healthy.set(service, health_pb2.HealthCheckResponse.SERVING)
     try:
-        yield f"{listen.rpartition(':')[0]}:{port}"
+        yield
     finally:
         await healthy.enter_graceful_shutdown()
-        agents.closing.set()
-        jobs.closing.set()
+        for close in closings:
+            close()
         await server.stop(STOP_GRACE)
 
 
-def _bind(server: grpc.aio.Server, listen: str, identity: Identity | None, *, insecure: bool) -> int:
-    if identity is None and not insecure and not is_loopback(listen):
-        raise PermissionDeniedError(
-            f"will not speak unencrypted on {listen}, which other machines can reach; give --tls-cert and --tls-key, "
-            "or say --insecure (MUSTER_INSECURE=1) if you trust the network",
-        )
+def _bound(server: grpc.aio.Server, listen: str, credentials: grpc.ServerCredentials | None) -> int:
     try:
-        if identity is None:
+        if credentials is None:
             return server.add_insecure_port(listen)
-        return server.add_secure_port(listen, _credentials(identity))
+        return server.add_secure_port(listen, credentials)
     except RuntimeError as error:
         raise MusterError(f"cannot listen on {listen}: is something else listening there? ({error})") from error
 
 
-def _credentials(identity: Identity) -> grpc.ServerCredentials:
-    authority = read_pem(identity.client_ca) if identity.client_ca is not None else None
-    return grpc.ssl_server_credentials(
-        [(read_pem(identity.key), read_pem(identity.cert))],
-        root_certificates=authority,
-        require_client_auth=authority is not None,
-    )
+def _credentials(authority: FleetAuthority, *, ask_certificate: bool) -> grpc.ServerCredentials:
+    """What is shown at each handshake is what the authority has then."""
+    shown = authority.server
+
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal shown
+        if shown is authority.server:
+            return None
+        shown = authority.server
+        return _configuration(shown)
+
+    def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
+        trusted = authority.certificate if ask_certificate else None
+        return grpc.ssl_server_certificate_configuration([(identity.key, identity.certificate)], trusted)
+
+    # The stubs do not know that None means: as before.
+    return grpc.dynamic_ssl_server_credentials(_configuration(shown), fetch, ask_certificate)  # type: ignore[arg-type]
+
+
+def _address(listen: str, port: int) -> str:
+    return f"{listen.rpartition(':')[0]}:{port}"

@@ -26,7 +26,7 @@ from coordinator.store.codec import encode
 from muster.domain.ids import ExecutionId
 from muster.domain.lifecycle import State
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest migration."""
 
 NAMING = {
@@ -54,6 +54,11 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None or dialect.name != "sqlite":
             return value
         return value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """In UTC, as it was given."""
+        del dialect
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
 metadata = MetaData(naming_convention=NAMING)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from muster.domain.access import DEFAULT_PROJECT
 from muster.domain.fence import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import RestartPolicy
@@ -154,6 +155,8 @@ class JobSpec:
     timeouts: Timeouts = Timeouts()
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
     on_disconnect: OnDisconnect = OnDisconnect.KEEP
+    project: str = DEFAULT_PROJECT
+    """Who may see it and give it orders."""
 
     @property
     def size(self) -> int:

@@ -40,6 +40,7 @@ class Builder:
             network=job.network,
             success=job.success,
             priority=job.priority,
+            project=job.project,
             packing=job.placement,
             max_per_node=job.max_per_node,
             node_labels=dict(job.node_labels),

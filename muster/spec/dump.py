@@ -3,6 +3,7 @@
 import base64
 from typing import Any
 
+from muster.domain.access import DEFAULT_PROJECT
 from muster.domain.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Timeouts, Ulimit
 from muster.domain.restart import RestartPolicy
 from muster.spec.quantity import format_cpus, format_duration, format_memory
@@ -18,6 +19,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **roles,
         "network": str(spec.network),
         "success": str(spec.success),
+        **_present(project=None if spec.project == DEFAULT_PROJECT else spec.project),
         "priority": spec.priority,
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),

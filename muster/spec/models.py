@@ -23,6 +23,7 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from muster.domain.access import DEFAULT_PROJECT
 from muster.spec import fields
 from muster.spec.document import Scalar
 from muster.spec.errors import FieldError, quote
@@ -349,6 +350,7 @@ class JobKeys(RoleDefaults):
         "Whether every execution must end well, or rank 0 (the others are then stopped).",
         "all",
     )
+    project: fields.Label = _key("word", "Whose job it is; who may see it follows from that.", DEFAULT_PROJECT)
     priority: Priority = _key("whole number -1000…1000", "Higher goes first.", 0)
     placement: fields.PackingName = _key(
         "`pack`, `spread`",

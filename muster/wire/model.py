@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from muster.domain.access import DEFAULT_PROJECT
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.fence import DEFAULT_LOST_AFTER, LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
@@ -55,6 +56,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             fail_on=str(spec.restarts.fail_on),
         ),
         on_disconnect=spec.on_disconnect,
+        project=spec.project,
     )
 
 
@@ -81,6 +83,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         on_disconnect=checks.word(OnDisconnect, message.on_disconnect, "JobSpec.on_disconnect")
         if message.on_disconnect
         else OnDisconnect.KEEP,
+        project=checks.label(message.project, "JobSpec.project") if message.project else DEFAULT_PROJECT,
     )
 
 

@@ -45,6 +45,11 @@ class AgentServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.LogChunk.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.LogAck.FromString,
                 _registered_method=True)
+        self.Renew = channel.unary_unary(
+                '/muster.rpc.v1.AgentService/Renew',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer(object):
@@ -65,6 +70,13 @@ class AgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Renew(self, request, context):
+        """Gives the node that asks the next certificate for the key that it has; long before the present one ends.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +89,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.PushLogs,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.LogChunk.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.LogAck.SerializeToString,
+            ),
+            'Renew': grpc.unary_unary_rpc_method_handler(
+                    servicer.Renew,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +151,33 @@ class AgentService(object):
             '/muster.rpc.v1.AgentService/PushLogs',
             muster_dot_rpc_dot_v1_dot_agents__pb2.LogChunk.SerializeToString,
             muster_dot_rpc_dot_v1_dot_agents__pb2.LogAck.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Renew(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AgentService/Renew',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.RenewRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.RenewResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,8 @@ class AgentServiceStub:
     """One long-lived stream per agent. The first message is Hello, the first answer Welcome or a status that says why not."""
     PushLogs: _grpc.StreamStreamMultiCallable[_agents_pb2.LogChunk, _agents_pb2.LogAck]
     """Carries the log records of all the agent's executions, apart from Connect so that logs never delay orders."""
+    Renew: _grpc.UnaryUnaryMultiCallable[_agents_pb2.RenewRequest, _agents_pb2.RenewResponse]
+    """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -47,6 +49,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """One long-lived stream per agent. The first message is Hello, the first answer Welcome or a status that says why not."""
     PushLogs: _aio.StreamStreamMultiCallable[_agents_pb2.LogChunk, _agents_pb2.LogAck]  # type: ignore[assignment]
     """Carries the log records of all the agent's executions, apart from Connect so that logs never delay orders."""
+    Renew: _aio.UnaryUnaryMultiCallable[_agents_pb2.RenewRequest, _agents_pb2.RenewResponse]  # type: ignore[assignment]
+    """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """What agents call."""
@@ -66,6 +70,14 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_agents_pb2.LogAck], _abc.AsyncIterator[_agents_pb2.LogAck]]:
         """Carries the log records of all the agent's executions, apart from Connect so that logs never delay orders."""
+
+    @_abc_1.abstractmethod
+    def Renew(
+        self,
+        request: _agents_pb2.RenewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agents_pb2.RenewResponse, _abc.Awaitable[_agents_pb2.RenewResponse]]:
+        """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

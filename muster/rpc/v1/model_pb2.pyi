@@ -438,6 +438,7 @@ class JobSpec(_message.Message):
     TIMEOUTS_FIELD_NUMBER: _builtins.int
     RESTARTS_FIELD_NUMBER: _builtins.int
     ON_DISCONNECT_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -452,6 +453,8 @@ class JobSpec(_message.Message):
     """At most so many executions on one node; absent: no limit."""
     on_disconnect: _builtins.str
     """`keep` or `stop`: what becomes of user code on a node without contact; empty: the default."""
+    project: _builtins.str
+    """The project that it belongs to; empty: `default`."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Role]:
         """In rank order."""
@@ -482,10 +485,11 @@ class JobSpec(_message.Message):
         timeouts: Global___Timeouts | None = ...,
         restarts: Global___RestartPolicy | None = ...,
         on_disconnect: _builtins.str = ...,
+        project: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_per_node: _TypeAlias = _typing.Literal["max_per_node"]  # noqa: Y015
     _WhichOneofArgType__max_per_node: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node"]  # noqa: Y015

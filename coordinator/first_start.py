@@ -1,0 +1,92 @@
+"""What a first start makes: the fleet's authority, the first admin and his token; and what every start renews."""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from coordinator.engine import utc_now
+from coordinator.settings import CoordinatorSettings
+from coordinator.trust.authority import FleetAuthority, load_or_make
+from coordinator.trust.registry import ADMIN, Registry
+from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
+from muster.trust.certificates import facts
+from muster.trust.files import write_private
+from muster.trust.tokens import new_api_token
+
+_WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound
+_LONGEST_SLEEP = 86_400.0
+
+
+async def prepared(settings: CoordinatorSettings, registry: Registry) -> FleetAuthority:
+    """The authority, with an admin who can log in; says how on the first start."""
+    now = utc_now()
+    identity = await asyncio.to_thread(load_or_make, settings.state / "trust", now)
+    names = await asyncio.to_thread(lambda: tuple(_names(settings)))
+    authority = FleetAuthority(identity, names, now)
+    file = settings.state / "admin-token"
+    if not registry.accounts:
+        await _make_admin(registry, file)
+        _tell(settings, authority, file)
+    elif settings.init:
+        _tell(settings, authority, file)
+    return authority
+
+
+async def renew_server(authority: FleetAuthority) -> None:
+    """Have the coordinator's own certificate renewed at half of its life, until cancelled."""
+    while True:
+        due = facts(authority.server.certificate).half_life
+        left = (due - utc_now()).total_seconds()
+        if left <= 0:
+            authority.renew_server(utc_now())
+        else:
+            # A clock that is set meanwhile is noticed within a day.
+            await asyncio.sleep(min(left, _LONGEST_SLEEP))
+
+
+def local_token(state: Path) -> str:
+    """The token of `muster up`: another one at every start, in a file for this user only."""
+    secret = secrets.token_hex(32)
+    write_private(state / "local-token", f"{secret}\n".encode())
+    return secret
+
+
+async def _make_admin(registry: Registry, file: Path) -> None:
+    now, secret = utc_now(), new_api_token()
+    # The file first: a token that nobody has is harmless, an admin without a token locks everybody out.
+    await asyncio.to_thread(write_private, file, f"{secret}\n".encode())
+    admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
+    token = IssuedToken(id=secret.id, account=ADMIN, note="made at the first start", created_at=now)
+    made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
+    await registry.add_first_admin(admin, secret, token, made)
+
+
+def _tell(settings: CoordinatorSettings, authority: FleetAuthority, file: Path) -> None:
+    host, _, port = settings.listen.rpartition(":")
+    shown = settings.names[0] if settings.names else socket.gethostname() if host in _WILDCARDS else host
+    print(  # noqa: T201 - for the person who starts it
+        f"authority of this fleet: sha256:{authority.fingerprint}\n"
+        f"log in as {ADMIN}:       muster login {shown}:{port} --authority sha256:{authority.fingerprint} "
+        f"--token-file {file}\n"
+        f"then, for each node:     muster nodes token create",
+        flush=True,
+    )
+
+
+def _names(settings: CoordinatorSettings) -> Iterator[str]:
+    yield from settings.names
+    host = settings.listen.rpartition(":")[0].strip("[]")
+    yield from ("localhost", "127.0.0.1")
+    own = socket.gethostname()
+    yield own
+    if host not in _WILDCARDS:
+        yield host
+        return
+    try:
+        found = socket.getaddrinfo(own, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return
+    for *_, address in found:
+        yield str(address[0]).partition("%")[0]

@@ -1,0 +1,44 @@
+"""Who makes the call that is being answered; set by the gate, read by the services."""
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import grpc.aio
+
+from coordinator.trust.caller import STRANGER, Caller
+from muster.domain.access import AuditEntry
+
+Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+
+CALLER: ContextVar[Caller] = ContextVar("caller", default=STRANGER)
+
+_TARGETS = ("job", "node", "account", "name", "id", "project")
+_SPECIAL: Mapping[str, str] = {"SubmitRequest": "spec", "SubmitResponse": "job"}
+"""Messages that hold their target one level deeper."""
+
+
+def caller() -> Caller:
+    """Who calls; a stranger where nobody was let in."""
+    return CALLER.get()
+
+
+def entry(context: Context, method: str, target: str, result: str, at: datetime) -> AuditEntry:
+    """What the audit log is to say of the call that is being answered."""
+    return AuditEntry(
+        at=at, who=caller().name, what=short(method), target=target, origin=str(context.peer()), result=result
+    )
+
+
+def short(method: str) -> str:
+    """`/muster.rpc.v1.JobService/Submit` as `JobService.Submit`."""
+    service, _, call = method.rpartition("/")
+    return f"{service.rpartition('.')[2]}.{call}"
+
+
+def target_of(message: object) -> str:
+    """What a request, or an answer, is about; empty for nothing in particular."""
+    inner = getattr(message, _SPECIAL.get(type(message).__name__, ""), message)
+    values = (getattr(inner, name, "") for name in ("id", *_TARGETS) if inner is not message or name in _TARGETS)
+    return next((value for value in values if isinstance(value, str) and value), "")

@@ -1,0 +1,57 @@
+"""How each door knows who comes in: by the token of `muster up`, by an API token, or by a node's certificate."""
+
+import hmac
+from collections.abc import Mapping
+from datetime import datetime
+
+from coordinator.rpc.callers import Context
+from coordinator.rpc.gate import Who
+from coordinator.trust.caller import LOCAL, Caller
+from coordinator.trust.registry import RefusedError, Registry
+from muster.trust.certificates import CertificateError, facts
+
+_BEARER = "bearer "
+_LOG_IN = "the coordinator wants to know who you are: log in with `muster login`, or set MUSTER_TOKEN"
+
+
+def by_token(registry: Registry) -> Who:
+    """Clients show API tokens."""
+
+    def who(metadata: Mapping[str, str], context: Context, now: datetime) -> Caller:
+        del context
+        return registry.caller_with(_bearer(metadata), now)
+
+    return who
+
+
+def by_local_token(secret: str, registry: Registry) -> Who:
+    """Everybody shows the token of `muster up`, or an API token."""
+
+    def who(metadata: Mapping[str, str], context: Context, now: datetime) -> Caller:
+        del context
+        shown = _bearer(metadata)
+        return LOCAL if hmac.compare_digest(shown.encode(), secret.encode()) else registry.caller_with(shown, now)
+
+    return who
+
+
+def by_certificate(registry: Registry) -> Who:
+    """Agents show certificates, which gRPC has verified."""
+
+    def who(metadata: Mapping[str, str], context: Context, now: datetime) -> Caller:
+        del metadata, now
+        shown = context.auth_context().get("x509_pem_cert", ())
+        try:
+            said = facts(bytes(next(iter(shown))))
+        except (StopIteration, CertificateError):
+            raise RefusedError("agents must show the certificate of their node", "no certificate") from None
+        return registry.node_with(said.node, said.key, said.not_after)
+
+    return who
+
+
+def _bearer(metadata: Mapping[str, str]) -> str:
+    shown = metadata.get("authorization", "")
+    if not isinstance(shown, str) or not shown.lower().startswith(_BEARER):
+        raise RefusedError(_LOG_IN, "no token")
+    return shown[len(_BEARER) :]

@@ -1,0 +1,224 @@
+"""The gate: every call passes here, and here alone it is decided whether its caller may make it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from coordinator import views
+from coordinator.core.cluster import Cluster
+from coordinator.core.records import Job
+from coordinator.engine import Engine, utc_now
+from coordinator.rpc.callers import CALLER, Context, caller, entry, target_of
+from coordinator.rpc.refusals import status_of
+from coordinator.rpc.rules import RULES, Record, Rule, Scope
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.caller import Caller, CallerKind
+from coordinator.trust.registry import RefusedError, Registry
+from muster.domain.access import DEFAULT_PROJECT, Access
+from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
+
+Handler = Callable[[Any, Context], Awaitable[Any]]
+Who = Callable[[Mapping[str, str], Context, datetime], Caller]
+"""How a door knows who comes in: by what he says (metadata) and by what he showed (certificate); or RefusedError."""
+
+_STATUSES = {status.value[0]: status for status in grpc.StatusCode}
+
+
+class Gate(grpc.aio.ServerInterceptor):
+    """Stands before all services of one server."""
+
+    def __init__(self, who: Who, registry: Registry, audit: AuditLog, engine: Engine) -> None:
+        self._who = who
+        self._registry = registry
+        self._audit = audit
+        self._engine = engine
+        self._streams: dict[object, tuple[Caller, Callable[[], None]]] = {}
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:  # noqa: ANN401 - as gRPC has it
+        """The handler of a call, behind the gate."""
+        handler = await continuation(details)
+        rule = RULES.get(details.method)
+        if handler is None or (rule is not None and rule.scope is Scope.PUBLIC):
+            return handler
+        call = _Call(self, details.method, rule or Rule(Scope.PEER), dict(details.invocation_metadata))
+        return call.guarded(handler)
+
+    def look_again(self) -> None:
+        """End the streams of those who would not be let in any more."""
+        now = utc_now()
+        for held, end in list(self._streams.values()):
+            if not self._registry.still_counts(held, now):
+                end()
+
+    def known(self, metadata: Mapping[str, str], context: Context) -> Caller:
+        """Who calls; raises RefusedError."""
+        return self._who(metadata, context, utc_now())
+
+    async def check(self, rule: Rule, request: Any) -> None:  # noqa: ANN401 - any message
+        """Raise PermissionDeniedError, or UnknownNameError for what the caller must not even know of."""
+        who = caller()
+        match rule.scope:
+            case Scope.NODE:
+                allowed = who.kind in {CallerKind.NODE, CallerKind.LOCAL}
+            case Scope.KNOWN:
+                allowed = who.kind in {CallerKind.USER, CallerKind.SERVICE, CallerKind.LOCAL}
+            case Scope.ANYWHERE:
+                allowed = who.may_anywhere(rule.access)
+            case Scope.EVERYWHERE:
+                allowed = who.may(rule.access)
+            case Scope.SPEC:
+                allowed = self._may_submit(who, rule.access, request.spec.project or DEFAULT_PROJECT)
+            case Scope.JOB:
+                allowed = who.may(rule.access) or await self._may_touch(who, rule.access, request)
+            case _:
+                allowed = False
+        if not allowed:
+            where = "every project" if rule.scope is Scope.EVERYWHERE else "the project"
+            needed = "a node's certificate" if rule.scope is Scope.NODE else f"{rule.access} access to {where}"
+            raise PermissionDeniedError(f"{who.name or 'a stranger'} may not do that; it needs {needed}")
+
+    def refused(self, context: Context, method: str, target: str, result: str) -> None:
+        """Write down that somebody was refused."""
+        self._audit.note_refusal(entry(context, method, target, result, utc_now()))
+
+    def ended(self, context: Context, method: str, target: str, result: str) -> None:
+        """Write down how a call ended."""
+        self._audit.note(entry(context, method, target, result, utc_now()))
+
+    @contextmanager
+    def holding(self, who: Caller, end: Callable[[], None]) -> Iterator[None]:
+        """While a stream is open, `end` is called as soon as its caller does not count any more."""
+        key = object()
+        self._streams[key] = (who, end)
+        timer = None
+        if who.until is not None:
+            timer = asyncio.get_running_loop().call_later(max(0.0, (who.until - utc_now()).total_seconds()), end)
+        try:
+            yield
+        finally:
+            del self._streams[key]
+            if timer is not None:
+                timer.cancel()
+
+    def _may_submit(self, who: Caller, access: Access, project: str) -> bool:
+        if project not in self._registry.projects or not who.may(Access.VIEWER, project):
+            raise UnknownNameError(f"there is no project {project!r}; `muster projects list` shows yours")
+        return who.may(access, project)
+
+    async def _may_touch(self, who: Caller, access: Access, request: Any) -> bool:  # noqa: ANN401
+        """Of what the caller may see; the request means that very job from here on."""
+
+        def visible(job: Job) -> bool:
+            return who.may(Access.VIEWER, job.spec.project)
+
+        def found(cluster: Cluster, _: datetime) -> tuple[str, str]:
+            job = views.resolve(cluster, request.job, visible)
+            return job, cluster.jobs[job].spec.project
+
+        request.job, project = await self._engine.read(found)
+        return who.may(access, project)
+
+
+class _Call:
+    """One call on its way through the gate."""
+
+    def __init__(self, gate: Gate, method: str, rule: Rule, metadata: Mapping[str, str]) -> None:
+        self._gate = gate
+        self._method = method
+        self._rule = rule
+        self._metadata = metadata
+
+    def guarded(self, handler: Any) -> Any:  # noqa: ANN401 - as gRPC has it
+        """The handler that answers only those who may call."""
+        kinds = {
+            "unary_unary": grpc.unary_unary_rpc_method_handler,
+            "unary_stream": grpc.unary_stream_rpc_method_handler,
+            "stream_stream": grpc.stream_stream_rpc_method_handler,
+        }
+        kind = next(kind for kind in kinds if getattr(handler, kind))
+        answer = getattr(handler, kind)
+
+        async def unary(request: Any, context: Context) -> Any:  # noqa: ANN401
+            await self._admit(request, context)
+            return await self._observed(answer, request, context)
+
+        async def stream(request: Any, context: Context) -> None:  # noqa: ANN401
+            await self._admit(None if kind == "stream_stream" else request, context)
+            await self._observed(self._while_it_counts(answer), request, context)
+
+        guard = unary if kind == "unary_unary" else stream
+        return kinds[kind](guard, handler.request_deserializer, handler.response_serializer)
+
+    async def _admit(self, request: Any, context: Context) -> None:  # noqa: ANN401
+        target = target_of(request)
+        try:
+            CALLER.set(self._gate.known(self._metadata, context))
+            await self._gate.check(self._rule, request)
+        except RefusedError as error:
+            self._gate.refused(context, self._method, target, f"{error.cause} {error.who}".strip())
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        except PermissionDeniedError as error:
+            self._gate.refused(context, self._method, target, f"needs {self._rule.access} ({self._rule.scope.value})")
+            await context.abort(status_of(error), str(error))
+        except MusterError as error:
+            if isinstance(error, UnknownNameError):
+                self._gate.refused(context, self._method, target, "not found among what he may see")
+            await context.abort(status_of(error), str(error))
+
+    async def _observed(self, answer: Handler, request: Any, context: Context) -> Any:  # noqa: ANN401
+        try:
+            response = await answer(request, context)
+        except grpc.aio.AbortError:
+            self._note_failure(context, target_of(request))
+            raise
+        if self._rule.record is Record.ALL:
+            self._gate.ended(context, self._method, target_of(response) or target_of(request), "ok")
+        return response
+
+    def _note_failure(self, context: Context, target: str) -> None:
+        status = _status(context)
+        if status is grpc.StatusCode.PERMISSION_DENIED:
+            self._gate.refused(context, self._method, target, _details(context))
+        elif self._rule.record is not Record.REFUSALS:
+            self._gate.ended(context, self._method, target, status.name.lower())
+
+    def _while_it_counts(self, answer: Handler) -> Handler:
+        """The handler of a stream, ended when its caller loses his right to it."""
+
+        async def held(request: Any, context: Context) -> None:  # noqa: ANN401
+            own, lost = asyncio.current_task(), False
+            assert own is not None
+
+            def end() -> None:
+                nonlocal lost
+                lost = True
+                own.cancel()
+
+            try:
+                with self._gate.holding(caller(), end):
+                    await answer(request, context)
+            except asyncio.CancelledError:
+                if not lost:
+                    raise
+                own.uncancel()
+            if lost:
+                self._gate.refused(context, self._method, "", "stream ended: revoked, changed or expired")
+                with suppress(grpc.aio.InternalError):
+                    await context.abort(grpc.StatusCode.UNAUTHENTICATED, "what you have shown counts no more")
+
+        return held
+
+
+def _status(context: Context) -> grpc.StatusCode:
+    code: Any = context.code()
+    return code if isinstance(code, grpc.StatusCode) else _STATUSES.get(code or 0, grpc.StatusCode.UNKNOWN)
+
+
+def _details(context: Context) -> str:
+    details: Any = context.details()
+    return details.decode(errors="replace") if isinstance(details, bytes) else str(details)

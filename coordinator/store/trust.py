@@ -1,0 +1,154 @@
+"""Trust on disk: the registry's store over the coordinator's database."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, assert_never
+
+from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
+
+from coordinator.store import trust_schema as schema
+from coordinator.store.dialect import connect, explained, upsert
+from coordinator.store.schema_version import bring_up_to_date
+from coordinator.trust.records import (
+    AuditWish,
+    RemovedAccount,
+    StoredJoinToken,
+    StoredToken,
+    TrustChange,
+    TrustSnapshot,
+)
+from muster.domain.access import (
+    Access,
+    Account,
+    AccountKind,
+    AuditEntry,
+    EnrolledNode,
+    IssuedJoinToken,
+    IssuedToken,
+    Project,
+)
+from muster.domain.ids import NodeId
+
+
+class SqlTrust:
+    """Keeps trust in the same database as the records, over connections of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, database: Path | str) -> "SqlTrust":
+        """The store in a SQLite file or at an SQLAlchemy URL, brought to this version."""
+        bring_up_to_date(database)
+        return cls(connect(database))
+
+    def load_trust(self) -> TrustSnapshot:
+        """Everything, as last committed."""
+        with explained(self._engine), self._engine.connect() as connection:
+            return TrustSnapshot(
+                accounts=_accounts(connection),
+                tokens=tuple(
+                    StoredToken(digest=row.pop("digest"), token=IssuedToken(**row))
+                    for row in _rows(connection, schema.tokens)
+                ),
+                join_tokens=tuple(map(_join_token, _rows(connection, schema.join_tokens))),
+                projects=tuple(Project(**row) for row in _rows(connection, schema.projects)),
+                nodes=tuple(
+                    EnrolledNode(**{**row, "name": NodeId(row["name"])})
+                    for row in _rows(connection, schema.enrolled_nodes)
+                ),
+            )
+
+    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
+        """Keep all changes and audit entries in one transaction."""
+        with explained(self._engine), self._engine.begin() as connection:
+            for change in changes:
+                self._apply(connection, change)
+            self._note(connection, entries)
+
+    def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:
+        """Use a join token once for a node, in one transaction; None if it has no use left."""
+        table = schema.join_tokens
+        usable = (
+            table.c.id == token,
+            table.c.uses_left > 0,
+            table.c.expires_at > entry.at,
+            table.c.revoked_at.is_(None),
+        )
+        with explained(self._engine), self._engine.begin() as connection:
+            used = connection.execute(update(table).where(*usable).values(uses_left=table.c.uses_left - 1))
+            if used.rowcount != 1:
+                return None
+            self._put(connection, schema.enrolled_nodes, asdict(node))
+            self._note(connection, (entry,))
+            return _join_token(_rows(connection, table, table.c.id == token)[0]).token
+
+    def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
+        """Entries of the audit log, oldest first."""
+        table = schema.audit
+        newest = select(table).order_by(table.c.number.desc()).limit(wish.limit)
+        if wish.since is not None:
+            newest = newest.where(table.c.at >= wish.since)
+        if wish.who is not None:
+            newest = newest.where(table.c.who == wish.who)
+        with explained(self._engine), self._engine.connect() as connection:
+            rows = [dict(row) for row in connection.execute(newest).mappings()]
+        return [AuditEntry(**{key: value for key, value in row.items() if key != "number"}) for row in reversed(rows)]
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def _apply(self, connection: Connection, change: TrustChange) -> None:
+        match change:
+            case Account():
+                row = {"name": change.name, "kind": change.kind, "created_at": change.created_at}
+                self._put(connection, schema.accounts, row)
+                connection.execute(delete(schema.grants).where(schema.grants.c.account == change.name))
+                for project, access in change.grants.items():
+                    grant = {"account": change.name, "project": project, "access": access}
+                    connection.execute(insert(schema.grants), grant)
+            case RemovedAccount():
+                connection.execute(delete(schema.accounts).where(schema.accounts.c.name == change.name))
+            case StoredToken():
+                self._put(connection, schema.tokens, {**asdict(change.token), "digest": change.digest})
+            case StoredJoinToken():
+                self._put(connection, schema.join_tokens, {**asdict(change.token), "digest": change.digest})
+            case Project():
+                self._put(connection, schema.projects, asdict(change))
+            case EnrolledNode():
+                self._put(connection, schema.enrolled_nodes, asdict(change))
+            case _:
+                assert_never(change)
+
+    def _put(self, connection: Connection, table: Table, row: dict[str, Any]) -> None:
+        connection.execute(upsert(self._engine.dialect, table), row)
+
+    def _note(self, connection: Connection, entries: Sequence[AuditEntry]) -> None:
+        if entries:
+            connection.execute(insert(schema.audit), [asdict(entry) for entry in entries])
+
+
+def _accounts(connection: Connection) -> tuple[Account, ...]:
+    grants: dict[str, dict[str, Access]] = {}
+    for row in _rows(connection, schema.grants):
+        grants.setdefault(row["account"], {})[row["project"]] = Access(row["access"])
+    return tuple(
+        Account(
+            name=row["name"],
+            kind=AccountKind(row["kind"]),
+            created_at=row["created_at"],
+            grants=grants.get(row["name"], {}),
+        )
+        for row in _rows(connection, schema.accounts)
+    )
+
+
+def _join_token(row: dict[str, Any]) -> StoredJoinToken:
+    return StoredJoinToken(digest=row.pop("digest"), token=IssuedJoinToken(**row))
+
+
+def _rows(connection: Connection, table: Table, *conditions: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    found = connection.execute(select(table).where(*conditions)).mappings()
+    return [dict(row) for row in found]

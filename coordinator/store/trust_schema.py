@@ -1,0 +1,84 @@
+"""The tables of trust: accounts, tokens, projects, enrolled nodes, the audit log."""
+
+from sqlalchemy import JSON, Column, ForeignKeyConstraint, Integer, String, Table
+
+from coordinator.store.schema import UtcTime, metadata
+
+
+def _of_account() -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(["account"], ["accounts.name"], ondelete="CASCADE")
+
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+)
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("project", String, primary_key=True),
+    Column("access", String, nullable=False),
+    _of_account(),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("account", String, nullable=False),
+    Column("note", String, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime),
+    Column("revoked_at", UtcTime),
+    _of_account(),
+)
+
+join_tokens = Table(
+    "join_tokens",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    Column("created_by", String, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    Column("uses_left", Integer, nullable=False),
+    Column("labels", JSON, nullable=False),
+    Column("revoked_at", UtcTime),
+)
+
+enrolled_nodes = Table(
+    "enrolled_nodes",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("key", String, nullable=False),
+    Column("enrolled_at", UtcTime, nullable=False),
+    Column("token", String, nullable=False),
+    Column("labels", JSON, nullable=False),
+    Column("revoked_at", UtcTime),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("at", UtcTime, nullable=False),
+    Column("who", String, nullable=False),
+    Column("what", String, nullable=False),
+    Column("target", String, nullable=False),
+    Column("origin", String, nullable=False),
+    Column("result", String, nullable=False),
+)
+"""Only added to; on SQLite triggers refuse anything else."""

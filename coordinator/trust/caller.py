@@ -1,0 +1,53 @@
+"""Who calls, and what he may."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from muster.domain.access import EVERYWHERE, Access
+from muster.domain.ids import NodeId
+
+
+class CallerKind(StrEnum):
+    """How the coordinator knows a caller."""
+
+    STRANGER = "stranger"  #: not at all
+    USER = "user"  #: a person's token
+    SERVICE = "service"  #: a program's token
+    NODE = "node"  #: a node's certificate
+    LOCAL = "local"  #: the token of `muster up`: whoever may read that file, and this fleet's own agents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """One who calls."""
+
+    kind: CallerKind
+    name: str = ""
+    """Of the account; of a node `node/NAME`."""
+    node: NodeId | None = None
+    grants: Mapping[str, Access] = field(default_factory=dict)
+    token: str = ""
+    """Id of the token that was shown."""
+    key: str = ""
+    """Fingerprint of the key of the certificate that was shown."""
+    until: datetime | None = None
+    """When token or certificate ends."""
+
+    def may(self, access: Access, project: str = EVERYWHERE) -> bool:
+        """Whether he has this access to a project, or to all."""
+        granted = (self.grants.get(EVERYWHERE), self.grants.get(project))
+        return any(has is not None and has.covers(access) for has in granted)
+
+    def may_anywhere(self, access: Access) -> bool:
+        """Whether he has this access to any project."""
+        return any(has.covers(access) for has in self.grants.values())
+
+    def speaks_for(self, node: NodeId) -> bool:
+        """Whether what he says about a node is the node's own word."""
+        return self.kind is CallerKind.LOCAL or (self.kind is CallerKind.NODE and self.node == node)
+
+
+STRANGER = Caller(kind=CallerKind.STRANGER)
+LOCAL = Caller(kind=CallerKind.LOCAL, name="local", grants={EVERYWHERE: Access.ADMIN})

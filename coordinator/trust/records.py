@@ -1,0 +1,79 @@
+"""What is kept of trust, the port to where it is kept, and what the registry asks of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from muster.domain.access import Account, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken, Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredToken:
+    """An API token and what is kept of its secret."""
+
+    token: IssuedToken
+    digest: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredJoinToken:
+    """A join token and what is kept of its secret."""
+
+    token: IssuedJoinToken
+    digest: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedAccount:
+    """An account that is to be forgotten, with its grants and tokens."""
+
+    name: str
+
+
+TrustChange: TypeAlias = Account | RemovedAccount | StoredToken | StoredJoinToken | Project | EnrolledNode
+"""A record to be kept in place of the one with its key, or to be forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustSnapshot:
+    """Everything that is kept, without the audit log."""
+
+    accounts: tuple[Account, ...] = ()
+    tokens: tuple[StoredToken, ...] = ()
+    join_tokens: tuple[StoredJoinToken, ...] = ()
+    projects: tuple[Project, ...] = ()
+    nodes: tuple[EnrolledNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditWish:
+    """Which entries of the audit log are wanted."""
+
+    since: datetime | None = None
+    who: str | None = None
+    limit: int = 1000
+    """The newest so many."""
+
+
+class TrustStore(Protocol):
+    """Keeps trust durably. Synchronous and rarely called, each call from a thread of its own."""
+
+    def load_trust(self) -> TrustSnapshot:
+        """Everything, as last committed."""
+        ...
+
+    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
+        """Keep all changes and audit entries in one transaction."""
+        ...
+
+    def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:
+        """Use a join token once for a node, in one transaction: the token as it is afterwards.
+
+        None, and nothing has changed, if it has no use left, has expired by the time of the entry, or was revoked.
+        """
+        ...
+
+    def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
+        """Entries, oldest first."""
+        ...

@@ -1,0 +1,138 @@
+"""Who may do what: accounts, tokens, projects and the audit log, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from muster.domain.ids import NodeId
+
+EVERYWHERE = "*"
+"""In a grant: every project, and what belongs to none (nodes, accounts, the audit log)."""
+USED_UP = "is used up"
+"""Why a join token counts no more, when as many nodes have joined with it as may."""
+DEFAULT_PROJECT = "default"
+"""Where jobs go that name no project."""
+
+
+class Access(StrEnum):
+    """What an account may do in a project; each may do what those before it may."""
+
+    VIEWER = "viewer"  #: look at jobs and their logs
+    MEMBER = "member"  #: submit, stop and delete jobs
+    OPERATOR = "operator"  #: with `*`: let nodes join, send them away
+    ADMIN = "admin"  #: with `*`: accounts, tokens, projects, the audit log
+
+    def covers(self, wanted: "Access") -> bool:
+        """Whether this is at least as much."""
+        order = list(Access)
+        return order.index(self) >= order.index(wanted)
+
+
+class AccountKind(StrEnum):
+    """Who is behind an account."""
+
+    USER = "user"  #: a person
+    SERVICE = "service"  #: a program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Somebody whom the coordinator knows by a token."""
+
+    name: str
+    kind: AccountKind
+    created_at: datetime
+    grants: Mapping[str, Access] = field(default_factory=dict)
+    """By project; EVERYWHERE for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedToken:
+    """What is known of an API token; its secret is not."""
+
+    id: str
+    account: str
+    note: str
+    """What it is for, as its maker said."""
+    created_at: datetime
+    expires_at: datetime | None = None
+    """None: never."""
+    revoked_at: datetime | None = None
+
+    def valid(self, now: datetime) -> bool:
+        """Whether it still counts."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedJoinToken:
+    """What is known of a join token; its secret is not."""
+
+    id: str
+    created_by: str
+    created_at: datetime
+    expires_at: datetime
+    uses_left: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What the nodes carry that join with it, whatever they say themselves."""
+    revoked_at: datetime | None = None
+
+    def refusal(self, now: datetime) -> str | None:
+        """Why it counts no more; None: it does."""
+        if self.revoked_at is not None:
+            return "was revoked"
+        if now >= self.expires_at:
+            return "has expired"
+        return USED_UP if self.uses_left < 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A tenant: whoever has no access to it does not learn of its jobs."""
+
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolledNode:
+    """A node that has joined; only who has its key speaks for it."""
+
+    name: NodeId
+    key: str
+    """Fingerprint of its public key."""
+    enrolled_at: datetime
+    token: str
+    """Id of the join token."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """Somebody did something, or was refused."""
+
+    at: datetime
+    who: str
+    """An account, `node/NAME`, or empty for a stranger."""
+    what: str
+    """The call, like `JobService.Submit`."""
+    target: str
+    """What it was about: a job, a node, an account; empty for nothing in particular."""
+    origin: str
+    """Where it came from, as gRPC names peers."""
+    result: str
+    """`ok`, or why it was refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Myself:
+    """Who one is to the coordinator."""
+
+    name: str
+    kind: str
+    grants: Mapping[str, Access] = field(default_factory=dict)
+    token: str = ""
+    """Id of the token one has shown."""
+    expires_at: datetime | None = None

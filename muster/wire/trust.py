@@ -1,0 +1,166 @@
+"""Values of trust.proto: accounts, tokens, projects, nodes that have joined, the audit log."""
+
+from collections.abc import Mapping
+
+from muster.domain.access import (
+    EVERYWHERE,
+    Access,
+    Account,
+    AccountKind,
+    AuditEntry,
+    EnrolledNode,
+    IssuedJoinToken,
+    IssuedToken,
+    Myself,
+    Project,
+)
+from muster.domain.ids import NodeId
+from muster.rpc.v1 import trust_pb2 as pb
+from muster.wire import checks
+
+
+def grants_from_wire(grants: Mapping[str, str], where: str) -> dict[str, Access]:
+    """Access by project; raises WireError."""
+    return {
+        project if project == EVERYWHERE else checks.label(project, where): checks.word(Access, access, where)
+        for project, access in grants.items()
+    }
+
+
+def account_to_wire(account: Account) -> pb.Account:
+    """Somebody whom the coordinator knows."""
+    return pb.Account(
+        name=account.name,
+        kind=account.kind,
+        created_at=checks.timestamp(account.created_at),
+        grants={project: str(access) for project, access in account.grants.items()},
+    )
+
+
+def account_from_wire(message: pb.Account) -> Account:
+    """Somebody whom the coordinator knows; raises WireError."""
+    return Account(
+        name=message.name,
+        kind=checks.word(AccountKind, message.kind, "Account.kind"),
+        created_at=checks.moment(message.created_at, "Account.created_at"),
+        grants=grants_from_wire(message.grants, "Account.grants"),
+    )
+
+
+def token_to_wire(token: IssuedToken) -> pb.Token:
+    """What is known of an API token."""
+    return pb.Token(
+        id=token.id,
+        account=token.account,
+        note=token.note,
+        created_at=checks.timestamp(token.created_at),
+        expires_at=checks.timestamp(token.expires_at),
+        revoked_at=checks.timestamp(token.revoked_at),
+    )
+
+
+def token_from_wire(message: pb.Token) -> IssuedToken:
+    """What is known of an API token; raises WireError."""
+    return IssuedToken(
+        id=message.id,
+        account=message.account,
+        note=message.note,
+        created_at=checks.moment(message.created_at, "Token.created_at"),
+        expires_at=checks.optional_moment(message, "expires_at"),
+        revoked_at=checks.optional_moment(message, "revoked_at"),
+    )
+
+
+def join_token_to_wire(token: IssuedJoinToken) -> pb.JoinToken:
+    """What is known of a join token."""
+    return pb.JoinToken(
+        id=token.id,
+        created_by=token.created_by,
+        created_at=checks.timestamp(token.created_at),
+        expires_at=checks.timestamp(token.expires_at),
+        uses_left=token.uses_left,
+        labels=token.labels,
+        revoked_at=checks.timestamp(token.revoked_at),
+    )
+
+
+def join_token_from_wire(message: pb.JoinToken) -> IssuedJoinToken:
+    """What is known of a join token; raises WireError."""
+    return IssuedJoinToken(
+        id=message.id,
+        created_by=message.created_by,
+        created_at=checks.moment(message.created_at, "JoinToken.created_at"),
+        expires_at=checks.moment(message.expires_at, "JoinToken.expires_at"),
+        uses_left=message.uses_left,
+        labels=dict(message.labels),
+        revoked_at=checks.optional_moment(message, "revoked_at"),
+    )
+
+
+def project_to_wire(project: Project) -> pb.Project:
+    """A tenant."""
+    return pb.Project(name=project.name, created_at=checks.timestamp(project.created_at))
+
+
+def project_from_wire(message: pb.Project) -> Project:
+    """A tenant; raises WireError."""
+    return Project(name=message.name, created_at=checks.moment(message.created_at, "Project.created_at"))
+
+
+def enrolled_node_to_wire(node: EnrolledNode) -> pb.EnrolledNode:
+    """A node that has joined."""
+    return pb.EnrolledNode(
+        name=node.name,
+        key=node.key,
+        enrolled_at=checks.timestamp(node.enrolled_at),
+        token=node.token,
+        labels=node.labels,
+        revoked_at=checks.timestamp(node.revoked_at),
+    )
+
+
+def enrolled_node_from_wire(message: pb.EnrolledNode) -> EnrolledNode:
+    """A node that has joined; raises WireError."""
+    return EnrolledNode(
+        name=NodeId(checks.identifier(message.name, "EnrolledNode.name")),
+        key=message.key,
+        enrolled_at=checks.moment(message.enrolled_at, "EnrolledNode.enrolled_at"),
+        token=message.token,
+        labels=dict(message.labels),
+        revoked_at=checks.optional_moment(message, "revoked_at"),
+    )
+
+
+def audit_entry_to_wire(entry: AuditEntry) -> pb.AuditEntry:
+    """Somebody did something, or was refused."""
+    return pb.AuditEntry(
+        at=checks.timestamp(entry.at),
+        who=entry.who,
+        what=entry.what,
+        target=entry.target,
+        origin=entry.origin,
+        result=entry.result,
+    )
+
+
+def audit_entry_from_wire(message: pb.AuditEntry) -> AuditEntry:
+    """Somebody did something, or was refused; raises WireError."""
+    return AuditEntry(
+        at=checks.moment(message.at, "AuditEntry.at"),
+        who=message.who,
+        what=message.what,
+        target=message.target,
+        origin=message.origin,
+        result=message.result,
+    )
+
+
+def myself_from_wire(message: pb.WhoAmIResponse) -> Myself:
+    """Who one is; raises WireError."""
+    return Myself(
+        name=message.name,
+        kind=message.kind,
+        grants=grants_from_wire(message.grants, "WhoAmIResponse.grants"),
+        token=message.token,
+        expires_at=checks.optional_moment(message, "expires_at"),
+    )
