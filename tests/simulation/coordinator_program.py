@@ -43,7 +43,7 @@ Core = Callable[[Turn, Event], Answer]
 class Observer(Protocol):
     """Who checks what the coordinator does."""
 
-    def stepped(self, cluster: Cluster) -> None: ...
+    def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None: ...
 
     def committed(self, changes: tuple[Change, ...]) -> None: ...
 
@@ -257,8 +257,8 @@ class CoordinatorProgram:
         if due is not None and due <= self._world.now:
             answers.append((None, self._step(turn, TimePassed())))
         finish(turn)
-        self._observer.stepped(self.cluster)
         changes = turn.changes()
+        self._observer.stepped(self.cluster, changes)
         if self._dies(self.weakness.before_commit, "before it commits"):
             return
         if not changes:

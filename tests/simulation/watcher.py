@@ -10,13 +10,14 @@ from muster.domain.job import JobSpec
 from muster.domain.lifecycle import PROGRESS, TERMINAL, State
 from muster.domain.plan import Assignment
 from muster.domain.roster import Roster
-from tests.invariants import validate
+from tests.invariants import validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.world import Violation, World
 
 SEVERAL = 100
-"""Executions with which the whole cluster is still looked at after every step; with more, in proportion less often."""
+"""Executions with which the whole cluster is looked at after every few steps; with more, in proportion less often."""
+FEW = 8
 
 
 class Watcher:
@@ -99,13 +100,16 @@ class Watcher:
             raise Violation(f"one key made two jobs: {known} and {job.id}", known, job.id)
         self.accepted[job.id] = job.spec
 
-    def stepped(self, cluster: Cluster) -> None:
+    def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None:
+        """Look at the jobs that changed, and at the whole cluster after every few steps."""
         self._unchecked += 1
-        if self._unchecked * SEVERAL**2 < len(cluster.executions) ** 2:
-            return
-        self._unchecked = 0
         try:
-            validate(cluster)
+            if self._unchecked * SEVERAL**2 >= max(FEW * SEVERAL**2, len(cluster.executions) ** 2):
+                self._unchecked = 0
+                validate(cluster)
+            else:
+                for job in {job: None for change in changes if (job := _job_of(change)) in cluster.jobs}:
+                    validate_job(cluster, job)
         except AssertionError as error:
             raise Violation(f"the cluster is not sound: {error}", *_words(error)) from error
 
@@ -208,6 +212,15 @@ def _check_change(before: Execution, after: Execution, about: tuple[str, ...]) -
         raise Violation(f"{after.id} goes back from {before.state} to {after.state}", *about)
     if before.node is not None and (after.node, after.gpus) != (before.node, before.gpus):
         raise Violation(f"{after.id} moves from {before.node} to {after.node}", *about)
+
+
+def _job_of(change: Change) -> JobId | None:
+    match change:
+        case Put(record=Job() as job):
+            return job.id
+        case Put(record=Attempt() as record) | Put(record=Execution() as record):
+            return record.job
+    return None
 
 
 def _words(error: AssertionError) -> list[str]:
