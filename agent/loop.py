@@ -159,6 +159,11 @@ class Loop:
         for execution in self._occupants:
             self._ports.free(execution)
 
+    def close(self) -> None:
+        """Close the logs, once no runtime writes into them any more. Nothing else may be called afterwards."""
+        for occupant in self._occupants.values():
+            occupant.spool.close()
+
     async def _turn(self) -> None:
         events = [await self._events.get()]
         while not self._events.empty():

@@ -98,6 +98,7 @@ class NodeAgent:
         await self._loop.shut_down(stop=stop)
         for runtime in self._runtimes.values():
             await runtime.close()
+        self._loop.close()
         await self._source.close()
 
     def _hello(self) -> pb.Hello:

@@ -239,6 +239,7 @@ async def running_fleet(directory: Path, *nodes: str) -> AsyncIterator[Fleet]:
                 await fleet.close()
         gc.collect()  # a task that was forgotten is reported when it is destroyed
         await _settled(asyncio.all_tasks() - before)
+        assert not _open_files(directory), f"files are still open: {_open_files(directory)}"
         assert not journal.errors(), f"errors were logged: {journal.errors()}"
     finally:
         journal.stop()
@@ -272,6 +273,11 @@ async def _cancelled() -> None:
 async def _end(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.wait([task])
+
+
+def _open_files(directory: Path) -> list[Path]:
+    """What this process holds open of a directory."""
+    return sorted(path for path in map(Path.resolve, Path("/proc/self/fd").iterdir()) if directory in path.parents)
 
 
 async def _settled(left: set["asyncio.Task[object]"]) -> None:
