@@ -217,14 +217,14 @@ def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated:
 
 
 def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
-    everything, usage, room = capacity(cluster.nodes[node]), cluster.usage(node), cluster.room(node)
+    everything, usage, room = capacity(cluster.nodes[node]), cluster.usage(node), cluster.rooms.room(node)
     left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in usage.gpus]
     assert [gpu.uuid for gpu in room.gpus] == left, f"free GPUs of {node}"
     assert room.cpu_millis == everything.cpu_millis - usage.cpu_millis, f"free CPUs of {node}"
     assert room.memory == everything.memory - usage.memory, f"free memory of {node}"
     assert room.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
-    assert cluster.empty_room(node) == replace(everything, gpus=usable, problem=room.problem), (
+    assert cluster.empty_rooms.room(node) == replace(everything, gpus=usable, problem=room.problem), (
         f"{node} if it were empty"
     )
 
