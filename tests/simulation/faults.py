@@ -37,6 +37,7 @@ class Faults:
             "reboot a node": self._reboot,
             "reinstall a node": self._reinstall,
             "break a GPU": self._break_gpu,
+            "lose Docker": self._lose_docker,
         }
 
     def begin(self) -> None:
@@ -59,6 +60,7 @@ class Faults:
             node = agent.node
             agent.frailty.at_action = 0.0
             node.broken.clear()
+            node.restore_engine()
             for path in (node.up, node.down):
                 path.harshness, path.slowness = Harshness(), 0.0
                 path.heal()
@@ -157,6 +159,12 @@ class Faults:
             node.sweep(execution)
         node.identity = f"{node.name} since {self._world.seconds:.0f} s"
         self._restart(agent)
+
+    def _lose_docker(self) -> None:
+        node = self._any().node
+        if node.has_docker and not node.engine_away:
+            node.lose_engine()
+            self._world.after(self._spell(), node.restore_engine)
 
     def _break_gpu(self) -> None:
         node = self._any().node

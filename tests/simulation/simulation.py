@@ -15,7 +15,7 @@ from tests.simulation.faults import Faults
 from tests.simulation.scenario import SMALL, Scale, draw
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
-from tests.simulation.world import SECOND, Violation, World
+from tests.simulation.world import SECOND, Clock, Violation, World
 
 REST_WITHIN = 2 * 3600.0
 """Seconds after the last fault within which everything must have come to rest."""
@@ -41,15 +41,19 @@ class Outcome:
 class Simulation:
     """A fleet, its coordinator, its clients and its troubles."""
 
-    def __init__(self, seed: int, scale: Scale = SMALL, core: Core = step) -> None:
+    def __init__(self, seed: int, scale: Scale = SMALL, core: Core = step, family: str | None = None) -> None:
         self.world = World(seed)
-        self.scenario = draw(self.world.chance("scenario"), scale)
+        self.scenario = draw(self.world.chance("scenario"), scale, family)
         self.watcher = Watcher(self.world, self.scenario)
-        self.coordinator = CoordinatorProgram(self.world, self.watcher, self.world.chance("coordinator"), core)
+        rates = self.world.chance("clocks")
+        self.coordinator = CoordinatorProgram(
+            self.world, self.watcher, self.world.chance("coordinator"), core, self.scenario.clock_rate(rates)
+        )
         self.agents: dict[NodeId, AgentProgram] = {}
         for number, parts in enumerate(self.scenario.parts, start=1):
             node = SimulatedNode(self.world, NodeId(f"node-{number}"), parts, self.watcher)
-            self.agents[node.name] = AgentProgram(self.world, node, self.coordinator, self.scenario.frailty)
+            clock = Clock(self.world, self.scenario.clock_rate(rates))
+            self.agents[node.name] = AgentProgram(clock, node, self.coordinator, self.scenario.frailty)
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
         self.faults = Faults(self.world, self.coordinator, self.agents, self.scenario)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 from random import Random
 from typing import Protocol
 
@@ -32,6 +34,22 @@ class Behaviour:
     """Bytes that it prints."""
 
 
+class Loss(StrEnum):
+    """What took user code away without leaving an exit code."""
+
+    NODE = "the node was restarted"
+    ENGINE = "Docker was stopped"
+
+
+@dataclass(slots=True, kw_only=True)
+class Note:
+    """What an agent notes of an execution for the next one."""
+
+    address: str
+    ports: tuple[PortLease, ...]
+    started_at: datetime | None = None
+
+
 @dataclass(slots=True, kw_only=True)
 class Sandbox:
     """One execution on its node."""
@@ -47,6 +65,10 @@ class Sandbox:
     on_exit: Callable[[], None] | None = None
     """Who waits for the end."""
     ending: Timer | None = None
+    lost: Loss | None = None
+    """Why nobody can tell how it ended."""
+    note: Note | None = None
+    """On the node's disk."""
     terminated: bool = False
     swept: bool = False
     """Whether it was cleared away although nobody ordered that: its agent cannot adopt it."""
@@ -60,8 +82,13 @@ class Sandbox:
         return self.started and self.exit is None
 
     @property
-    def outlives_agent(self) -> bool:
+    def in_docker(self) -> bool:
         return self.assignment.role.runtime is RuntimeKind.DOCKER
+
+    @property
+    def adoptable(self) -> bool:
+        """Whether another agent finds it: a container, or a process that was started."""
+        return self.roster is not None if self.in_docker else self.started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +99,8 @@ class Parts:
     cpus: int
     memory: int
     docker: bool
+    live_restore: bool = False
+    """Whether containers go on without the Docker engine."""
     labels: dict[str, str] = field(default_factory=dict)
 
 
@@ -104,16 +133,24 @@ class SimulatedNode:
         """GPUs with a fault."""
         self.on_fault: Callable[[], None] | None = None
         """The agent's ear for GPU faults."""
+        self.engine_away = False
+        """Whether Docker does not answer."""
+        self.on_engine: list[Callable[[], None]] = []
+        """Who waits for Docker to go or to come back."""
+        self.boots = 0
         self._parts = parts
 
     def inventory(self) -> Inventory:
         """As somebody who looks now sees it."""
-        kinds = (RuntimeKind.PROCESS, RuntimeKind.DOCKER) if self._parts.docker else (RuntimeKind.PROCESS,)
+        offers = [RuntimeOffer(kind=RuntimeKind.PROCESS, version="1")]
+        if self._parts.docker:
+            problem = "Docker does not work" if self.engine_away else None
+            offers.append(RuntimeOffer(kind=RuntimeKind.DOCKER, version="1", problem=problem))
         return Inventory(
             cpus=self._parts.cpus,
             memory=self._parts.memory,
             gpus=tuple(self._gpu(index) for index in range(self._parts.gpus)),
-            runtimes=tuple(RuntimeOffer(kind=kind, version="1") for kind in kinds),
+            runtimes=tuple(offers),
             labels=self._parts.labels,
         )
 
@@ -168,9 +205,48 @@ class SimulatedNode:
         self.sandboxes.pop(execution).swept = True
 
     def lose_power(self) -> None:
-        """Everything that runs ends, and nobody hears of it."""
+        """Everything that runs ends, and nobody hears of it or how."""
+        self.boots += 1
         for sandbox in self.sandboxes.values():
             sandbox.on_exit = None
+            self._lose(sandbox, Loss.NODE)
+        self.engine_away = False
+
+    @property
+    def has_docker(self) -> bool:
+        return self._parts.docker
+
+    def lose_engine(self) -> None:
+        """Docker is stopped, with its containers unless they go on without it; or it is killed, then they go on."""
+        self.world.tell("Docker goes away", self.name)
+        self.engine_away = True
+        if not self._parts.live_restore and self.chance.random() < 0.5:
+            self._lose_containers()
+        self._tell_of_engine()
+
+    def restore_engine(self) -> None:
+        """Docker is back; if containers do not go on without it, it ends those that did."""
+        if not self.engine_away:
+            return
+        self.world.tell("Docker is back", self.name)
+        if not self._parts.live_restore:
+            self._lose_containers()
+        self.engine_away = False
+        self._tell_of_engine()
+
+    def _tell_of_engine(self) -> None:
+        waiting, self.on_engine = self.on_engine, []
+        for act in waiting:
+            act()
+
+    def _lose_containers(self) -> None:
+        for sandbox in list(self.sandboxes.values()):
+            if sandbox.in_docker:
+                self._lose(sandbox, Loss.ENGINE)
+
+    def _lose(self, sandbox: Sandbox, loss: Loss) -> None:
+        if sandbox.running:
+            sandbox.lost = loss
             self.end_code(sandbox, KILLED)
 
     def _end_after(self, sandbox: Sandbox, seconds: float, code: int) -> None:

@@ -73,7 +73,8 @@ class Watcher:
 
     def code_ended(self, sandbox: Sandbox) -> None:
         assert sandbox.exit is not None
-        self._exits[sandbox.execution] = sandbox.exit
+        if sandbox.lost is None:
+            self._exits[sandbox.execution] = sandbox.exit
         del self._running[sandbox.assignment.job][sandbox.execution]
         for gpu in sandbox.assignment.gpus:
             del self._busy[gpu]
@@ -155,14 +156,14 @@ class Watcher:
             _check_change(before, after, about)
         if before is not None and before.state is State.QUEUED and after.state in PROGRESS[1:]:
             self._check_seat(after, about)
-        self._check_belief(after, about)
+        self._check_belief(after, None if before is None else before.address, about)
 
     def _check_seat(self, after: Execution, about: tuple[str, ...]) -> None:
         for gpu in after.gpus:
             if gpu in self._busy:
                 raise Violation(f"{after.id} is given {gpu}, which {self._busy[gpu]} uses", *about)
 
-    def _check_belief(self, after: Execution, about: tuple[str, ...]) -> None:
+    def _check_belief(self, after: Execution, known: str | None, about: tuple[str, ...]) -> None:
         """What the coordinator says of an execution is no further than what is true."""
         running = after.id in self._running.get(after.job, {})
         if running and after.state is State.LOST:
@@ -175,6 +176,9 @@ class Watcher:
             raise Violation(f"{after.id} succeeded with {after.exit}", *about)
         if after.state is State.RUNNING and after.id not in self._started:
             raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
+        sandbox = self._newest.get(after.id)
+        if known is None and after.address is not None and sandbox is not None and after.ports != sandbox.ports:
+            raise Violation(f"{after.id} counts as having other ports than it holds", *about)
 
     # the end
 

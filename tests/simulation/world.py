@@ -92,16 +92,44 @@ class World:
             yield f"{at / SECOND:12.6f} s  {', '.join(about):<24} {text}"
 
 
-class Life:
-    """One run of a program: what it has planned dies with it."""
+class Clock:
+    """A clock that runs a little too fast or too slow."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.over = False
+    def __init__(self, world: World, rate: float = 1.0) -> None:
+        self.world = world
+        self.rate = rate
+        """Seconds that it counts in a true second."""
+
+    @property
+    def seconds(self) -> float:
+        return self.world.at / SECOND * self.rate
+
+    @property
+    def now(self) -> datetime:
+        return EPOCH + timedelta(microseconds=round(self.world.at * self.rate))
+
+    def left(self, until: datetime) -> float:
+        """Its seconds until it shows a time."""
+        return max(0.0, (until - self.now).total_seconds())
+
+
+class Life:
+    """One run of a program by its clock: what it has planned dies with it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.ended_at: int | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.ended_at is not None
+
+    def end(self) -> None:
+        self.ended_at = self.clock.world.at
 
     def after(self, seconds: float, act: Callable[[], None]) -> Timer:
         def unless_over() -> None:
-            if not self.over:
+            if self.ended_at is None:
                 act()
 
-        return self._world.after(seconds, unless_over)
+        return self.clock.world.after(seconds / self.clock.rate, unless_over)
