@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -36,19 +37,21 @@ class Damage:
         self._story = story
         self._nodes = {node.name: node for node in muster.fleet.nodes}
         self._broken: set[str] = set()
+        self._one_by_one: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def suffer(self, fault: Fault) -> None:
         """Let a fault come at its time, last, and be mended."""
         await asyncio.sleep(max(0.0, fault.at - self._story.now))
-        self._story.tell(str(fault), counted=fault.kind)
-        self._broken.add(fault.subject)
-        try:
-            await asyncio.to_thread(self._break, fault)
-            await asyncio.sleep(fault.lasting)
-        finally:
-            await asyncio.to_thread(self._mend, fault)
-            self._broken.discard(fault.subject)
-        self._story.tell(f"mended: {fault.kind} on {fault.place}")
+        async with self._one_by_one[fault.subject]:  # what was killed may take longer to start than was planned
+            self._story.tell(str(fault), counted=fault.kind)
+            self._broken.add(fault.subject)
+            try:
+                await asyncio.to_thread(self._break, fault)
+                await asyncio.sleep(fault.lasting)
+            finally:
+                await asyncio.to_thread(self._mend, fault)
+                self._broken.discard(fault.subject)
+            self._story.tell(f"mended: {fault.kind} on {fault.place}")
 
     async def watch(self) -> None:
         """Start again what ends by itself, until cancelled; coordinator and agents must not."""
