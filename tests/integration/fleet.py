@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.gpus import open_source
+from agent.gpus import GpuSource, open_source
 from agent.inventory import Declared
 from agent.link import Coordinator
 from agent.node import NodeAgent, NodeConfig
@@ -107,7 +107,7 @@ class Fleet:
         self,
         name: str,
         *,
-        gpus: str = GPUS,
+        gpus: str | GpuSource = GPUS,
         state: Path | None = None,
         runtime: Runtime | None = None,
         claims: str | None = None,
@@ -127,7 +127,8 @@ class Fleet:
             declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
         )
         ports = PortLedger(first, first + PORTS_EACH - 1, address=address)
-        member.agent = NodeAgent(config, runtimes, open_source(gpus, config.name), ports)
+        source = open_source(gpus, config.name) if isinstance(gpus, str) else gpus
+        member.agent = NodeAgent(config, runtimes, source, ports)
         member.running = self.tasks.create_task(member.agent.run(), name=name)
         await member.agent.ready.wait()
 
