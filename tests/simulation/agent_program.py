@@ -12,11 +12,13 @@ from agent.core.events import Event, Exited, LogCompleted, PlanReceived, Recover
 from agent.core.ledger import Ledger
 from muster.domain.ids import ExecutionId
 from muster.domain.plan import Plan, Report, Stage
+from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_link import AgentLink
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.agent_runtime import AgentRuntime, Troubles
 from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.messages import Hello, Reports
+from tests.simulation.peers import PORT, Peers
 from tests.simulation.truth import Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Clock, Life, Violation
 
@@ -38,7 +40,9 @@ class Frailty:
 class AgentProgram:
     """The agent of one node, dead or alive."""
 
-    def __init__(self, clock: Clock, node: SimulatedNode, coordinator: CoordinatorProgram, frailty: Frailty) -> None:
+    def __init__(
+        self, clock: Clock, node: SimulatedNode, coordinator: CoordinatorProgram, peers: Peers, frailty: Frailty
+    ) -> None:
         world = clock.world
         self.node = node
         self.frailty = frailty
@@ -49,12 +53,15 @@ class AgentProgram:
         self.link: AgentLink | None = None
         self._world = world
         self._coordinator = coordinator
+        self._peers = peers
+        peers.join(node.name, node.address)
         self._chance: Random = world.chance(f"agent {node.name}")
         self._life: Life | None = None
         self._events: list[Event] = []
         self._told: list[tuple[Report, ...]] = []
         self._streams = 0
         self._runtime: AgentRuntime
+        self._fence: AgentFence
         self._logs: AgentLogs
 
     @property
@@ -77,6 +84,7 @@ class AgentProgram:
         self._world.tell("agent crashes", self.node.name)
         self._life.end()
         self._life = None
+        self._peers.listen(self.node.address, None)
         if self.link is not None:
             self.link.die(silently=silently)
         self.link, self.node.on_fault = None, None
@@ -93,11 +101,13 @@ class AgentProgram:
     def _begin(self) -> None:
         assert self._life is not None
         self._logs = AgentLogs(lambda execution: self.put(LogCompleted(execution=execution)))
-        self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles)
+        self._fence = AgentFence(self._life, self.node, self.ledger, self._peers, self.put)
+        self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles, self._fence)
         for sandbox in self._runtime.recovered():
             self.ledger.step(_recovered(sandbox), self.clock.now)
             self._adopt(sandbox)
         self._engine_was_away = self.node.engine_away
+        self._fence.look()
         self._inventory = self.node.inventory()
         self.node.on_fault = self._hear_fault
         self._life.after(REFRESH, self._refresh)
@@ -121,12 +131,22 @@ class AgentProgram:
             identity=self.node.identity,
             address=self.node.address,
             inventory=self._inventory,
-            reports=self.ledger.reports(),
+            reports=tuple(self._fence.told(report) for report in self.ledger.reports()),
             opened=round(self.clock.seconds * SECOND),
+            peer_port=PORT,
         )
 
     def receive(self, plan: Plan) -> None:
         self.put(PlanReceived(plan=plan, stream=self._streams))
+
+    def contact(self, sent_at: float) -> None:
+        self._fence.contact(sent_at)
+
+    def freeze(self, seconds: float) -> None:
+        """It is paused, as a debugger does it; user code and keeper go on."""
+        if self._life is not None:
+            self._world.tell(f"agent is paused for {seconds:.1f} s", self.node.name)
+            self._life.freeze(seconds)
 
     @property
     def revision(self) -> int:
@@ -144,7 +164,7 @@ class AgentProgram:
         for event in events:
             for action in self._step(event):
                 if isinstance(action, Tell):
-                    reports.append(action.report)
+                    reports.append(self._fence.told(action.report))
                     self._end_log(action.report)
                 else:
                     self._runtime.carry_out(action)
@@ -154,6 +174,7 @@ class AgentProgram:
                     return
             if isinstance(event, Started):
                 self._runtime.await_exit(self.node.sandboxes[event.execution])
+        self._fence.look()
         if reports:
             self._told.append(tuple(reports))
             assert self._life is not None
@@ -221,4 +242,6 @@ def _recovered(sandbox: Sandbox) -> Recovered:
         address=note.address,
         ports=note.ports,
         started_at=note.started_at,
+        terms=note.terms,
+        fenced=sandbox.fenced,
     )

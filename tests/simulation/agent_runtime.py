@@ -7,10 +7,12 @@ from datetime import timedelta
 
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
 from agent.core.events import ActionFailed, Armed, Event, Exited, Halted, Prepared, Progressed, Removed, Started
+from agent.core.terms import Terms
 from muster.domain.failure import FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.plan import Assignment
 from muster.domain.roster import MASTER_PORT_NAME, PortLease
+from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Life, Timer
@@ -46,8 +48,15 @@ class AgentRuntime:
     """Carries out the actions of one life of an agent."""
 
     def __init__(
-        self, life: Life, node: SimulatedNode, put: Callable[[Event], None], logs: AgentLogs, troubles: Troubles
+        self,
+        life: Life,
+        node: SimulatedNode,
+        put: Callable[[Event], None],
+        logs: AgentLogs,
+        troubles: Troubles,
+        fence: AgentFence,
     ) -> None:
+        self._fence = fence
         self._life = life
         self._node = node
         self._put = put
@@ -190,7 +199,10 @@ class AgentRuntime:
             if self._preparing.pop(execution, self) is self or self._fails(execution, self._troubles.prepare):
                 return
             sandbox.ports = self._ports(assignment)
-            sandbox.note = Note(address=self._node.address, ports=sandbox.ports)
+            terms = Terms(
+                job=assignment.job, attempt=assignment.attempt, grace=assignment.grace, fence=assignment.fence
+            )
+            sandbox.note = Note(address=self._node.address, ports=sandbox.ports, terms=terms)
             self._put(Prepared(execution=execution, address=self._node.address, ports=sandbox.ports))
 
         def refuse() -> None:
@@ -219,6 +231,10 @@ class AgentRuntime:
 
     def _start(self, execution: ExecutionId) -> None:
         sandbox, boots = self._node.sandboxes[execution], self._node.boots
+        if not self._fence.may_start(execution):
+            failed = ActionFailed(execution=execution, kind=FailureKind.NODE_LOST, message="cut off before the start")
+            self._put(failed)
+            return
 
         def end() -> None:
             """What was ordered comes about also when the agent has just died."""

@@ -186,8 +186,11 @@ class CoordinatorProgram:
         node, number = session.node, session.number
         match message:
             case Heartbeat():
-                self.ask(HeartbeatReceived(node=node, session=number, plan_revision=message.plan_revision))
-                session.stream.down.send(HeartbeatAck())
+                ack = HeartbeatAck(sequence=message.sequence)
+                self.ask(
+                    HeartbeatReceived(node=node, session=number, plan_revision=message.plan_revision),
+                    lambda _: session.stream.down.send(ack),
+                )
             case Inventory():
                 self.ask(InventoryChanged(node=node, session=number, inventory=message))
             case Reports():

@@ -72,6 +72,8 @@ class Scenario:
     """How long other user code runs, on average."""
     spells: tuple[float, ...]
     """Seconds for which something is away: from a blink to beyond the time after which a node is lost."""
+    no_fence: bool = False
+    """Whether no node may ever end user code for want of contact: only the coordinator is away."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 

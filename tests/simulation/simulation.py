@@ -12,6 +12,7 @@ from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram, Core
 from tests.simulation.faults import Faults
+from tests.simulation.peers import Peers
 from tests.simulation.scenario import SMALL, Scale, draw
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
@@ -49,13 +50,14 @@ class Simulation:
         self.coordinator = CoordinatorProgram(
             self.world, self.watcher, self.world.chance("coordinator"), core, self.scenario.clock_rate(rates)
         )
+        self.peers = Peers(self.world)
         self.agents: dict[NodeId, AgentProgram] = {}
         for number, parts in enumerate(self.scenario.parts, start=1):
-            node = SimulatedNode(self.world, NodeId(f"node-{number}"), parts, self.watcher)
             clock = Clock(self.world, self.scenario.clock_rate(rates))
-            self.agents[node.name] = AgentProgram(clock, node, self.coordinator, self.scenario.frailty)
+            node = SimulatedNode(clock, NodeId(f"node-{number}"), parts, self.watcher)
+            self.agents[node.name] = AgentProgram(clock, node, self.coordinator, self.peers, self.scenario.frailty)
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
-        self.faults = Faults(self.world, self.coordinator, self.agents, self.scenario)
+        self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.scenario)
 
     def run(self) -> Outcome:
         """Play it to its end."""
@@ -86,6 +88,7 @@ class Simulation:
         sights.update(f"failure {failure.kind}" for failure in failures)
         sights["job again"] = len(cluster.attempts) - len(cluster.jobs)
         sights["lost while it runs"] = self.watcher.lost_while_running
+        sights["fenced"] = self.watcher.fences
         return sights
 
     def _trouble(self) -> None:

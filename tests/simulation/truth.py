@@ -7,14 +7,16 @@ from enum import StrEnum
 from random import Random
 from typing import Protocol
 
+from agent.core.terms import Terms
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.plan import Assignment
 from muster.domain.roster import PortLease, Roster
+from tests.simulation.keeper import Keeper
 from tests.simulation.network import Path
-from tests.simulation.world import Timer, World
+from tests.simulation.world import Clock, Timer
 
 KILLED = 137
 TERMINATED = 143
@@ -47,6 +49,7 @@ class Note:
 
     address: str
     ports: tuple[PortLease, ...]
+    terms: Terms
     started_at: datetime | None = None
 
 
@@ -70,6 +73,8 @@ class Sandbox:
     note: Note | None = None
     """On the node's disk."""
     terminated: bool = False
+    fenced: str = ""
+    """Why its agent or the keeper ended it, as noted on the node's disk."""
     swept: bool = False
     """Whether it was cleared away although nobody ordered that: its agent cannot adopt it."""
 
@@ -115,12 +120,14 @@ class Nature(Protocol):
 
     def code_ended(self, sandbox: Sandbox) -> None: ...
 
+    def fenced(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
+
 
 class SimulatedNode:
     """A node with its GPUs and what runs on it; its agent comes and goes."""
 
-    def __init__(self, world: World, name: NodeId, parts: Parts, nature: Nature) -> None:
-        self.world = world
+    def __init__(self, clock: Clock, name: NodeId, parts: Parts, nature: Nature) -> None:
+        world = self.world = clock.world
         self.name = name
         self.address = f"address of {name}"
         self.nature = nature
@@ -138,6 +145,7 @@ class SimulatedNode:
         self.on_engine: list[Callable[[], None]] = []
         """Who waits for Docker to go or to come back."""
         self.boots = 0
+        self.keeper = Keeper(clock, name, self._kill_overdue)
         self._parts = parts
 
     def inventory(self) -> Inventory:
@@ -179,7 +187,10 @@ class SimulatedNode:
 
     def terminate(self, sandbox: Sandbox, grace: float) -> None:
         """SIGTERM, and SIGKILL after the grace period."""
-        if not sandbox.running or sandbox.terminated:
+        if not sandbox.running:
+            return
+        if sandbox.terminated:
+            self.world.after(grace, lambda: self.end_code(sandbox, KILLED))
             return
         sandbox.terminated = True
         due = sandbox.ending
@@ -200,6 +211,14 @@ class SimulatedNode:
         if sandbox.on_exit is not None:
             sandbox.on_exit()
 
+    def _kill_overdue(self, execution: ExecutionId) -> None:
+        sandbox = self.sandboxes.get(execution)
+        if sandbox is not None and sandbox.running:
+            self.world.tell(f"keeper kills {execution}", self.name, sandbox.assignment.job)
+            sandbox.fenced = sandbox.fenced or "killed by the keeper"
+            self.nature.fenced(self, sandbox)
+            self.end_code(sandbox, KILLED)
+
     def sweep(self, execution: ExecutionId) -> None:
         """Clear an execution away that cannot be adopted."""
         self.sandboxes.pop(execution).swept = True
@@ -207,6 +226,7 @@ class SimulatedNode:
     def lose_power(self) -> None:
         """Everything that runs ends, and nobody hears of it or how."""
         self.boots += 1
+        self.keeper.note({})
         for sandbox in self.sandboxes.values():
             sandbox.on_exit = None
             self._lose(sandbox, Loss.NODE)

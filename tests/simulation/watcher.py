@@ -32,6 +32,8 @@ class Watcher:
         """Jobs that a client asked to have deleted."""
         self.lost_while_running = 0
         """Executions that count as lost while their user code runs: the one gap between belief and truth."""
+        self.fences = 0
+        """Executions that were ended for want of contact."""
         self._unchecked = 0
         self._world = world
         self._scenario = scenario
@@ -78,6 +80,13 @@ class Watcher:
         del self._running[sandbox.assignment.job][sandbox.execution]
         for gpu in sandbox.assignment.gpus:
             del self._busy[gpu]
+
+    def fenced(self, node: SimulatedNode, sandbox: Sandbox) -> None:
+        """An agent or a keeper ends user code for want of contact."""
+        self.fences += 1
+        if self._scenario.no_fence:
+            message = f"{sandbox.execution} is ended though only the coordinator was away"
+            raise Violation(message, *_about(node, sandbox))
 
     def _check_gang_is_armed(self, sandbox: Sandbox, about: tuple[str, ...]) -> None:
         order = sandbox.assignment

@@ -119,6 +119,7 @@ class Life:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.ended_at: int | None = None
+        self._frozen_until = 0
 
     @property
     def over(self) -> bool:
@@ -127,9 +128,27 @@ class Life:
     def end(self) -> None:
         self.ended_at = self.clock.world.at
 
+    def freeze(self, seconds: float) -> None:
+        """Do nothing for a while, then all that has come due meanwhile."""
+        self._frozen_until = self.clock.world.at + round(seconds * SECOND)
+
     def after(self, seconds: float, act: Callable[[], None]) -> Timer:
+        """Do something later, by its clock; not while it is frozen."""
+        world = self.clock.world
+
         def unless_over() -> None:
             if self.ended_at is None:
-                act()
+                if world.at < self._frozen_until:
+                    world.at_time(self._frozen_until, lambda: timer.act and timer.act())
+                else:
+                    act()
 
-        return self.clock.world.after(seconds / self.clock.rate, unless_over)
+        timer = world.after(seconds / self.clock.rate, unless_over)
+        return timer
+
+    def soon(self, act: Callable[[], None]) -> None:
+        """At once, or when it is not frozen any more."""
+        if self.clock.world.at < self._frozen_until:
+            self.after(0.0, act)
+        elif self.ended_at is None:
+            act()
