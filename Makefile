@@ -4,6 +4,7 @@ PY   := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -p tests.tiers
 SEEDS ?= 200
 SEED_BASE ?= 1
+JOBS ?= 1
 
 .DEFAULT_GOAL := help
 
@@ -30,8 +31,8 @@ test: setup      ## all tests; those that need root and Docker where these are t
 e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 	MUSTER_REQUIRE_E2E=1 $(PYTEST) tests/e2e
 
-simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on (docs/simulation.md)
-	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE)
+simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
+	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
 
 check: setup     ## formatting, lint, types, layers
 	$(VENV)/bin/ruff format --check .

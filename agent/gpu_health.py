@@ -30,6 +30,9 @@ XIDS: Mapping[int, str] = {
 CRITICAL_XIDS = frozenset({48, 63, 64, 74, 79, 92, 94, 95, 119, 120})
 """Those that are the GPU's own; the others come from what the application did."""
 
+RECORDED_XIDS = frozenset({63, 92})
+"""Critical ones that warn of what is to come: the GPU is not to be used further, but no program ends by them."""
+
 Xids = Mapping[GpuUuid, Sequence[int]]
 """The critical Xids of each GPU, in the order in which they came."""
 
@@ -39,7 +42,7 @@ NOT_LISTED = "is no longer listed by the driver"
 
 def fault(uuid: GpuUuid, xid: int) -> GpuFault:
     """The fault with its sentence."""
-    return GpuFault(uuid=uuid, xid=xid, message=_sentence(xid))
+    return GpuFault(uuid=uuid, xid=xid, message=_sentence(xid), own=xid in CRITICAL_XIDS - RECORDED_XIDS)
 
 
 def examine(message: ReadingMessage, known: Sequence[Gpu], xids: Xids) -> GpuReading:

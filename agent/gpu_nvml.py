@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Self, cast
 
 from agent.gpu_health import CRITICAL_XIDS, broken, examine, fault
 from agent.gpu_source import FaultStream, GpuFault, GpuReading
-from agent.nvml_messages import Answer, FaultMessage, Message
+from agent.nvml_messages import CATCH_UP, READ, Answer, FaultMessage, Message
 from muster.domain.ids import GpuUuid
 from muster.domain.node import Gpu
 
@@ -65,6 +65,12 @@ class NvmlSource:
     def faults(self) -> AsyncIterator[GpuFault]:
         """Every Xid since the first reading."""
         return self._faults.listen()
+
+    async def catch_up(self) -> None:
+        """Have the driver asked for faults at once, and wait until all were heard."""
+        if self._process is not None:
+            await self._process.catch_up()
+        await self._faults.taken()
 
     async def close(self) -> None:
         """End the NVML process; one that is stuck in the driver is left behind."""
@@ -140,6 +146,8 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         """Set when the process has ended."""
         self._on_fault = on_fault
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
+        self._catching_up: deque[asyncio.Future[None]] = deque()
+        """Those who wait for that, in the order in which they will be answered."""
         self._unfinished = b""
         self._transport: asyncio.SubprocessTransport
 
@@ -164,9 +172,17 @@ class NvmlProcess(asyncio.SubprocessProtocol):
 
     async def ask(self) -> Answer:
         """Get the GPUs as they are now, or why they cannot be told."""
-        requests = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
-        requests.write(b"read\n")
+        self._request(READ)
         return await self._answers.get()
+
+    async def catch_up(self) -> None:
+        """Wait until every fault that the driver has reported was passed on, or the process has ended."""
+        if self.gone.is_set():
+            return
+        caught_up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._catching_up.append(caught_up)
+        self._request(CATCH_UP)
+        await caught_up
 
     def kill(self) -> None:
         """End it without waiting; `gone` tells when it has."""
@@ -193,13 +209,26 @@ class NvmlProcess(asyncio.SubprocessProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  its exit status says more
         """Called by the event loop when it has ended and all that it wrote was read."""
         self.gone.set()
+        while self._catching_up:
+            self._catch_up_next()
         self._answers.put_nowait({"kind": "problem", "problem": f"the NVML process {self._end()}"})
 
     def _take(self, message: Message) -> None:
         if message["kind"] == "fault":
             self._on_fault(message)
+        elif message["kind"] == "caught up":
+            self._catch_up_next()
         else:
             self._answers.put_nowait(message)
+
+    def _catch_up_next(self) -> None:
+        waiting = self._catching_up.popleft()
+        if not waiting.done():
+            waiting.set_result(None)
+
+    def _request(self, request: bytes) -> None:
+        requests = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
+        requests.write(request + b"\n")
 
     def _end(self) -> str:
         status = self._transport.get_returncode()

@@ -64,6 +64,10 @@ class SimulatedSource:
         """Every Xid that was raised."""
         return self._faults.listen()
 
+    async def catch_up(self) -> None:
+        """Wait until every fault was heard."""
+        await self._faults.taken()
+
     async def close(self) -> None:
         """End the faults; there is no driver to let go of."""
         self._faults.end()

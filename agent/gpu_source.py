@@ -8,6 +8,9 @@ from typing import Protocol
 from muster.domain.ids import GpuUuid
 from muster.domain.node import Gpu
 
+MOST_WAITING = 1000
+"""Faults that wait for their listener."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReading:
@@ -30,6 +33,8 @@ class GpuFault:
     xid: int
     message: str
     """For people: `Xid 31: GPU memory page fault`."""
+    own: bool
+    """Whether it is the GPU's own and ends programs; False: a program's doing, or only a warning."""
 
 
 class GpuSource(Protocol):
@@ -49,6 +54,10 @@ class GpuSource(Protocol):
         """
         ...
 
+    async def catch_up(self) -> None:
+        """Return once the listener has taken every fault of before this call; may be cancelled at any point."""
+        ...
+
     async def close(self) -> None:
         """Let go of the driver. Closing twice is harmless."""
         ...
@@ -61,8 +70,9 @@ class FaultStream:
         self._waiting: asyncio.Queue[GpuFault | None] = asyncio.Queue()
 
     def put(self, fault: GpuFault) -> None:
-        """Deliver one more."""
-        self._waiting.put_nowait(fault)
+        """Deliver one more; of a storm that nobody can follow, the rest is dropped."""
+        if self._waiting.qsize() < MOST_WAITING:
+            self._waiting.put_nowait(fault)
 
     def end(self) -> None:
         """Deliver what waits, and nothing more."""
@@ -72,4 +82,10 @@ class FaultStream:
         """Give every fault once, until the end."""
         while (fault := await self._waiting.get()) is not None:
             yield fault
+            self._waiting.task_done()
+        self._waiting.task_done()
         self._waiting.put_nowait(None)  # a second listener sees the end as well
+
+    async def taken(self) -> None:
+        """Wait until the listener has come back for more after the last fault that waits now."""
+        await self._waiting.join()

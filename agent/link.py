@@ -23,10 +23,14 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 PAUSE_GROWTH = 1.5
-"""Seconds between attempts to connect, and how they grow: a coordinator that restarts finds its agents within a second.
+"""Seconds between attempts to connect, and how they grow, with jitter, so that a fleet does not come back in one wave.
 
-With jitter, so that a fleet does not come back in one wave.
+They end early once somebody listens again: a coordinator that restarts finds its agents within a second.
 """
+LISTENS = 0.05
+"""Seconds between looks at whether somebody does."""
+LASTED = 1.0
+"""Seconds after which a stream was a good one, and pauses begin anew."""
 LOGS_PAUSE = 1.0
 """Seconds between attempts to carry logs while orders come through."""
 OUTBOX = 1000
@@ -90,9 +94,9 @@ class Link:
                     log.warning("no connection to the coordinator", extra={"cause": _cause(error)})
                 _stay_cancelled()
                 # A coordinator that takes streams only to drop them must not be asked ten times a second.
-                lasted = clock() - began > LONGEST_PAUSE
+                lasted = clock() - began > LASTED
                 pause = FIRST_PAUSE if lasted else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
-                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
+                await rest(channel, pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
 
     async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub") -> None:
         """One stream from Hello to its end."""
@@ -153,6 +157,18 @@ class Link:
             sequence += 1
             heartbeat = pb.Heartbeat(sequence=sequence, plan_revision=self._revision())
             self.send(pb.AgentMessage(heartbeat=heartbeat))
+
+
+async def rest(channel: grpc.aio.Channel, pause: float) -> None:
+    """Pause, but where nobody listens, only until somebody does: gRPC tries that with pauses of its own."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + pause
+    away, there = grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.READY
+    if channel.get_state() is not away:
+        await asyncio.sleep(pause)
+    # gRPC can wait for another state, too, but forgets a wait that was given up only when the state has changed.
+    while clock() < until and channel.get_state(try_to_connect=True) is not there:  # noqa: ASYNC110
+        await asyncio.sleep(min(LISTENS, pause))
 
 
 async def _write(call: Stream, outbox: "asyncio.Queue[pb.AgentMessage]") -> None:

@@ -57,6 +57,10 @@ class ShareOfGpus:
         async for fault in self._source.faults():
             yield fault
 
+    async def catch_up(self) -> None:
+        """Wait until every fault was heard."""
+        await self._source.catch_up()
+
     async def close(self) -> None:
         """Let go of the source."""
         await self._source.close()

@@ -29,7 +29,7 @@ class LogFile:
     nothing is changed here: a file is put in order by the first call that needs to know how it ends.
     """
 
-    def __init__(self, path: Path, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, path: Path | str, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
         """Bytes that are kept."""
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)

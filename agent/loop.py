@@ -47,7 +47,7 @@ EVENTS = 10_000
 TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
 TAIL_PATIENCE = 0.3
-"""Seconds that the report of a failed exit waits for the last lines."""
+"""Seconds that the report of a failed exit waits for the last lines, and for faults of GPUs that explain it."""
 INSIST_PAUSES = (0.2, 1.0, 5.0, 15.0)
 """Seconds between attempts to stop and clear away; the last one again and again."""
 SHUTDOWN_GRACE = timedelta(seconds=5)
@@ -87,6 +87,8 @@ class Loop:
         self._interface = interface
         self._runtimes = runtimes
         self._ports = ports
+        self.catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
+        """Returns when every fault of a GPU that came before the call is known here."""
         self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS)
         self._occupants: dict[ExecutionId, Occupant] = {}
         self._working: dict[ExecutionId, asyncio.Task[None]] = {}
@@ -158,6 +160,11 @@ class Loop:
         await asyncio.gather(*map(_end, sandboxes), return_exceptions=True)
         for execution in self._occupants:
             self._ports.free(execution)
+
+    def close(self) -> None:
+        """Close the logs, once no runtime writes into them any more. Nothing else may be called afterwards."""
+        for occupant in self._occupants.values():
+            occupant.spool.close()
 
     async def _turn(self) -> None:
         events = [await self._events.get()]
@@ -284,7 +291,7 @@ class Loop:
         if exit_.code != 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TAIL_PATIENCE):
-                    await occupant.sandbox.drained()
+                    await asyncio.gather(self.catch_up_on_faults(), occupant.sandbox.drained())
             tail = occupant.spool.tail(TAIL_LINES)
         await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
         await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
@@ -356,6 +363,10 @@ class Loop:
 def _make(room: Room) -> None:
     for directory in (room.config, room.work, room.outputs):
         directory.mkdir(parents=True, exist_ok=True)
+
+
+async def _at_once() -> None:
+    """There are no faults to catch up on."""
 
 
 async def _end(sandbox: Sandbox) -> None:

@@ -5,11 +5,12 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from agent.core.events import PlanReceived
+from agent.core.events import GpuFaulted, PlanReceived
 from agent.gpu_source import GpuSource
 from agent.inventory import Declared, InventoryReader, changed
 from agent.link import Coordinator, Link
@@ -68,6 +69,7 @@ class NodeAgent:
             runtimes=runtimes,
             ports=ports,
         )
+        self._loop.catch_up_on_faults = source.catch_up
         self._logs = LogPusher(config.name, self._loop.complete_log)
         self._link = Link(
             config.coordinator, self._hello, self._receive, lambda: self._loop.ledger.revision, self._logs
@@ -77,6 +79,8 @@ class NodeAgent:
         self._inventory: Inventory
         self._away: set[RuntimeKind] = set()
         """Runtimes that did not answer when the agent started; what they may have left over is not cleared yet."""
+        self._faulted = asyncio.Event()
+        """Set when a GPU may not be what the inventory says."""
         self.ready = asyncio.Event()
         """Set once it runs, connected or not."""
 
@@ -98,6 +102,7 @@ class NodeAgent:
         await self._loop.shut_down(stop=stop)
         for runtime in self._runtimes.values():
             await runtime.close()
+        self._loop.close()
         await self._source.close()
 
     def _hello(self) -> pb.Hello:
@@ -123,13 +128,18 @@ class NodeAgent:
 
     async def _refresh(self) -> None:
         while True:
-            await asyncio.sleep(REFRESH.total_seconds())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH.total_seconds()):
+                    await self._faulted.wait()
+            self._faulted.clear()
             await self._look_again()
 
     async def _hear_faults(self) -> None:
         async for fault in self._source.faults():
             log.warning("GPU fault", extra={"node": self.name, "gpu": fault.uuid, "fault": fault.message})
-            await self._look_again()
+            index = next((gpu.index for gpu in self._inventory.gpus if gpu.uuid == fault.uuid), None)
+            await self._loop.put(GpuFaulted(gpu=fault.uuid, index=index, message=fault.message, own=fault.own))
+            self._faulted.set()
 
     async def _look_again(self) -> None:
         try:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pynvml as nvml
 
-from agent.nvml_messages import FailedGpuMessage, FaultMessage, GpuMessage, Message, ProcessMessage, SliceMessage
+from agent.nvml_messages import READ, FailedGpuMessage, FaultMessage, GpuMessage, Message, ProcessMessage, SliceMessage
 
 Value = TypeVar("Value")
 Handle = Any
@@ -76,12 +76,15 @@ def _serve(*, requests: int, answers: int) -> None:
     watch = Watch()
     while True:
         asked, _, _ = select.select([requests], [], [], EVENT_PAUSE if watch.handles else None)
-        for fault in watch.faults():  # before the reading, so that no reading is older than a fault in front of it
+        for fault in watch.faults():  # before the answer, so that none is older than a fault in front of it
             _send(answers, fault)
-        if asked and not os.read(requests, 4096):
+        if not asked:
+            continue
+        lines = os.read(requests, 4096).split(b"\n")[:-1]
+        if not lines:
             return
-        if asked:
-            _send(answers, _reading())
+        for line in lines:
+            _send(answers, _reading() if line == READ else {"kind": "caught up"})
 
 
 def _send(answers: int, message: Message) -> None:

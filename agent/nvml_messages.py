@@ -74,5 +74,15 @@ class FaultMessage(TypedDict):
     xid: int
 
 
+class CaughtUpMessage(TypedDict):
+    """The answer to the request for faults: those that had come were told before it."""
+
+    kind: Literal["caught up"]
+
+
+READ = b"read"
+CATCH_UP = b"catch up"
+"""The requests, each a line."""
+
 Answer = ReadingMessage | ProblemMessage
-Message = ReadingMessage | ProblemMessage | FaultMessage
+Message = ReadingMessage | ProblemMessage | FaultMessage | CaughtUpMessage

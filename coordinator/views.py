@@ -5,8 +5,9 @@ from datetime import datetime
 
 from coordinator.core import scheduling
 from coordinator.core.cluster import Cluster
-from coordinator.core.placement import NoFit, natural, refusals
+from coordinator.core.placement import NoFit, Offer, refusals
 from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.stock import key_of
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import PROGRESS, JobPhase, State
@@ -98,7 +99,7 @@ def jobs_page(
 
 def node_views(cluster: Cluster) -> Iterator[NodeView]:
     """All nodes, node-2 before node-10."""
-    return (node_view(cluster, node) for node in sorted(cluster.nodes, key=natural))
+    return (node_view(cluster, node) for node in sorted(cluster.nodes, key=key_of))
 
 
 def node_view(cluster: Cluster, node: NodeId) -> NodeView:
@@ -179,7 +180,7 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
         summary=_next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1),
         phase=JobPhase.QUEUED,
         queue_position=position,
-        refusals=refusals(cluster.jobs[job].spec, map(cluster.room, cluster.nodes)) if no_fit else (),
+        refusals=refusals(cluster.jobs[job].spec, Offer(stock=cluster.rooms.fresh())) if no_fit else (),
     )
 
 

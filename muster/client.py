@@ -253,12 +253,13 @@ class Client:
 class _Delivered:
     """What of each rank was handed out, so that a stream that begins anew goes on where the last one broke.
 
-    The position of a rank is the time of its last line and how many of its lines carry that very time.
+    The position of a rank is the time of its last line and how many of its lines carry that very time, for each of its
+    streams: a line of one may come after newer lines of the other.
     """
 
     def __init__(self) -> None:
-        self._positions: dict[int, tuple[datetime, int]] = {}
-        self._repeated: dict[int, int] = {}
+        self._positions: dict[tuple[int, str], tuple[datetime, int]] = {}
+        self._repeated: dict[tuple[int, str], int] = {}
 
     def start_again(self) -> None:
         """The stream begins anew: lines up to the positions will come once more."""
@@ -266,15 +267,16 @@ class _Delivered:
 
     def is_new(self, line: LogLine) -> bool:
         """Whether the line was not handed out before; it is now."""
-        time, count = self._positions.get(line.rank, (line.time, 0))
-        if line.rank in self._repeated:
+        source = (line.rank, line.stream)
+        time, count = self._positions.get(source, (line.time, 0))
+        if source in self._repeated:
             if line.time < time:
                 return False
-            if line.time == time and self._repeated[line.rank] < count:
-                self._repeated[line.rank] += 1
+            if line.time == time and self._repeated[source] < count:
+                self._repeated[source] += 1
                 return False
-            del self._repeated[line.rank]
-        self._positions[line.rank] = (line.time, count + 1 if line.time == time else 1)
+            del self._repeated[source]
+        self._positions[source] = (line.time, count + 1 if line.time == time else 1)
         return True
 
 

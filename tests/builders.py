@@ -20,9 +20,10 @@ from coordinator.core.events import (
     StopRequested,
     TimePassed,
 )
-from coordinator.core.placement import Room
+from coordinator.core.placement import Offer
 from coordinator.core.records import Attempt, Execution
 from coordinator.core.step import finish, step
+from coordinator.core.stock import Room, Stock
 from coordinator.core.turn import Turn
 from coordinator.store.memory import MemoryStore
 from muster.domain.failure import Exit, Failure, FailureKind
@@ -64,6 +65,11 @@ def room(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB
         "runtimes": OFFERS,
     }
     return Room(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
+
+
+def offer(*rooms: Room) -> Offer:
+    """Rooms to place a gang in."""
+    return Offer(stock=Stock(rooms))
 
 
 def role(

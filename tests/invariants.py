@@ -1,7 +1,6 @@
 """What must hold of the coordinator's cluster after every step, whatever happened; each check is a sentence."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -11,7 +10,7 @@ from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.rooms import Usage, capacity
 from muster.domain.failure import Exit
-from muster.domain.ids import ExecutionId, GpuUuid, NodeId, execution_id
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.plan import Goal
 
@@ -20,8 +19,26 @@ LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 
 def validate(cluster: Cluster) -> None:
     """Hold all records, and the indexes over them, to the invariants; the first that is broken names its subject."""
-    for key, attempt in cluster.attempts.items():
-        job, members = cluster.jobs[key[0]], list(cluster.members(key))
+    for job in cluster.jobs:
+        validate_job(cluster, job)
+    _nothing_is_left_of_what_was_dropped(cluster)
+    _the_queue_is_the_queued_jobs_in_order(cluster)
+    seated = _seated(cluster)
+    for node in cluster.nodes:
+        members = seated.get(node, [])
+        _no_gpu_is_given_twice(node, members)
+        _usage_is_what_live_executions_hold(cluster, node, members)
+        _a_plan_lists_exactly_what_it_should(cluster, node, members)
+        _the_room_is_what_is_left(cluster, node)
+        _a_lost_node_runs_nothing(cluster, node)
+
+
+def validate_job(cluster: Cluster, name: JobId) -> None:
+    """Hold one job with its attempts and executions to the invariants."""
+    job = cluster.jobs[name]
+    for number in range(1, job.attempt + 1):
+        key = (name, number)
+        attempt, members = cluster.attempts[key], list(cluster.members(key))
         _ranks_are_a_permutation(job, attempt, members)
         _a_gang_is_placed_whole_or_not_at_all(attempt, members)
         _nothing_is_released_before_all_are_armed(attempt, members)
@@ -30,17 +47,8 @@ def validate(cluster: Cluster) -> None:
         for member in members:
             _its_past_follows_the_table(member)
             _it_has_what_it_asked_for(job, member)
-    for job in cluster.jobs.values():
-        _a_job_ends_with_its_last_execution_and_says_why(cluster, job)
-        _names_and_keys_lead_to_it(cluster, job)
-    _nothing_is_left_of_what_was_dropped(cluster)
-    _the_queue_is_the_queued_jobs_in_order(cluster)
-    for node in cluster.nodes:
-        _no_gpu_is_given_twice(cluster, node)
-        _usage_is_what_live_executions_hold(cluster, node)
-        _a_plan_lists_exactly_what_it_should(cluster, node)
-        _the_room_is_what_is_left(cluster, node)
-        _a_lost_node_runs_nothing(cluster, node)
+    _a_job_ends_with_its_last_execution_and_says_why(cluster, job)
+    _names_and_keys_lead_to_it(cluster, job)
 
 
 def fits_into_its_nodes(cluster: Cluster) -> None:
@@ -149,8 +157,10 @@ def _a_job_ends_with_its_last_execution_and_says_why(cluster: Cluster, job: Job)
 
 
 def _names_and_keys_lead_to_it(cluster: Cluster, job: Job) -> None:
-    newest = max((each for each in cluster.jobs.values() if each.spec.name == job.spec.name), key=lambda j: j.sequence)
-    assert cluster.newest_named(job.spec.name) == newest.id
+    newest = cluster.newest_named(job.spec.name)
+    assert newest is not None, f"the name of {job.id} leads nowhere"
+    assert cluster.jobs[newest].spec.name == job.spec.name, f"the name of {job.id} leads to another"
+    assert cluster.jobs[newest].sequence >= job.sequence, f"the name of {job.id} leads to an older job"
     if job.idempotency_key:
         assert cluster.job_of_key(job.idempotency_key) == job
 
@@ -171,18 +181,23 @@ def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     assert positions == list(range(1, len(in_order) + 1)), "positions in the queue"
 
 
-def _on(cluster: Cluster, node: NodeId) -> Iterator[Execution]:
-    return (execution for execution in cluster.executions.values() if execution.node == node)
+def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:
+    """The executions that their nodes still have to do with, in one walk over all."""
+    seated: dict[NodeId, list[Execution]] = {}
+    for execution in cluster.executions.values():
+        if execution.node is not None and (execution.state not in TERMINAL or not execution.log_complete):
+            seated.setdefault(execution.node, []).append(execution)
+    return seated
 
 
-def _no_gpu_is_given_twice(cluster: Cluster, node: NodeId) -> None:
-    given = Counter(gpu for execution in _on(cluster, node) if _live(execution) for gpu in execution.gpus)
-    assert not [gpu for gpu, count in given.items() if count > 1], f"GPUs of {node} given twice: {given}"
+def _no_gpu_is_given_twice(node: NodeId, seated: list[Execution]) -> None:
+    given = [gpu for execution in seated if _live(execution) for gpu in execution.gpus]
+    assert len(set(given)) == len(given), f"GPUs of {node} given twice: {given}"
 
 
-def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId) -> None:
+def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
     expected = Usage()
-    for execution in _on(cluster, node):
+    for execution in seated:
         if _live(execution):
             need = cluster.jobs[execution.job].spec.role_of(execution.rank).resources
             expected.gpus.update(execution.gpus)
@@ -192,27 +207,24 @@ def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId) -> None:
     assert cluster.usage(node) == expected, f"usage of {node}"
 
 
-def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId) -> None:
+def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
     """Live executions, and ended ones whose log the coordinator does not have in full; never lost ones."""
     expected = {
-        execution.id: plans.goal(cluster, execution)
-        for execution in _on(cluster, node)
-        if _live(execution)
-        or (execution.state in TERMINAL and execution.state is not State.LOST and not execution.log_complete)
+        execution.id: plans.goal(cluster, execution) for execution in seated if execution.state is not State.LOST
     }
     assert {each.id: plans.goal(cluster, each) for each in cluster.planned(node)} == expected, f"plan of {node}"
     assert all(cluster.is_planned(node, execution) for execution in expected), f"plan of {node}"
 
 
 def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
-    everything, usage, room = capacity(cluster.nodes[node]), cluster.usage(node), cluster.room(node)
+    everything, usage, room = capacity(cluster.nodes[node]), cluster.usage(node), cluster.rooms.room(node)
     left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in usage.gpus]
     assert [gpu.uuid for gpu in room.gpus] == left, f"free GPUs of {node}"
     assert room.cpu_millis == everything.cpu_millis - usage.cpu_millis, f"free CPUs of {node}"
     assert room.memory == everything.memory - usage.memory, f"free memory of {node}"
     assert room.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
-    assert cluster.empty_room(node) == replace(everything, gpus=usable, problem=room.problem), (
+    assert cluster.empty_rooms.room(node) == replace(everything, gpus=usable, problem=room.problem), (
         f"{node} if it were empty"
     )
 

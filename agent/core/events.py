@@ -1,10 +1,11 @@
 """What happened on the node: the only inputs of the agent's core. Facts, in the past tense."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from agent.core.terms import Terms
 from muster.domain.failure import Exit, FailureKind
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.plan import Plan
 from muster.domain.roster import PortLease
 
@@ -75,6 +76,16 @@ class Halted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """The node was cut off for so long that user code has to be stopped, or must not start."""
+
+    execution: ExecutionId
+    grace: timedelta
+    """What is left until it must be dead; at most the job's own."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogCompleted:
     """The coordinator has every line of an execution."""
 
@@ -99,6 +110,23 @@ class Recovered:
     ports: tuple[PortLease, ...] = ()
     started_at: datetime | None = None
     """None where it is not known."""
+    terms: Terms | None = None
+    """None where they were not noted."""
+    fenced: str = ""
+    """Why a former agent, or the keeper, stopped it; empty: neither did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFaulted:
+    """The driver reported an Xid."""
+
+    gpu: GpuUuid
+    index: int | None
+    """Its number on the node; None where that is not known."""
+    message: str
+    """For people: `Xid 79: GPU has fallen off the bus`."""
+    own: bool
+    """Whether it is the GPU's own fault; False: the program's that uses it, or none that ends a program."""
 
 
 Event = (
@@ -110,7 +138,9 @@ Event = (
     | ActionFailed
     | Exited
     | Halted
+    | Fenced
     | LogCompleted
     | Removed
     | Recovered
+    | GpuFaulted
 )

@@ -5,12 +5,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from agent.core.actions import Action, Tell
+from agent.core.actions import Action, Halt, Tell
 from agent.core.events import (
     ActionFailed,
     Armed,
     Event,
     Exited,
+    Fenced,
+    GpuFaulted,
     Halted,
     LogCompleted,
     PlanReceived,
@@ -20,13 +22,16 @@ from agent.core.events import (
     Removed,
     Started,
 )
-from agent.core.local import OVER, Local, Move, Phase, after, next_action, report
+from agent.core.gpu_faults import GpuFaults
+from agent.core.local import ALIVE, OVER, Local, Move, Phase, after, next_action, report
+from agent.core.past import Past
+from agent.core.terms import AttemptKey, Guarded, Terms
 from muster.domain.failure import Exit, Failure, FailureKind
-from muster.domain.ids import ExecutionId, GpuUuid, JobId
+from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.plan import Desired, Goal, Plan, Report
 from muster.domain.roster import Roster
 
-Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | LogCompleted | Removed
+Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | Fenced | LogCompleted | Removed
 """Events about an execution that the ledger knows."""
 
 COMMAND_NOT_FOUND = 127
@@ -42,7 +47,9 @@ class Ledger:
         self._stream = 0
         """On which that plan came."""
         self._locals: dict[ExecutionId, Local] = {}
-        self._rosters: dict[tuple[JobId, int], Roster] = {}
+        self._rosters: dict[AttemptKey, Roster] = {}
+        self._past = Past()
+        self._gpu_faults = GpuFaults()
 
     def step(self, event: Event, now: datetime) -> list[Action]:
         """Take one event in; what is to be done because of it, in order."""
@@ -50,6 +57,9 @@ class Ledger:
             return self._take(event, now)
         if isinstance(event, Recovered):
             return self._recover(event, now)
+        if isinstance(event, GpuFaulted):
+            self._gpu_faults.note(event, now)
+            return []
         local = self._locals.get(event.execution)
         if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | Removed)):
             return []
@@ -69,6 +79,34 @@ class Ledger:
     def live(self) -> Iterator[ExecutionId]:
         """Executions of which something may run."""
         return (local.execution for local in self._locals.values() if local.phase not in OVER)
+
+    def guarded(self) -> tuple[Guarded, ...]:
+        """Executions whose user code runs, or may run at any moment, with the terms on which it may."""
+        return tuple(
+            Guarded(execution=local.execution, terms=local.terms)
+            for local in self._locals.values()
+            if local.phase in ALIVE and local.terms is not None
+        )
+
+    def terms(self, execution: ExecutionId) -> Terms | None:
+        """On which terms an execution runs; None where that is not known."""
+        local = self._locals.get(execution)
+        return None if local is None else local.terms
+
+    def attempt(self, key: AttemptKey) -> Terms | None:
+        """The terms of an attempt of which something is here, or was and ended well; None: not known here."""
+        found = (local.terms for local in self._part(key))
+        return next(found, None) or self._past.well(key)
+
+    def takes_part(self, key: AttemptKey) -> bool:
+        """Whether this node's part of an attempt goes on or ended well; False also for what is not known here."""
+        part = self._part(key)
+        if any(local.over for local in part) or self._past.spoilt(key):
+            return False
+        return bool(part) or self._past.well(key) is not None
+
+    def _part(self, key: AttemptKey) -> list[Local]:
+        return [local for local in self._locals.values() if local.terms is not None and local.terms.key == key]
 
     # what the coordinator wants
 
@@ -130,10 +168,12 @@ class Ledger:
             address=event.address,
             ports=event.ports,
             started_at=(event.started_at or now) if event.started else None,
+            recovered=event.terms,
+            fenced=event.fenced,
         )
         return []
 
-    def _observe(self, local: Local, event: Observed, now: datetime) -> list[Action]:  # noqa: PLR0911 - one each
+    def _observe(self, local: Local, event: Observed, now: datetime) -> list[Action]:  # noqa: C901, PLR0911 - one each
         match event:
             case Progressed():
                 return self._describe(local, event)
@@ -146,17 +186,47 @@ class Ledger:
             case ActionFailed():
                 return self._fail(local, event, now)
             case Exited():
-                failure = exit_failure(event.exit, event.log_tail)
-                return self._move(replace(local, exit=event.exit, failure=failure), Move.EXITED, now)
+                return self._exited(local, event, now)
             case Halted():
                 return self._move(local, Move.HALTED, now) if local.phase is Phase.HALTING else []
+            case Fenced():
+                return self._fence(local, event, now)
             case LogCompleted():
                 return self._keep(replace(local, log_complete=True))
             case Removed():
-                del self._locals[local.execution]
-                return []
+                return self._forget(local)
             case _:
                 assert_never(event)
+
+    def _exited(self, local: Local, event: Exited, now: datetime) -> list[Action]:
+        """An end that the agent itself brought about is nobody's success, whatever the exit code."""
+        failure = exit_failure(event.exit, event.log_tail)
+        if failure is not None and local.assignment is not None:
+            failure = self._gpu_faults.blamed(failure, local.assignment.gpus, local.started_at, now)
+        if local.fenced:
+            failure = _fence_failure(local, event.exit, event.log_tail)
+        well = failure is None and local.phase is Phase.RUNNING and not local.over
+        ended = replace(local, exit=event.exit, failure=failure, ended_well=well)
+        success = event.exit.code == 0 and failure is not None
+        return self._move(ended, Move.FAILED if success else Move.EXITED, now)
+
+    def _fence(self, local: Local, event: Fenced, now: datetime) -> list[Action]:
+        """Stop it by the deadline, also if it is being stopped more patiently; a start under way is finished first."""
+        if local.phase not in ALIVE:
+            return []
+        fenced = replace(local, fenced=event.message, fence_grace=event.grace)
+        self._locals[local.execution] = fenced
+        if local.phase is Phase.TERMINATING:
+            return [Halt(execution=local.execution, grace=event.grace)]
+        return self._go_on(local.execution, now)
+
+    def _forget(self, local: Local) -> list[Action]:
+        del self._locals[local.execution]
+        if local.terms is not None:
+            others = bool(self._part(local.terms.key))
+            self._past.add(local.terms, well=local.ended_well, others=others)
+            self._past.trim({each.terms.key for each in self._locals.values() if each.terms is not None})
+        return []
 
     def _prepared(self, local: Local, event: Prepared, now: datetime) -> list[Action]:
         """A preparation may have ended just when it was told to stop; stopping goes on."""
@@ -175,6 +245,8 @@ class Ledger:
         if local.phase is Phase.HALTING:
             return self._move(local, Move.HALTED, now)
         failure = Failure(kind=event.kind, message=event.message)
+        if local.fenced:
+            failure = _fence_failure(local, None, ())
         return self._move(replace(local, failure=failure), Move.FAILED, now)
 
     def _move(self, local: Local, move: Move, now: datetime) -> list[Action]:
@@ -196,6 +268,10 @@ class Ledger:
         self._locals[execution] = moved
         told = report(moved) if moved.phase is Phase.PREPARING else None
         return [action] if told is None else [Tell(report=told), action]
+
+
+def _fence_failure(local: Local, exit_: Exit | None, log_tail: tuple[str, ...]) -> Failure:
+    return Failure(kind=FailureKind.NODE_LOST, message=local.fenced, exit=exit_, log_tail=log_tail)
 
 
 def exit_failure(exit_: Exit, log_tail: tuple[str, ...]) -> Failure | None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start
+from agent.core.terms import Terms
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.failure import Exit, Failure
 from muster.domain.ids import ExecutionId
@@ -78,6 +79,9 @@ MOVES: Mapping[tuple[Phase, Move], Phase] = {
 OVER = frozenset({Phase.EXITED, Phase.FAILED, Phase.STOPPED, Phase.REMOVING})
 """How it ended does not change any more."""
 
+ALIVE = frozenset({Phase.STARTING, Phase.RUNNING, Phase.TERMINATING})
+"""User code runs, or may run at any moment."""
+
 _STAGES: Mapping[Phase, Stage] = {
     Phase.NEW: Stage.PREPARING,
     Phase.PREPARING: Stage.PREPARING,
@@ -114,6 +118,32 @@ class Local:
     exit: Exit | None = None
     failure: Failure | None = None
     log_complete: bool = False
+    recovered: Terms | None = None
+    """As a former agent noted them; the assignment knows better."""
+    fenced: str = ""
+    """Why the agent stopped it by itself; empty: it did not."""
+    fence_grace: timedelta | None = None
+    """What is left between SIGTERM and SIGKILL then."""
+    ended_well: bool = False
+    """Whether it ended with exit code 0 without ever being told to stop."""
+
+    @property
+    def terms(self) -> Terms | None:
+        """On which terms it runs without the coordinator; None where nobody noted them."""
+        if self.assignment is None:
+            return self.recovered
+        known = self.assignment
+        return Terms(job=known.job, attempt=known.attempt, grace=known.grace, fence=known.fence)
+
+    @property
+    def over(self) -> bool:
+        """Whether it was told to stop or has failed: it will never again do its part of the attempt."""
+        if self.ended_well:
+            return False
+        return self.goal is Goal.STOP or not self.wanted or bool(self.fenced) or self.phase in _OVER_FOR_PEERS
+
+
+_OVER_FOR_PEERS = OVER | {Phase.HALTING, Phase.TERMINATING}
 
 
 def after(local: Local, move: Move) -> Phase:
@@ -126,7 +156,7 @@ def after(local: Local, move: Move) -> Phase:
 
 def next_action(local: Local) -> tuple[Move, Action] | None:
     """What brings it closer to what is wanted; None while an action is under way or it is where it shall be."""
-    if local.goal is Goal.STOP or not local.wanted:
+    if local.goal is Goal.STOP or not local.wanted or local.fenced:
         return _towards_end(local)
     if local.assignment is None:
         return None
@@ -135,11 +165,16 @@ def next_action(local: Local) -> tuple[Move, Action] | None:
 
 def _towards_end(local: Local) -> tuple[Move, Action] | None:
     if (local.phase, Move.HALT) in MOVES:
-        grace = local.assignment.grace if local.assignment is not None else DEFAULT_GRACE
-        return (Move.HALT, Halt(execution=local.execution, grace=grace))
+        return (Move.HALT, Halt(execution=local.execution, grace=_grace(local)))
     if not local.wanted and (local.phase, Move.REMOVE) in MOVES:
         return (Move.REMOVE, Remove(execution=local.execution))
     return None
+
+
+def _grace(local: Local) -> timedelta:
+    if local.fence_grace is not None:
+        return local.fence_grace
+    return local.terms.grace if local.terms is not None else DEFAULT_GRACE
 
 
 def _towards_run(local: Local, assignment: Assignment) -> tuple[Move, Action] | None:

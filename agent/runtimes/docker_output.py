@@ -11,7 +11,7 @@ from agent.spool import LogSpool, Stream
 log = logging.getLogger(__name__)
 
 RETURN_LIMIT = 300.0
-"""Seconds for which an engine may be away before its containers are given up; an upgrade takes less."""
+"""Seconds for which an engine may be away before the rest of the output is given up; an upgrade takes less."""
 
 
 class Output:

@@ -26,7 +26,7 @@ from agent.core.container_spec import (
 from agent.room_files import EXECUTABLE, READABLE, write_config, write_whole
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError, Program
-from agent.runtimes.docker_output import RETURN_LIMIT, Output
+from agent.runtimes.docker_output import Output
 from agent.runtimes.runtime import Room
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
@@ -171,10 +171,11 @@ class DockerSandbox:
     async def _end(self) -> tuple[ContainerState, bool]:
         """The state after the end, and whether the engine went away at that moment.
 
-        An engine that is stopped takes no more connections, then ends its containers, then its answers.
+        An engine that is stopped takes no more connections, then ends its containers, then its answers. One that is
+        away is waited for without limit: its containers may run on, and then nobody may take what they hold.
         """
         broken_off = False
-        while (state := await self._engine.state(self._container, RETURN_LIMIT)).running:
+        while (state := await self._engine.state(self._container, math.inf)).running:
             try:
                 await self._engine.wait(self._container)
                 broken_off = not await self._engine.stays()

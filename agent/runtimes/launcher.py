@@ -70,7 +70,7 @@ class Launcher:
             self._process = subprocess.Popen(  # noqa: S603 (our own program)
                 [sys.executable, "-I", "-S", "-X", "utf8", "-c", CODE, str(its.fileno()), str(ROOT)],
                 cwd="/",
-                env={},
+                env={"LD_BIND_NOW": "1"},  # what is looked up now is not looked up again by each supervisor
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(its.fileno(),),

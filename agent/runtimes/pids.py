@@ -44,6 +44,10 @@ class Process:
         found = stat(self.pid)
         return found is not None and found.started == self.started and found.runs and self.boot == boot_id()
 
+    def facts(self) -> dict[str, object]:
+        """What names it, for JSON."""
+        return {"pid": self.pid, "started": self.started, "boot": self.boot}
+
     def kill(self) -> None:
         """Send SIGKILL to it, and to nobody who got its number."""
         with suppress(ProcessLookupError):

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,8 @@ class ProcessRecord:
 class RecordFile:
     """The record as a supervisor writes it; raises OSError where that cannot be done."""
 
-    def __init__(self, room: Path) -> None:
-        self._path = str(room / NAME)
+    def __init__(self, room: str) -> None:
+        self._path = f"{room}/{NAME}"
         self._file = -1
 
     @contextmanager
@@ -45,7 +45,7 @@ class RecordFile:
         """From here on the program counts as started, unless something raises."""
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            self.add(supervisor=asdict(supervisor))
+            self.add(supervisor=supervisor.facts())
             yield
         except BaseException:
             os.unlink(self._path)  # noqa: PTH108 (a path object costs more than all else here)

@@ -15,8 +15,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
 
 from agent.log_file import LogFile
 from agent.runtimes.pids import process
@@ -60,7 +59,7 @@ class Order:
 
     def line(self) -> bytes:
         """As it goes over the connection."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        return json.dumps({each.name: getattr(self, each.name) for each in fields(self)}).encode() + b"\n"
 
 
 def supervise(connection: socket.socket) -> None:
@@ -80,12 +79,11 @@ class Ready:
     """Everything that a program needs at its start. Raises OSError where it cannot be had."""
 
     def __init__(self, order: Order) -> None:
-        room = Path(order.room)
         self.me = process(os.getpid())
         self._order = order
-        self._log = LogFile(Path(order.log), order.log_limit)
-        self._bell = Bell(room)
-        self._record = RecordFile(room)
+        self._log = LogFile(order.log, order.log_limit)
+        self._bell = Bell(order.room)
+        self._record = RecordFile(order.room)
         os.chdir(order.workdir)  # the program's, too
 
     def start(self, connection: socket.socket) -> None:
@@ -99,7 +97,7 @@ class Ready:
         except ValueError as problem:
             _say(connection, errno=errno.EINVAL, reason=str(problem))
             return
-        it = asdict(process(program))
+        it = process(program).facts()
         self._record.add(program=it)
         with suppress(OSError):  # the agent may be gone meanwhile
             _say(connection, program=it)
@@ -127,11 +125,12 @@ class Ready:
 class Bell:
     """Rung when there is something new for the agent; that nobody listens does no harm."""
 
-    def __init__(self, room: Path) -> None:
+    def __init__(self, room: str) -> None:
+        path = f"{room}/{BELL}"
         with suppress(FileExistsError):
-            os.mkfifo(room / BELL, 0o600)
+            os.mkfifo(path, 0o600)
         # For reading, too: a pipe without a reader could neither be opened nor be written to.
-        self._pipe = os.open(room / BELL, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def ring(self) -> None:
         """Wake the agent. A full pipe will wake it as well."""
@@ -219,14 +218,16 @@ class Copy:
 
 def _rehearse() -> None:
     """Go once through what is to come: a fork copies memory at the first touch, which costs more than all else here."""
-    order = Order(room="/", log=os.devnull, log_limit=CHUNK, command=("",), path="/", env={}, workdir="/")
-    Order(**json.loads(order.line()))
+    Order(**json.loads(_REHEARSED))
     process(os.getpid())
-    log = LogFile(Path(order.log), order.log_limit)
+    log = LogFile(os.devnull, CHUNK)
     log.append_all(LineSplitter(Stream.STDOUT).feed(b"line\n", time.time_ns()))
     log.close()
     for descriptor in os.pipe():
         os.close(descriptor)
+
+
+_REHEARSED = Order(room="/", log="/", log_limit=0, command=("",), path="/", env={"": ""}, workdir="/").line()
 
 
 def _get_ready(order: Order, connection: socket.socket) -> Ready | None:
@@ -235,7 +236,7 @@ def _get_ready(order: Order, connection: socket.socket) -> Ready | None:
     except OSError as problem:
         _say(connection, errno=problem.errno, reason=problem.strerror)
         return None
-    _say(connection, supervisor=asdict(ready.me))
+    _say(connection, supervisor=ready.me.facts())
     return ready
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from coordinator.core.placement import Room
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.reservation import Reservation
 from coordinator.core.rooms import Usage, capacity, less
+from coordinator.core.stock import LiveStock, Room
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
 from muster.domain.node import NodeState
@@ -83,8 +83,9 @@ class Cluster:
         self.presence: dict[NodeId, Presence] = {}
         self.refused: dict[JobId, str] = {}
         """Why a queued job did not fit when it was last tried."""
-        self.reservation: Reservation | None = None
-        """What is kept free for the head of the queue."""
+        self._reservation: Reservation | None = None
+        self.reservation_checked = False
+        """Whether its nodes were found able to hold it since anything about them changed."""
         self._ranks: dict[AttemptKey, list[ExecutionId]] = {}
         self._tally: dict[AttemptKey, Counter[State]] = {}
         self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
@@ -95,9 +96,14 @@ class Cluster:
         self._deadlines: list[Deadline] = []
         self.next_sequence = 1
         """Higher than that of every job."""
-        self._rooms: dict[NodeId, Room] = {}
-        self._empty_rooms: dict[NodeId, Room] = {}
-        self._capacities: dict[NodeId, Room] = {}
+        self.capacities = LiveStock(lambda node: capacity(self.nodes[node]))
+        """What the nodes have in all, there or not."""
+        self.empty_rooms = LiveStock(lambda node: less(self.capacities.room(node), Usage(), self.placeable(node)))
+        """What they would have to give if nothing ran."""
+        self.rooms = LiveStock(self._room)
+        """What they have to give now."""
+        self.rooms_beside = LiveStock(self._room_beside)
+        """What they have to give beside what is reserved; empty while nothing is."""
 
     # reading
 
@@ -156,23 +162,10 @@ class Cluster:
             return f"is clearing away {count} {'execution' if count == 1 else 'executions'} of before"
         return None
 
-    def room(self, node: NodeId) -> Room:
-        """What a node has to give now."""
-        if node not in self._rooms:
-            self._rooms[node] = less(self.capacity(node), self._usage[node], self.placeable(node))
-        return self._rooms[node]
-
-    def empty_room(self, node: NodeId) -> Room:
-        """What a node would have to give if nothing ran there."""
-        if node not in self._empty_rooms:
-            self._empty_rooms[node] = less(self.capacity(node), Usage(), self.placeable(node))
-        return self._empty_rooms[node]
-
-    def capacity(self, node: NodeId) -> Room:
-        """What a node has in all, there or not."""
-        if node not in self._capacities:
-            self._capacities[node] = capacity(self.nodes[node])
-        return self._capacities[node]
+    @property
+    def reservation(self) -> Reservation | None:
+        """What is kept free for the head of the queue."""
+        return self._reservation
 
     def queued(self) -> Iterator[Job]:
         """Jobs that wait for placement: higher priority first, then first come, first served."""
@@ -201,7 +194,7 @@ class Cluster:
                 self._put_execution(record)
             case Node():
                 self.nodes[record.name] = record
-                self._capacities.pop(record.name, None)
+                self.capacities.touch(record.name)
                 self.touch(record.name)
 
     def drop_job(self, job: JobId) -> None:
@@ -236,8 +229,16 @@ class Cluster:
 
     def touch(self, node: NodeId) -> None:
         """What a node has to give must be worked out anew: its presence or inventory changed."""
-        self._rooms.pop(node, None)
-        self._empty_rooms.pop(node, None)
+        self.empty_rooms.touch(node)
+        if self._reservation is not None and node in self._reservation.nodes:
+            self.reservation_checked = False
+        self._touch_usage(node)
+
+    def reserve(self, reservation: Reservation | None) -> None:
+        """Keep this free from now on; what was kept before is not any more."""
+        if reservation is not self._reservation:
+            self._reservation, self.reservation_checked = reservation, reservation is not None
+            self.rooms_beside = LiveStock(self._room_beside, self.nodes if reservation is not None else ())
 
     def wake_at(self, at: datetime, kind: str, subject: NodeId | AttemptKey) -> None:
         """Ask for TimePassed at a time."""
@@ -262,6 +263,18 @@ class Cluster:
             return False
         presence.judged_at = None
         return True
+
+    def _room(self, node: NodeId) -> Room:
+        return less(self.capacities.room(node), self._usage[node], self.placeable(node))
+
+    def _room_beside(self, node: NodeId) -> Room:
+        assert self._reservation is not None
+        return self._reservation.beside(self.rooms.room(node))
+
+    def _touch_usage(self, node: NodeId) -> None:
+        self.rooms.touch(node)
+        if self._reservation is not None:
+            self.rooms_beside.touch(node)
 
     def _put_job(self, job: Job) -> None:
         before = self.jobs.get(job.id)
@@ -305,7 +318,7 @@ class Cluster:
         held, holds = before is not None and _holds(before), _holds(after)
         if held == holds or after.node is None:
             return
-        self._rooms.pop(after.node, None)
+        self._touch_usage(after.node)
         usage, role = self._usage[after.node], self.jobs[after.job].spec.role_of(after.rank)
         sign = 1 if holds else -1
         usage.cpu_millis += sign * role.resources.cpu_millis

@@ -5,6 +5,7 @@ from dataclasses import replace
 from coordinator.core import attempts, placement
 from coordinator.core.answers import Accepted, Answer, RefusalCause, Refused
 from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
+from coordinator.core.placement import Offer
 from coordinator.core.records import Job
 from coordinator.core.scheduling import possible
 from coordinator.core.starts import enqueue
@@ -22,7 +23,7 @@ def submit(turn: Turn, event: JobSubmitted) -> Answer:
         return Refused(
             cause=RefusalCause.IMPOSSIBLE,
             message=f"no node could ever run it: {never}",
-            refusals=placement.refusals(event.spec, map(turn.cluster.capacity, turn.cluster.nodes)),
+            refusals=placement.refusals(event.spec, Offer(stock=turn.cluster.capacities.fresh())),
         )
     if event.job in turn.cluster.jobs:
         return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")

@@ -1,34 +1,19 @@
 """Gang placement: all executions of a job get their room in one decision, or none does, with the reason per node.
 
-Pure and deterministic: the same job and the same rooms always give the same placement.
+Pure and deterministic: the same job and the same rooms always give the same placement. The cost grows with the size of
+the gang and with the number of kinds of rooms, not with the number of nodes.
 """
 
 import heapq
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from coordinator.core.stock import Group, Key, Room, Stock, key_of
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import JobSpec, Packing, Resources, Role, RuntimeKind
 from muster.domain.node import Gpu, RuntimeOffer
 from muster.domain.view import NodeRefusal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """What a node has to give, free or in all."""
-
-    node: NodeId
-    gpus: tuple[Gpu, ...] = ()
-    """Usable ones, by index."""
-    cpu_millis: int = 0
-    memory: int = 0
-    runtimes: tuple[RuntimeOffer, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    problem: str | None = None
-    """Why nothing can be placed on it at all."""
-
 
 _Place = tuple[NodeId, tuple[GpuUuid, ...]]
 
@@ -65,7 +50,28 @@ class NoFit:
         return f"needs room for {_executions(self.wanted)} at once; {self.found} {'fits' if self.found == 1 else 'fit'}"
 
 
-def place(spec: JobSpec, rooms: Iterable[Room]) -> Placement | NoFit:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The rooms that a search may use."""
+
+    stock: Stock
+    without: NodeId | None = None
+    """A node that is left out."""
+
+    def __len__(self) -> int:
+        return len(self.stock) - (self.without in self.stock)
+
+    def groups(self, taken: Collection[NodeId]) -> Iterator[tuple[Group, int, Iterator[Key]]]:
+        """The groups of rooms, each with how many nodes of it are neither left out nor taken, and these."""
+        out = {*taken, *(() if self.without is None else (self.without,))}
+        missing = Counter(id(self.stock.group_of(node)) for node in out)
+        for group in self.stock.groups():
+            left = len(group.keys) - missing[id(group)]
+            if left:
+                yield group, left, (key for key in group.keys if key[1] not in out)
+
+
+def place(spec: JobSpec, offer: Offer) -> Placement | NoFit:
     """Seats for the whole gang, or NoFit.
 
     `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
@@ -73,48 +79,34 @@ def place(spec: JobSpec, rooms: Iterable[Room]) -> Placement | NoFit:
     neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
     needs much, the one that needs most is seated first.
     """
-    in_order = sorted(rooms, key=lambda room: natural(room.node))
-    shelves = [_Shelf(room) for room in in_order if _may_hold(spec, room)]
     as_given = range(len(spec.roles))
-    seats, found = _seat(spec, shelves, as_given)
+    seats, found = _seat(spec, offer, as_given)
     if found < spec.size and len(spec.roles) > 1:
         by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
-        seats, _ = _seat(spec, [_Shelf(shelf.room) for shelf in shelves], by_demand)
+        seats, _ = _seat(spec, offer, by_demand)
     if len(seats) < spec.size:
-        return NoFit(wanted=spec.size, found=found, nodes=len(in_order))
+        return NoFit(wanted=spec.size, found=found, nodes=len(offer))
     return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in enumerate(seats)))
 
 
-def fits(spec: JobSpec, rooms: Iterable[Room]) -> bool:
-    """Whether the gang fits; looks at no more rooms than it must, in the usual case of identical executions."""
+def fits(spec: JobSpec, offer: Offer) -> bool:
+    """Whether the gang fits; cheaper than to place it where its executions are identical."""
     if len(spec.roles) > 1:
-        return isinstance(place(spec, rooms), Placement)
-    left = spec.size
-    for room in rooms:
-        if _may_hold(spec, room):
-            left -= _Shelf(room).slots(spec, spec.roles[0])
-        if left <= 0:
-            return True
-    return False
+        return isinstance(place(spec, offer), Placement)
+    return sum(lot.slots * lot.size for lot in _lots(spec, spec.roles[0], offer, {})) >= spec.size
 
 
-def refusals(spec: JobSpec, rooms: Iterable[Room]) -> tuple[NodeRefusal, ...]:
+def refusals(spec: JobSpec, offer: Offer) -> tuple[NodeRefusal, ...]:
     """What each node lacks for one more execution, by node; for a job that does not fit."""
-    shelves = [_Shelf(room) for room in sorted(rooms, key=lambda room: natural(room.node))]
+    shelves: dict[NodeId, _Shelf] = {}
     for role in spec.roles:
-        counts = _counts(spec, role, shelves)
-        for shelf in shelves:
-            for _ in range(counts.get(shelf.room.node, 0)):
-                shelf.take(role.resources)
+        counts = _counts(spec, role, offer, shelves)
+        _take(role, counts, offer, shelves)
         if sum(counts.values()) < role.count:
-            return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in shelves)
+            nodes = sorted((room.node for room in offer.stock if room.node != offer.without), key=key_of)
+            every = (shelves.get(node) or _Shelf(offer.stock.room(node)) for node in nodes)
+            return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in every)
     return ()
-
-
-@lru_cache(maxsize=100_000)
-def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """A sort key that puts node-2 before node-10."""
-    return tuple((int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name))
 
 
 class _Shelf:
@@ -172,30 +164,61 @@ class _Shelf:
         return f"needs {_gib(need.memory or 0)} of memory, {_gib(max(0, self.memory))} are free"
 
 
-def _may_hold(spec: JobSpec, room: Room) -> bool:
-    """A quick look that leaves out most nodes of a full fleet."""
-    if room.problem is not None:
-        return False
-    needs = (role.resources for role in spec.roles)
-    return any(need.gpus <= len(room.gpus) and need.cpu_millis <= max(0, room.cpu_millis) for need in needs)
+class _Lot:
+    """Nodes on which equally many executions of a role fit, in natural order: one that the gang uses, or a group."""
+
+    def __init__(self, shelf: _Shelf, slots: int, size: int, keys: Iterator[Key]) -> None:
+        self.shelf = shelf
+        self.slots = slots
+        self.size = size
+        self._keys = keys
+        self.first: Key | None = next(keys, None)
+        """The next node that was not taken from it; None: there is none left."""
+
+    def take(self) -> NodeId:
+        """Take the next node."""
+        assert self.first is not None
+        node = self.first[1]
+        self.first = next(self._keys, None)
+        return node
 
 
-def _seat(spec: JobSpec, shelves: Sequence[_Shelf], order: Iterable[int]) -> tuple[list[_Place], int]:
+def _lots(spec: JobSpec, role: Role, offer: Offer, shelves: Mapping[NodeId, _Shelf]) -> Iterator[_Lot]:
+    """Where executions of a role fit."""
+    for node, shelf in shelves.items():
+        slots = shelf.slots(spec, role)
+        if slots:
+            yield _Lot(shelf, slots, 1, iter([key_of(node)]))
+    for group, size, keys in offer.groups(shelves.keys()):
+        shelf = _Shelf(group.sample)
+        slots = shelf.slots(spec, role)
+        if slots:
+            yield _Lot(shelf, slots, size, keys)
+
+
+def _seat(spec: JobSpec, offer: Offer, order: Iterable[int]) -> tuple[list[_Place], int]:
     """Places by rank, the roles seated in this order, and how many found room; no places if not all did."""
     seats: dict[int, list[_Place]] = {}
+    shelves: dict[NodeId, _Shelf] = {}
     found = 0
     for place_in_job in order:
         role = spec.roles[place_in_job]
-        counts = _counts(spec, role, shelves)
+        counts = _counts(spec, role, offer, shelves)
         found += sum(counts.values())
         if sum(counts.values()) < role.count:
             return [], found
-        seats[place_in_job] = [
-            (shelf.room.node, shelf.take(role.resources))
-            for shelf in shelves
-            for _ in range(counts.get(shelf.room.node, 0))
-        ]
+        seats[place_in_job] = _take(role, counts, offer, shelves)
     return [seat for place_in_job in sorted(seats) for seat in seats[place_in_job]], found
+
+
+def _take(role: Role, counts: Mapping[NodeId, int], offer: Offer, shelves: dict[NodeId, _Shelf]) -> list[_Place]:
+    """Give a role its seats, in the natural order of the nodes."""
+    seats: list[_Place] = []
+    for node in sorted(counts, key=key_of):
+        if node not in shelves:
+            shelves[node] = _Shelf(offer.stock.room(node))
+        seats += [(node, shelves[node].take(role.resources)) for _ in range(counts[node])]
+    return seats
 
 
 def _demand(role: Role) -> tuple[int, int, int]:
@@ -237,51 +260,60 @@ def _distance(window: Sequence[Gpu]) -> tuple[int, int]:
     return (unlinked, len({gpu.numa_node for gpu in window}))
 
 
-def _counts(spec: JobSpec, role: Role, shelves: Sequence[_Shelf]) -> dict[NodeId, int]:
-    if spec.packing is Packing.SPREAD:
-        return _spread(spec, role, shelves)
-    return _pack(spec, role, shelves)
+def _counts(spec: JobSpec, role: Role, offer: Offer, shelves: Mapping[NodeId, _Shelf]) -> dict[NodeId, int]:
+    lots = list(_lots(spec, role, offer, shelves))
+    return _spread(role, lots) if spec.packing is Packing.SPREAD else _pack(role, lots)
 
 
-def _pack(spec: JobSpec, role: Role, shelves: Sequence[_Shelf]) -> dict[NodeId, int]:
+def _pack(role: Role, lots: Sequence[_Lot]) -> dict[NodeId, int]:
     """Fullest first; the remainder goes to the node with the least room that holds all of it."""
-    slots = {shelf.room.node: shelf.slots(spec, role) for shelf in shelves}
-    by_room = sorted((shelf for shelf in shelves if slots[shelf.room.node]), key=lambda shelf: -slots[shelf.room.node])
     counts: dict[NodeId, int] = {}
     left = role.count
-    for place_in_order, shelf in enumerate(by_room):
-        if slots[shelf.room.node] >= left:
-            node = _tightest(by_room[place_in_order:], slots, left)
-            return {**counts, node: left}
-        counts[shelf.room.node] = slots[shelf.room.node]
-        left -= slots[shelf.room.node]
+    heap = [(-lot.slots, lot.first, order) for order, lot in enumerate(lots)]
+    heapq.heapify(heap)
+    while heap:
+        _, _, order = heap[0]
+        lot = lots[order]
+        if lot.slots >= left:
+            return {**counts, _tightest(lots, left).take(): left}
+        counts[lot.take()] = lot.slots
+        left -= lot.slots
+        if lot.first is None:
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, (-lot.slots, lot.first, order))
     return counts
 
 
-def _tightest(shelves: Sequence[_Shelf], slots: Mapping[NodeId, int], left: int) -> NodeId:
+def _tightest(lots: Iterable[_Lot], left: int) -> _Lot:
     """Prefer a node that this job already uses, then the fewest slots, then the fewest idle GPUs left over."""
-    holding = [shelf for shelf in shelves if slots[shelf.room.node] >= left]
-    best = min(holding, key=lambda shelf: (shelf.taken == 0, slots[shelf.room.node], len(shelf.gpus)))
-    return best.room.node
+    holding = (lot for lot in lots if lot.slots >= left and lot.first is not None)
+    return min(holding, key=lambda lot: (lot.shelf.taken == 0, lot.slots, len(lot.shelf.gpus), lot.first))
 
 
-def _spread(spec: JobSpec, role: Role, shelves: Sequence[_Shelf]) -> dict[NodeId, int]:
+def _spread(role: Role, lots: Sequence[_Lot]) -> dict[NodeId, int]:
     """One at a time to the node where this job has the fewest, then where most was free."""
-    slots = [shelf.slots(spec, role) for shelf in shelves]
-    heap = [
-        (shelf.taken, -len(shelf.gpus), -shelf.cpu_millis, order) for order, shelf in enumerate(shelves) if slots[order]
-    ]
+    heap = [(lot.shelf.taken, *_fullness(lot), lot.first, order, True) for order, lot in enumerate(lots)]
     heapq.heapify(heap)
     counts: dict[NodeId, int] = {}
     for _ in range(role.count):
         if not heap:
             break
-        taken, gpus, cpu_millis, order = heapq.heappop(heap)
-        node = shelves[order].room.node
+        taken, gpus, cpu_millis, key, order, untouched = heapq.heappop(heap)
+        assert key is not None
+        lot, node = lots[order], key[1]
         counts[node] = counts.get(node, 0) + 1
-        if counts[node] < slots[order]:
-            heapq.heappush(heap, (taken + 1, gpus, cpu_millis, order))
+        if counts[node] < lot.slots:
+            heapq.heappush(heap, (taken + 1, gpus, cpu_millis, key, order, False))
+        if untouched:
+            lot.take()
+            if lot.first is not None:
+                heapq.heappush(heap, (taken, gpus, cpu_millis, lot.first, order, True))
     return counts
+
+
+def _fullness(lot: _Lot) -> tuple[int, int]:
+    return (-len(lot.shelf.gpus), -lot.shelf.cpu_millis)
 
 
 def _reason(shelf: _Shelf, spec: JobSpec, role: Role) -> str:

@@ -7,7 +7,8 @@ seats: what runs there now drains, nothing new takes its place, and once it has 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from coordinator.core.placement import NoFit, Placement, Room, place, unfit
+from coordinator.core.placement import NoFit, Offer, Placement, place, unfit
+from coordinator.core.stock import Room, Stock
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec, Role
 from muster.domain.node import Gpu
@@ -37,10 +38,9 @@ class Reservation:
         return _beside(room, self.nodes[room.node]) if room.node in self.nodes else room
 
 
-def reserve(job: JobId, spec: JobSpec, empty: Iterable[Room]) -> Reservation | None:
+def reserve(job: JobId, spec: JobSpec, empty: Stock) -> Reservation | None:
     """Seats for the head, as if nothing ran; None: it could not run on the nodes that are there, so nothing is kept."""
-    rooms = {room.node: room for room in empty}
-    fit = place(spec, rooms.values())
+    fit = place(spec, Offer(stock=empty))
     if isinstance(fit, NoFit):
         return None
     nodes: dict[NodeId, Kept] = {}
@@ -48,7 +48,7 @@ def reserve(job: JobId, spec: JobSpec, empty: Iterable[Room]) -> Reservation | N
         role = spec.role_of(seat.rank)
         kept = nodes.get(seat.node, Kept())
         nodes[seat.node] = Kept(
-            gpus=(*kept.gpus, *(gpu for gpu in rooms[seat.node].gpus if gpu.uuid in seat.gpus)),
+            gpus=(*kept.gpus, *(gpu for gpu in empty.room(seat.node).gpus if gpu.uuid in seat.gpus)),
             cpu_millis=kept.cpu_millis + role.resources.cpu_millis,
             memory=kept.memory + (role.resources.memory or 0),
             roles=kept.roles if role in kept.roles else (*kept.roles, role),

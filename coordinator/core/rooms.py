@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from coordinator.core.placement import Room
 from coordinator.core.records import Node
+from coordinator.core.stock import Room
 from muster.domain.ids import ExecutionId, GpuUuid
 
 

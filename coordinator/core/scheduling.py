@@ -1,17 +1,17 @@
 """Which queued job is placed next: by priority, then first come; others pass only where they cannot delay the head."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import replace
 from itertools import islice
 
 from coordinator.core import placement
 from coordinator.core.cluster import Cluster, watch_deadlines
-from coordinator.core.placement import NoFit, Placement, Room
+from coordinator.core.placement import NoFit, Offer, Placement
 from coordinator.core.records import Job
 from coordinator.core.reservation import Reservation, holds, reserve
 from coordinator.core.starts import paused
 from coordinator.core.turn import Turn
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import Trigger
 from muster.domain.plan import Goal
@@ -23,62 +23,40 @@ BACKFILL_DEPTH = 200
 def schedule(turn: Turn) -> None:
     """Place every queued job that fits now."""
     cluster = turn.cluster
-    if next(cluster.queued(), None) is not None:
-        rooms = _Rooms(cluster)
-        while _cycle(turn, rooms):
-            pass
+    while next(cluster.queued(), None) is not None and _cycle(turn):
+        pass
     kept = cluster.reservation
     if kept is not None and (kept.job not in cluster.jobs or cluster.queue_position(kept.job) == 0):
-        cluster.reservation = None
+        cluster.reserve(None)
 
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     """Why a job could not run even if every node were there and empty; None: it could."""
-    if placement.fits(spec, map(cluster.capacity, cluster.nodes)):
+    offer = Offer(stock=cluster.capacities.fresh())
+    if placement.fits(spec, offer):
         return None
-    fit = placement.place(spec, map(cluster.capacity, cluster.nodes))
+    fit = placement.place(spec, offer)
     return fit if isinstance(fit, NoFit) else None
 
 
 def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
     """Why a queued job does not fit into what is free; None: it would fit."""
-    fit = placement.place(cluster.jobs[job].spec, map(cluster.room, cluster.nodes))
+    fit = placement.place(cluster.jobs[job].spec, _free(cluster))
     return fit if isinstance(fit, NoFit) else None
 
 
-class _Rooms:
-    """What the nodes have to give, kept up to date over a cycle."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._free = {node: cluster.room(node) for node in cluster.nodes}
-        self._beside: dict[NodeId, Room] | None = None
-        """What is not kept for the head; None: nothing is kept."""
-
-    def free(self) -> Iterable[Room]:
-        """All that is free: for the head of the queue."""
-        return self._free.values()
-
-    def beside(self) -> Iterable[Room]:
-        """What others may use."""
-        return self._free.values() if self._beside is None else self._beside.values()
-
-    def keep(self, reservation: Reservation | None) -> None:
-        """From now on, others may use what is beside it."""
-        self._beside = None
-        if reservation is not None:
-            self._beside = self._free | {node: reservation.beside(self._free[node]) for node in reservation.nodes}
-
-    def take(self, fit: Placement) -> None:
-        """Some of it was given away."""
-        reservation = self._cluster.reservation
-        for node in {seat.node for seat in fit.seats}:
-            self._free[node] = self._cluster.room(node)
-            if self._beside is not None and reservation is not None:
-                self._beside[node] = reservation.beside(self._free[node])
+def _free(cluster: Cluster) -> Offer:
+    """All that is free: for the head of the queue."""
+    return Offer(stock=cluster.rooms.fresh())
 
 
-def _cycle(turn: Turn, rooms: _Rooms) -> bool:
+def _beside(cluster: Cluster) -> Offer:
+    """What others may use: what is free, but not kept for the head."""
+    rooms = cluster.rooms if cluster.reservation is None else cluster.rooms_beside
+    return Offer(stock=rooms.fresh())
+
+
+def _cycle(turn: Turn) -> bool:
     """One walk along the queue; True if it is worth another because all that it looked at was placed."""
     cluster = turn.cluster
     ready = (job for job in cluster.queued() if not paused(cluster.newest_attempt(job.id), turn))
@@ -89,35 +67,32 @@ def _cycle(turn: Turn, rooms: _Rooms) -> bool:
         if shape in failed:
             continue
         head = not failed
-        fit = _place_head(cluster, job, rooms.free()) if head else _place(cluster, job, rooms.beside())
+        fit = _place_head(cluster, job) if head else _place(cluster, job, _beside(cluster))
         if isinstance(fit, Placement):
             _seat(turn, job, fit)
-            rooms.take(fit)
             continue
         failed.add(shape)
         cluster.refused[job.id] = str(fit)
         if head:
-            cluster.reservation = _reservation(cluster, job)
-            rooms.keep(cluster.reservation)
+            cluster.reserve(_reservation(cluster, job))
     return bool(waiting) and not failed and len(waiting) == BACKFILL_DEPTH
 
 
-def _place(cluster: Cluster, job: Job, rooms: Iterable[Room]) -> Placement | NoFit:
+def _place(cluster: Cluster, job: Job, offer: Offer) -> Placement | NoFit:
     """Seats for a gang, if it can be without the node where it failed last."""
     avoid = cluster.newest_attempt(job.id).avoid
     if avoid is not None:
-        rooms = list(rooms)
-        elsewhere = placement.place(job.spec, (room for room in rooms if room.node != avoid))
+        elsewhere = placement.place(job.spec, replace(offer, without=avoid))
         if isinstance(elsewhere, Placement):
             return elsewhere
-    return placement.place(job.spec, rooms)
+    return placement.place(job.spec, offer)
 
 
-def _place_head(cluster: Cluster, head: Job, rooms: Iterable[Room]) -> Placement | NoFit:
+def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all rooms comes out otherwise."""
-    fit, kept = _place(cluster, head, rooms), cluster.reservation
+    fit, kept = _place(cluster, head, _free(cluster)), cluster.reservation
     if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
-        return kept.fit if holds(kept, head.spec, map(cluster.room, kept.nodes)) else fit
+        return kept.fit if holds(kept, head.spec, map(cluster.rooms.room, kept.nodes)) else fit
     return fit
 
 
@@ -128,9 +103,12 @@ def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
     already drained would be filled again, and the head could wait for ever.
     """
     kept = cluster.reservation
-    if kept is not None and kept.job == head.id and holds(kept, head.spec, map(cluster.empty_room, kept.nodes)):
-        return kept
-    return reserve(head.id, head.spec, map(cluster.empty_room, cluster.nodes))
+    if kept is not None and kept.job == head.id:
+        if not cluster.reservation_checked:
+            cluster.reservation_checked = holds(kept, head.spec, map(cluster.empty_rooms.room, kept.nodes))
+        if cluster.reservation_checked:
+            return kept
+    return reserve(head.id, head.spec, cluster.empty_rooms.fresh())
 
 
 def _seat(turn: Turn, job: Job, fit: Placement) -> None:

@@ -82,7 +82,7 @@ class LogMerge:
                     await self._fill(tail, wish)
             reading = [tail for tail in reading if tail.ahead]
             if reading:
-                horizon = min(tail.ahead[-1].time_ns for tail in reading)
+                horizon = min(tail.newest() for tail in reading)
                 lines = [line for tail in reading for line in tail.until(horizon)]
                 lines.sort(key=lambda line: line.time.ToNanoseconds())
                 yield lines
@@ -118,6 +118,10 @@ class _Tail:
     def execution(self) -> ExecutionId:
         """Whose log it is."""
         return self.member.id
+
+    def newest(self) -> int:
+        """The latest time in what was read ahead; not always the last one, as streams of a container are read apart."""
+        return max(record.time_ns for record in self.ahead)
 
     def until(self, horizon: int) -> list[pb.LogLine]:
         """Take what was printed until a time."""

@@ -3,14 +3,18 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Dialect, Engine, Insert, Table, create_engine, event, make_url
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from coordinator.store.store import StoreError
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 PRAGMAS = (
     "journal_mode = WAL",  # one fsync a commit, and readers do not stop the writer
@@ -71,8 +75,13 @@ def _advice(name: str) -> str:
     return next(known, "Nothing of this change was stored")
 
 
-def _insert(dialect: Dialect, table: Table) -> sqlite.Insert | postgresql.Insert:
-    return sqlite.insert(table) if dialect.name == "sqlite" else postgresql.insert(table)
+def _insert(dialect: Dialect, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    if dialect.name == "sqlite":
+        return sqlite.insert(table)
+    # A twentieth of what it takes to start a coordinator, and most do without.
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415
+
+    return postgresql.insert(table)
 
 
 def _prepare_sqlite(engine: Engine, *, foreign_keys: bool) -> None:

@@ -29,7 +29,8 @@ CHANNEL_OPTIONS: Sequence[tuple[str, int]] = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     # Despite its name: how long one attempt to connect may take.
     ("grpc.min_reconnect_backoff_ms", 5_000),
-    ("grpc.max_reconnect_backoff_ms", 3_000),
+    # A refused attempt costs next to nothing, and a coordinator that is back wants its fleet.
+    ("grpc.max_reconnect_backoff_ms", 500),
     # Two channels of one process to one coordinator never share a connection that one of them has broken.
     ("grpc.use_local_subchannel_pool", 1),
 )

@@ -1,5 +1,6 @@
 """Every source of GPUs keeps the contract of `agent.gpu_source`; NVML's own troubles are in `test_nvml_source.py`."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -109,7 +110,7 @@ async def test_a_critical_xid_is_delivered_and_makes_the_gpu_unusable_in_the_nex
         gpus = (await rig.source.read()).gpus
         fault = await anext(rig.source.faults())
     assert [gpu.problems for gpu in gpus] == [(), (), ("Xid 79: GPU has fallen off the bus",), ()]
-    assert fault == GpuFault(uuid=uuid, xid=79, message="Xid 79: GPU has fallen off the bus")
+    assert fault == GpuFault(uuid=uuid, xid=79, message="Xid 79: GPU has fallen off the bus", own=True)
 
 
 async def test_an_xid_of_the_applications_making_is_delivered_and_harms_nothing(opened: Opened) -> None:
@@ -119,7 +120,7 @@ async def test_an_xid_of_the_applications_making_is_delivered_and_harms_nothing(
         gpus = (await rig.source.read()).gpus
         fault = await anext(rig.source.faults())
     assert all(gpu.usable for gpu in gpus)
-    assert fault == GpuFault(uuid=uuid, xid=31, message="Xid 31: GPU memory page fault")
+    assert fault == GpuFault(uuid=uuid, xid=31, message="Xid 31: GPU memory page fault", own=False)
 
 
 async def test_an_xid_that_comes_again_is_one_problem_and_two_faults(opened: Opened) -> None:
@@ -132,6 +133,23 @@ async def test_an_xid_that_comes_again_is_one_problem_and_two_faults(opened: Ope
         faults = [fault.xid async for fault in rig.source.faults()]
     assert gpus[0].problems == ("Xid 48: double bit ECC error",)
     assert faults == [48, 48]
+
+
+async def test_who_has_caught_up_has_heard_every_fault(opened: Opened) -> None:
+    heard: list[int] = []
+
+    async def listen(source: GpuSource) -> None:
+        async for fault in source.faults():
+            heard.append(fault.xid)  # noqa: PERF401 - each at once
+
+    async with opened() as rig, asyncio.TaskGroup() as tasks:
+        listening = tasks.create_task(listen(rig.source), name="listener")
+        uuid = (await rig.source.read()).gpus[3].uuid
+        for xid in (31, 79):
+            rig.raise_xid(3, uuid, xid)
+            await rig.source.catch_up()
+            assert heard[-1] == xid
+        listening.cancel()
 
 
 async def test_faults_end_when_the_source_is_closed(opened: Opened) -> None:

@@ -120,7 +120,7 @@ async def test_an_xid_reaches_the_listener_without_a_reading(driver: FakeNvml, o
         await source.read()
         driver.raise_xid(0, 43)
         fault = await anext(source.faults())
-    assert fault == GpuFault(uuid=GpuUuid(driver.uuid(0)), xid=43, message="Xid 43: GPU stopped processing")
+    assert fault == GpuFault(uuid=GpuUuid(driver.uuid(0)), xid=43, message="Xid 43: GPU stopped processing", own=False)
 
 
 async def test_processes_are_told_with_their_host_pids(driver: FakeNvml, opened: Opened) -> None:

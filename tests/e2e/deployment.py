@@ -24,11 +24,17 @@ class Deployment(CommandLine):
         super().__init__(directory, {"MUSTER_COORDINATOR": address, "MUSTER_INSECURE": "1"})
         self.fleet = fleet
         self.agents: dict[str, Program] = {}
-        ready = directory / "coordinator.ready"
-        options = ["--state", str(directory / "coordinator"), "--listen", address]
+        self.coordinator: Program
+        self.start_coordinator()
+
+    def start_coordinator(self) -> None:
+        """A coordinator with the state of the one before; returns when it is ready."""
+        ready = self.directory / "coordinator.ready"
+        ready.unlink(missing_ok=True)
+        options = ["--state", str(self.directory / "coordinator"), "--listen", self.env["MUSTER_COORDINATOR"]]
         command = [sys.executable, "-m", "coordinator", *options, "--insecure", "--ready-file", str(ready)]
-        self._coordinator = fleet.coordinator.start(command, log=directory / "coordinator.log")
-        _await(self._coordinator, ready)
+        self.coordinator = self.fleet.coordinator.start(command, log=self.directory / "coordinator.log")
+        _await(self.coordinator, ready)
 
     def start_agents(self, *nodes: Node) -> None:
         """Agents with the usual settings; returns when the coordinator counts on them."""
@@ -73,14 +79,14 @@ class Deployment(CommandLine):
 
     def close(self) -> None:
         """End the programs and remove the containers."""
-        for program in (*self.agents.values(), self._coordinator):
+        for program in (*self.agents.values(), self.coordinator):
             program.stop()
         for node in self.fleet.nodes:
             node.engine.remove_containers()
 
     def report(self) -> str:
         """The ends of all logs, for a failed test."""
-        programs = (self._coordinator, *self.agents.values())
+        programs = (self.coordinator, *self.agents.values())
         return "\n".join(f"--- {program.log}\n{program.output[-3000:]}" for program in programs)
 
 

@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,6 +16,13 @@ from tests.e2e.waiting import until
 
 READY_WITHIN = 60.0
 """Seconds; a daemon takes about one, more when all nodes start on a small disk."""
+
+
+class Daemon(StrEnum):
+    """What an engine consists of, in the order of the start."""
+
+    CONTAINERD = "containerd"
+    DOCKERD = "dockerd"
 
 
 class EngineError(AssertionError):
@@ -40,27 +48,41 @@ class Engine:
     def __init__(self, directory: Path, enter: tuple[str, ...], *, bridge: str, env: Mapping[str, str]) -> None:
         self.directory = directory
         self.socket = directory / "docker.sock"
-        self._containerd = Program(
-            "containerd",
-            [*enter, "containerd", "--config", str(_containerd_config(directory)), "--log-level", "warn"],
-            log=directory / "containerd.log",
-        )
-        self._dockerd = Program(
-            "dockerd",
-            [*enter, *_dockerd(directory, bridge)],
-            log=directory / "dockerd.log",
-            env=env,
-        )
+        self._env = env
+        self._commands = {
+            Daemon.CONTAINERD: (*enter, *_containerd(directory)),
+            Daemon.DOCKERD: (*enter, *_dockerd(directory, bridge)),
+        }
+        self.daemons = {daemon: self._start(daemon) for daemon in Daemon}
+        """The programs, for tests that kill them and start them again."""
+
+    def restart(self, daemon: Daemon) -> None:
+        """Start a daemon that has ended; containers have gone on (live restore)."""
+        self.daemons[daemon] = self._start(daemon)
 
     def await_ready(self) -> None:
         """Return as soon as it answers."""
         until(self._answers, within=READY_WITHIN, what=f"dockerd at {self.socket}")
 
-    def call(self, method: str, path: str, *, timeout: float = 60.0, **query: str | int) -> bytes:
+    @property
+    def pid(self) -> int:
+        """Of dockerd, which is in the node's network."""
+        return self.daemons[Daemon.DOCKERD].pid
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = 60.0,
+        **query: str | int,
+    ) -> bytes:
         """The body of the engine's answer; EngineError if it refuses."""
         connection = _SocketConnection(self.socket, timeout)
         try:
-            connection.request(method, f"{path}?{urlencode(query)}")
+            content = None if body is None else json.dumps(body)
+            connection.request(method, f"{path}?{urlencode(query)}", content, {"Content-Type": "application/json"})
             response = connection.getresponse()
             answer = response.read()
         finally:
@@ -115,23 +137,26 @@ class Engine:
         """Ask it to end, without waiting; its containers go first, because dockerd waits for them."""
         if self._answers():
             self.remove_containers()
-        self._dockerd.send(signal.SIGTERM)
+        self.daemons[Daemon.DOCKERD].send(signal.SIGTERM)
 
     def stop(self) -> None:
         """End it."""
-        self._dockerd.stop()
-        self._containerd.stop()
+        for daemon in reversed(Daemon):
+            self.daemons[daemon].stop()
+
+    def _start(self, daemon: Daemon) -> Program:
+        return Program(daemon, self._commands[daemon], log=self.directory / f"{daemon}.log", env=self._env)
 
     def _answers(self) -> bool:
-        self._dockerd.check()
-        self._containerd.check()
+        for program in self.daemons.values():
+            program.check()
         try:
             return self.call("GET", "/_ping", timeout=5.0) == b"OK"
         except (OSError, http.client.HTTPException):
             return False
 
 
-def _containerd_config(directory: Path) -> Path:
+def _containerd(directory: Path) -> list[str]:
     """Of its own even where the system has one, because containers on host networking live in containerd's network."""
     config = directory / "containerd.toml"
     config.write_text(
@@ -141,12 +166,12 @@ def _containerd_config(directory: Path) -> Path:
         'disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt"]\n'
         f'[grpc]\naddress = "{directory}/containerd.sock"\n',
     )
-    return config
+    return ["containerd", "--config", str(config), "--log-level", "warn"]
 
 
 def _dockerd(directory: Path, bridge: str) -> list[str]:
     config = directory / "daemon.json"
-    config.write_text("{}")  # in place of the system's /etc/docker/daemon.json
+    config.write_text('{"live-restore": true}')  # in place of the system's /etc/docker/daemon.json
     return [
         "dockerd",
         *("--config-file", str(config)),

@@ -38,6 +38,10 @@ def lacking() -> str | None:
     return f"the fleet testbed needs {', '.join(missing)}" if missing else None
 
 
+ARRIVING = ("INPUT", "--in-interface", "eth0")
+LEAVING = ("OUTPUT", "--out-interface", "eth0")
+
+
 class Place:
     """A network namespace with an address on the bridge and a host name."""
 
@@ -74,24 +78,26 @@ class Place:
 
     def half_open(self) -> None:
         """Drop what arrives here; what leaves still reaches the others."""
-        self._drop()
+        self._drop(*ARRIVING)
+
+    def mute(self) -> None:
+        """Drop what leaves; what the others send still arrives here."""
+        self._drop(*LEAVING)
 
     def lose(self, share: float) -> None:
         """Drop a share (0 … 1) of the packets that arrive here, at random."""
-        self._drop("--match", "statistic", "--mode", "random", "--probability", str(share))
+        self._drop(*ARRIVING, "--match", "statistic", "--mode", "random", "--probability", str(share))
 
     def heal(self) -> None:
-        """Mend what `partition`, `half_open` and `lose` did."""
+        """Mend what `partition`, `half_open`, `mute` and `lose` did."""
         _sh("ip", "link", "set", self._link, "up")
-        for rule in self.run("iptables", "--wait", "--list-rules", "INPUT").splitlines():
+        for rule in self.run("iptables", "--wait", "--list-rules").splitlines():
             if CHAOS in rule.split():
                 self.run("iptables", "--wait", "--delete", *rule.split()[1:])
 
-    def _drop(self, *which: str) -> None:
+    def _drop(self, chain: str, *which: str) -> None:
         comment = ("--match", "comment", "--comment", CHAOS)
-        self.run(
-            "iptables", "--wait", "--insert", "INPUT", "--in-interface", "eth0", *which, *comment, "--jump", "DROP"
-        )
+        self.run("iptables", "--wait", "--insert", chain, *which, *comment, "--jump", "DROP")
 
 
 class Node(Place):

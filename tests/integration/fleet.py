@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.gpus import open_source
+from agent.gpus import GpuSource, open_source
 from agent.inventory import Declared
 from agent.link import Coordinator
 from agent.node import NodeAgent, NodeConfig
@@ -107,7 +107,7 @@ class Fleet:
         self,
         name: str,
         *,
-        gpus: str = GPUS,
+        gpus: str | GpuSource = GPUS,
         state: Path | None = None,
         runtime: Runtime | None = None,
         claims: str | None = None,
@@ -127,7 +127,8 @@ class Fleet:
             declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
         )
         ports = PortLedger(first, first + PORTS_EACH - 1, address=address)
-        member.agent = NodeAgent(config, runtimes, open_source(gpus, config.name), ports)
+        source = open_source(gpus, config.name) if isinstance(gpus, str) else gpus
+        member.agent = NodeAgent(config, runtimes, source, ports)
         member.running = self.tasks.create_task(member.agent.run(), name=name)
         await member.agent.ready.wait()
 
@@ -239,6 +240,7 @@ async def running_fleet(directory: Path, *nodes: str) -> AsyncIterator[Fleet]:
                 await fleet.close()
         gc.collect()  # a task that was forgotten is reported when it is destroyed
         await _settled(asyncio.all_tasks() - before)
+        assert not _open_files(directory), f"files are still open: {_open_files(directory)}"
         assert not journal.errors(), f"errors were logged: {journal.errors()}"
     finally:
         journal.stop()
@@ -272,6 +274,11 @@ async def _cancelled() -> None:
 async def _end(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.wait([task])
+
+
+def _open_files(directory: Path) -> list[Path]:
+    """What this process holds open of a directory."""
+    return sorted(path for path in map(Path.resolve, Path("/proc/self/fd").iterdir()) if directory in path.parents)
 
 
 async def _settled(left: set["asyncio.Task[object]"]) -> None:

@@ -157,7 +157,8 @@ async def test_waiting_for_an_ended_job_returns_at_once(serve: Serve) -> None:
 
 async def test_a_followed_log_is_taken_up_again_without_loss_or_repetition(serve: Serve) -> None:
     before = [line(0, 1, "a"), line(1, 1, "b"), line(0, 2, "c"), line(0, 2, "d")]
-    late = [line(2, 1, "from a slow node"), line(0, 2, "e"), line(1, 3, "f")]
+    other_stream = replace(line(0, 1.5, "older, but read later"), stream="stderr")
+    late = [line(2, 1, "from a slow node"), line(0, 2, "e"), other_stream, line(1, 3, "f")]
     canned = Canned(jobs=[job()], logs=[[*before, Broken.UNAVAILABLE], [*before, *late]])
 
     async with Client(serve(canned)) as client:

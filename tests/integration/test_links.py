@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -11,12 +12,13 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from agent.link import Coordinator, Link
+from agent.link import Coordinator, Link, rest
 from agent.log_push import LogPusher
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState
 from muster.domain.plan import Plan
+from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from tests.integration.fleet import executions, running_fleet, states_of
@@ -204,6 +206,22 @@ async def test_a_coordinator_that_drops_every_stream_is_not_pestered() -> None:
             async with asyncio.timeout(1.5):
                 await journal.heard("no connection to the coordinator", 100)
     assert 2 <= coordinator.hellos <= 7
+
+
+async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
+    """Longer than any test may take, otherwise."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    async with open_channel(address) as channel:
+        with pytest.raises(grpc.aio.AioRpcError, match="UNAVAILABLE"):
+            await agents_pb2_grpc.AgentServiceStub(channel).Connect(iter(())).read()
+        server = grpc.aio.server()
+        server.add_insecure_port(address)
+        async with asyncio.TaskGroup() as tasks:
+            resting = tasks.create_task(rest(channel, 1000.0), name="rest")
+            await server.start()
+            await resting
+        await server.stop(None)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,16 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from coordinator.store.logs import LogStore
 from muster.domain.errors import UnknownNameError
+from muster.domain.ids import execution_id
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.view import JobView, LogLine
 from tests.integration.fleet import python, running_fleet
@@ -99,6 +101,22 @@ async def test_lines_of_several_ranks_are_merged_by_time(tmp_path: Path) -> None
         times = [line.time for line in await fleet.output(job.id)]
         assert len(times) == 10_000
         assert times == sorted(times)
+
+
+async def test_lines_whose_times_step_back_are_all_there_and_hold_up_nobody(tmp_path: Path) -> None:
+    """Both streams of a container are read apart, so a line of one may come after newer lines of the other."""
+    printed = [(5, "stdout", "five"), (7, "stdout", "seven"), (4, "stderr", "four"), (6, "stderr", "six")]
+    async with running_fleet(tmp_path) as fleet:
+        job = await fleet.client.submit(shell("true", 2), queue_anyway=True)
+        with closing(LogStore(tmp_path / "logs")) as logs:
+            records = "".join(
+                f"2026-11-21T08:48:0{second}.000000000Z {stream} F {text}\n" for second, stream, text in printed
+            )
+            for rank in range(2):
+                logs.append(execution_id(job.id, 1, rank), 0, records.encode())
+        sorted_by_time = ["four", "five", "six", "seven"]
+        assert await fleet.texts(job.id) == [f"{rank} {text}" for text in sorted_by_time for rank in range(2)]
+        assert await fleet.texts(job.id, ranks=[1]) == [f"1 {text}" for text in sorted_by_time]
 
 
 async def test_a_reader_that_is_slow_gets_every_line_of_a_long_log(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from coordinator.core.cluster import HEARTBEAT_INTERVAL, LEASE
 from muster.domain.plan import Plan
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.coordinator_program import CoordinatorProgram, Session
-from tests.simulation.messages import Heartbeat, Hello, LogAck, LogChunk, Welcome
+from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Welcome
 from tests.simulation.network import Channel, Stream
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.world import SECOND, Life, World
@@ -27,6 +27,8 @@ class Owner(Protocol):
 
     @property
     def logs(self) -> AgentLogs: ...
+
+    def contact(self, sent_at: float) -> None: ...
 
     def hello(self) -> Hello: ...
 
@@ -50,7 +52,7 @@ class AgentLink:
 
     def connect(self) -> None:
         """Open a stream: nothing comes between Hello's content and its place in the stream."""
-        connection = self._connection = _Connection(self)
+        connection = self._connection = _Connection(self, self._life.clock.seconds)
         connection.stream.up.send(self._owner.hello())
         self._life.after(WELCOME_WITHIN, lambda: None if connection.welcomed else self.lose(connection))
 
@@ -109,12 +111,18 @@ class AgentLink:
 
     def hear(self, connection: "_Connection", message: object) -> None:
         """A message of the coordinator."""
+        self._life.soon(lambda: self._hear(connection, message))
+
+    def _hear(self, connection: "_Connection", message: object) -> None:
         if self._connection is not connection:
             return
         connection.heard_at = self._world.at
         match message:
             case Welcome():
+                self._owner.contact(connection.sent_at[0])
                 self._take_up(connection)
+            case HeartbeatAck():
+                self._owner.contact(connection.sent_at[message.sequence])
             case Plan():
                 self._owner.receive(message)
             case LogAck():
@@ -128,7 +136,8 @@ class AgentLink:
 
     def _beat(self, connection: "_Connection") -> None:
         if self._connection is connection:
-            self.send(Heartbeat(plan_revision=self._owner.revision))
+            connection.sent_at.append(self._life.clock.seconds)
+            self.send(Heartbeat(sequence=len(connection.sent_at) - 1, plan_revision=self._owner.revision))
             self._life.after(HEARTBEAT_INTERVAL.total_seconds(), lambda: self._beat(connection))
 
     def _doubt(self, connection: "_Connection") -> None:
@@ -145,13 +154,15 @@ class AgentLink:
 class _Connection:
     """One stream, and how far it got at both ends."""
 
-    def __init__(self, link: AgentLink) -> None:
+    def __init__(self, link: AgentLink, opened_at: float) -> None:
         self._link = link
         self.stream = link.open_stream(self)
         self.session: Session | None = None
         """The coordinator's end."""
         self.welcomed = False
         self.heard_at = 0
+        self.sent_at = [opened_at]
+        """When Hello and each heartbeat were sent, by the agent's clock."""
 
     def arrive_up(self, message: object) -> None:
         self._link.hear_above(self, message)

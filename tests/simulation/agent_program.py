@@ -12,18 +12,21 @@ from agent.core.events import Event, Exited, LogCompleted, PlanReceived, Recover
 from agent.core.ledger import Ledger
 from muster.domain.ids import ExecutionId
 from muster.domain.plan import Plan, Report, Stage
+from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_link import AgentLink
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.agent_runtime import AgentRuntime, Troubles
 from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.messages import Hello, Reports
-from tests.simulation.truth import KILLED, Sandbox, SimulatedNode
-from tests.simulation.world import Life, Violation, World
+from tests.simulation.peers import PORT, Peers
+from tests.simulation.truth import Sandbox, SimulatedNode
+from tests.simulation.world import SECOND, Clock, Life, Violation
 
 REFRESH = 30.0
 """Seconds between two looks at the inventory, as in `agent/node.py`."""
+WAKING = 0.5
 RECOVERY = 2.0
-"""Longest time until a new agent has found what is left from before."""
+"""Shortest and longest time until a new agent looks for what is left from before."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,21 +40,28 @@ class Frailty:
 class AgentProgram:
     """The agent of one node, dead or alive."""
 
-    def __init__(self, world: World, node: SimulatedNode, coordinator: CoordinatorProgram, frailty: Frailty) -> None:
+    def __init__(
+        self, clock: Clock, node: SimulatedNode, coordinator: CoordinatorProgram, peers: Peers, frailty: Frailty
+    ) -> None:
+        world = clock.world
         self.node = node
         self.frailty = frailty
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
+        self.clock = clock
         self.ledger = Ledger()
         self.link: AgentLink | None = None
         self._world = world
         self._coordinator = coordinator
+        self._peers = peers
+        peers.join(node.name, node.address)
         self._chance: Random = world.chance(f"agent {node.name}")
         self._life: Life | None = None
         self._events: list[Event] = []
         self._told: list[tuple[Report, ...]] = []
         self._streams = 0
         self._runtime: AgentRuntime
+        self._fence: AgentFence
         self._logs: AgentLogs
 
     @property
@@ -62,24 +72,24 @@ class AgentProgram:
         """Find what is left, then connect; one that lives goes on."""
         if self._life is not None:
             return
-        self._life = Life(self._world)
+        self._life = Life(self.clock)
         self._events, self._told, self.ledger = [], [], Ledger()
         self._world.tell("agent starts", self.node.name)
-        self._life.after(RECOVERY * self._chance.random(), self._begin)
+        self._life.after(self._chance.uniform(WAKING, RECOVERY), self._begin)
 
     def crash(self, *, silently: bool = False) -> None:
-        """Die at once; containers go on, processes only until they are noticed."""
+        """Die at once; user code goes on."""
         if self._life is None:
             return
         self._world.tell("agent crashes", self.node.name)
-        self._life.over, self._life = True, None
+        self._life.end()
+        self._life = None
+        self._peers.listen(self.node.address, None)
         if self.link is not None:
             self.link.die(silently=silently)
         self.link, self.node.on_fault = None, None
         for sandbox in list(self.node.sandboxes.values()):
             sandbox.on_exit = None
-            if not sandbox.outlives_agent and self._chance.random() < 0.5:
-                self.node.end_code(sandbox, KILLED)
 
     def put(self, event: Event) -> None:
         """Something happened; the loop takes it in soon."""
@@ -91,10 +101,13 @@ class AgentProgram:
     def _begin(self) -> None:
         assert self._life is not None
         self._logs = AgentLogs(lambda execution: self.put(LogCompleted(execution=execution)))
-        self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles)
+        self._fence = AgentFence(self._life, self.node, self.ledger, self._peers, self.put)
+        self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles, self._fence)
         for sandbox in self._runtime.recovered():
-            self.ledger.step(Recovered(execution=sandbox.execution, started=sandbox.started), self._world.now)
+            self.ledger.step(_recovered(sandbox), self.clock.now)
             self._adopt(sandbox)
+        self._engine_was_away = self.node.engine_away
+        self._fence.look()
         self._inventory = self.node.inventory()
         self.node.on_fault = self._hear_fault
         self._life.after(REFRESH, self._refresh)
@@ -118,12 +131,22 @@ class AgentProgram:
             identity=self.node.identity,
             address=self.node.address,
             inventory=self._inventory,
-            reports=self.ledger.reports(),
-            opened=self._world.at,
+            reports=tuple(self._fence.told(report) for report in self.ledger.reports()),
+            opened=round(self.clock.seconds * SECOND),
+            peer_port=PORT,
         )
 
     def receive(self, plan: Plan) -> None:
         self.put(PlanReceived(plan=plan, stream=self._streams))
+
+    def contact(self, sent_at: float) -> None:
+        self._fence.contact(sent_at)
+
+    def freeze(self, seconds: float) -> None:
+        """It is paused, as a debugger does it; user code and keeper go on."""
+        if self._life is not None:
+            self._world.tell(f"agent is paused for {seconds:.1f} s", self.node.name)
+            self._life.freeze(seconds)
 
     @property
     def revision(self) -> int:
@@ -141,7 +164,7 @@ class AgentProgram:
         for event in events:
             for action in self._step(event):
                 if isinstance(action, Tell):
-                    reports.append(action.report)
+                    reports.append(self._fence.told(action.report))
                     self._end_log(action.report)
                 else:
                     self._runtime.carry_out(action)
@@ -151,6 +174,7 @@ class AgentProgram:
                     return
             if isinstance(event, Started):
                 self._runtime.await_exit(self.node.sandboxes[event.execution])
+        self._fence.look()
         if reports:
             self._told.append(tuple(reports))
             assert self._life is not None
@@ -158,7 +182,7 @@ class AgentProgram:
 
     def _step(self, event: Event) -> list[Action]:
         try:
-            actions = self.ledger.step(event, self._world.now)
+            actions = self.ledger.step(event, self.clock.now)
         except Exception as error:
             job = getattr(event, "execution", "-").partition("-")[0]
             message = f"the ledger of {self.node.name} fails at {event}: {type(error).__name__}: {error}"
@@ -198,7 +222,26 @@ class AgentProgram:
         self._life.after(0.2 * self._chance.random(), self._look_again)
 
     def _look_again(self) -> None:
+        if self._engine_was_away and not self.node.engine_away:
+            self._engine_was_away = False
+            self._runtime.clear_leftovers()
         inventory = self.node.inventory()
         if inventory != self._inventory and self.link is not None:
             self._inventory = inventory
             self.link.send(inventory)
+
+
+def _recovered(sandbox: Sandbox) -> Recovered:
+    """What is known of an execution of an earlier agent."""
+    note = sandbox.note
+    if note is None:
+        return Recovered(execution=sandbox.execution, started=sandbox.started)
+    return Recovered(
+        execution=sandbox.execution,
+        started=sandbox.started,
+        address=note.address,
+        ports=note.ports,
+        started_at=note.started_at,
+        terms=note.terms,
+        fenced=sandbox.fenced,
+    )

@@ -1,20 +1,30 @@
 """A runtime that takes its time, fails and hangs; what it does changes the truth of its node."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
 from agent.core.events import ActionFailed, Armed, Event, Exited, Halted, Prepared, Progressed, Removed, Started
+from agent.core.terms import Terms
 from muster.domain.failure import FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.plan import Assignment
 from muster.domain.roster import MASTER_PORT_NAME, PortLease
+from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_logs import AgentLogs
-from tests.simulation.truth import KILLED, Sandbox, SimulatedNode
-from tests.simulation.world import Life, Timer
+from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
+from tests.simulation.world import SECOND, Life, Timer
 
 KINDS = tuple(FailureKind)
 FIRST_PORT = 20_000
+AWAY_LIMIT = 60.0
+"""Seconds for which an action waits for Docker, as in `agent/runtimes/docker_engine.py`."""
+TICK = 1e-5
+"""Seconds; a clock cannot wait for less."""
+UNDER_WAY = 0.2
+"""Seconds in which a start may still come about after its agent has died."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,8 +48,15 @@ class AgentRuntime:
     """Carries out the actions of one life of an agent."""
 
     def __init__(
-        self, life: Life, node: SimulatedNode, put: Callable[[Event], None], logs: AgentLogs, troubles: Troubles
+        self,
+        life: Life,
+        node: SimulatedNode,
+        put: Callable[[Event], None],
+        logs: AgentLogs,
+        troubles: Troubles,
+        fence: AgentFence,
     ) -> None:
+        self._fence = fence
         self._life = life
         self._node = node
         self._put = put
@@ -51,15 +68,28 @@ class AgentRuntime:
         self._halted_at: dict[ExecutionId, float] = {}
         """When the order to stop is carried out; nothing else is asked of the sandbox before."""
         self._next_port = FIRST_PORT + node.chance.randrange(10_000)
+        self._occupants: dict[ExecutionId, None] = {}
 
     def recovered(self) -> Iterator[Sandbox]:
-        """What is left from a former life: containers that were armed. Everything else is cleared away."""
+        """What is left from a former life, as far as somebody tells; everything else is cleared away."""
         for execution, sandbox in list(self._node.sandboxes.items()):
-            if sandbox.outlives_agent and sandbox.roster is not None:
-                yield sandbox
+            if sandbox.in_docker and self._node.engine_away:
                 continue
-            self._node.end_code(sandbox, KILLED)
-            self._node.sweep(execution)
+            if sandbox.adoptable:
+                self._occupants[execution] = None
+                yield sandbox
+            else:
+                self._sweep(sandbox)
+
+    def clear_leftovers(self) -> None:
+        """Docker was away at the start and is back: what nobody knows of is removed."""
+        for execution, sandbox in list(self._node.sandboxes.items()):
+            if execution not in self._occupants:
+                self._sweep(sandbox)
+
+    def _sweep(self, sandbox: Sandbox) -> None:
+        self._node.end_code(sandbox, KILLED)
+        self._node.sweep(sandbox.execution)
 
     def carry_out(self, action: Action) -> None:
         match action:
@@ -78,31 +108,83 @@ class AgentRuntime:
 
     def await_exit(self, sandbox: Sandbox) -> None:
         """Tell when user code has ended, or at once that it has."""
-        if sandbox.exit is None:
-            sandbox.on_exit = lambda: self._exited(sandbox)
-        else:
-            self._exited(sandbox)
+        if sandbox.exit is not None:
+            self._with_engine(sandbox, lambda: self._exited(sandbox))
+            return
+        sandbox.on_exit = lambda: self._with_engine(sandbox, lambda: self._exited(sandbox))
 
     def _exited(self, sandbox: Sandbox) -> None:
         exit_ = sandbox.exit
         assert exit_ is not None
+        sandbox.on_exit = None
         patience = (0.3 if exit_.code else 0.01) * self._chance.random()
-        patience = max(patience, self._until_halted(sandbox.execution))
-        if self._chance.random() < self._troubles.exit:
-            failed = ActionFailed(execution=sandbox.execution, kind=FailureKind.RUNTIME, message="no exit code")
-            self._life.after(patience, lambda: self._put(failed))
-            return
-        self._life.after(patience, lambda: self._put(Exited(execution=sandbox.execution, exit=exit_)))
-        drained = patience + (2.0 if self._chance.random() < 0.2 else 0.01) * self._chance.random()
-        self._life.after(drained, lambda: self._logs.finish(sandbox.execution))
+        if sandbox.lost is not None:
+            kind = FailureKind.AGENT_RESTARTED if sandbox.lost is Loss.NODE else FailureKind.RUNTIME
+            self._cannot_tell(sandbox, kind, sandbox.lost)
+        elif self._chance.random() < self._troubles.exit:
+            self._cannot_tell(sandbox, FailureKind.RUNTIME, "no exit code")
+        else:
+            self._once_halted(
+                sandbox.execution, patience, lambda: self._put(Exited(execution=sandbox.execution, exit=exit_))
+            )
+            drained = patience + (2.0 if self._chance.random() < 0.2 else 0.01) * self._chance.random()
+            self._once_halted(sandbox.execution, drained, lambda: self._logs.finish(sandbox.execution))
+
+    def _cannot_tell(self, sandbox: Sandbox, kind: FailureKind, message: str) -> None:
+        failed = ActionFailed(execution=sandbox.execution, kind=kind, message=message)
+        self._life.after(0.01 * self._chance.random(), lambda: self._put(failed))
+
+    def _once_halted(self, execution: ExecutionId, patience: float, act: Callable[[], None]) -> None:
+        """After some seconds, and after an order to stop was carried out."""
+
+        def look() -> None:
+            left = self._halted_at.get(execution, 0.0) - self._life.clock.seconds
+            if left > 0:
+                self._life.after(min(left + TICK, 1.0), look)
+            else:
+                act()
+
+        self._life.after(max(patience, min(1.0, self._until_halted(execution))), look)
 
     def _until_halted(self, execution: ExecutionId) -> float:
-        return max(0.0, self._halted_at.get(execution, 0.0) - self._node.world.seconds)
+        return max(0.0, self._halted_at.get(execution, 0.0) - self._life.clock.seconds)
+
+    def _with_engine(self, sandbox: Sandbox, act: Callable[[], None], refuse: Callable[[], None] | None = None) -> None:
+        """Once Docker answers, if it must; in vain for long, refused."""
+        if not sandbox.in_docker or not self._node.engine_away:
+            act()
+            return
+        waiting = True
+
+        def changed() -> None:
+            nonlocal waiting
+            if self._life.over or not waiting:
+                return
+            if self._node.engine_away:
+                self._node.on_engine.append(changed)
+                return
+            waiting = False
+            self._life.after(2.0 * self._chance.random(), lambda: self._with_engine(sandbox, act, refuse))
+
+        def give_up() -> None:
+            nonlocal waiting
+            if waiting and refuse is not None:
+                waiting = False
+                refuse()
+
+        self._node.on_engine.append(changed)
+        if refuse is not None:
+            self._life.after(AWAY_LIMIT, give_up)
+
+    def _refuse(self, execution: ExecutionId) -> None:
+        failed = ActionFailed(execution=execution, kind=FailureKind.RUNTIME, message="Docker does not answer")
+        self._put(failed)
 
     def _prepare(self, assignment: Assignment) -> None:
         execution = assignment.execution
         sandbox = Sandbox(assignment=assignment, behaviour=self._node.nature.behaviour(assignment))
         self._node.sandboxes[execution] = sandbox
+        self._occupants[execution] = None
         self._logs.follow(execution, 0)
         self._node.nature.sandbox_made(self._node, sandbox)
         took = self._duration(4.0)
@@ -114,13 +196,20 @@ class AgentRuntime:
             return
 
         def end() -> None:
-            del self._preparing[execution]
-            if self._fails(execution, self._troubles.prepare):
+            if self._preparing.pop(execution, self) is self or self._fails(execution, self._troubles.prepare):
                 return
             sandbox.ports = self._ports(assignment)
+            terms = Terms(
+                job=assignment.job, attempt=assignment.attempt, grace=assignment.grace, fence=assignment.fence
+            )
+            sandbox.note = Note(address=self._node.address, ports=sandbox.ports, terms=terms)
             self._put(Prepared(execution=execution, address=self._node.address, ports=sandbox.ports))
 
-        self._preparing[execution] = self._life.after(took, end)
+        def refuse() -> None:
+            if self._preparing.pop(execution, self) is not self:
+                self._refuse(execution)
+
+        self._preparing[execution] = self._life.after(took, lambda: self._with_engine(sandbox, end, refuse))
 
     def _progress(self, execution: ExecutionId, detail: Progressed) -> None:
         if execution in self._preparing:
@@ -135,19 +224,40 @@ class AgentRuntime:
                 sandbox.roster = action.roster
                 self._put(Armed(execution=execution))
 
-        self._life.after(self._duration(0.5), end)
+        def refuse() -> None:
+            self._refuse(execution)
+
+        self._life.after(self._duration(0.5), lambda: self._with_engine(sandbox, end, refuse))
 
     def _start(self, execution: ExecutionId) -> None:
-        sandbox = self._node.sandboxes[execution]
+        sandbox, boots = self._node.sandboxes[execution], self._node.boots
+        if not self._fence.may_start(execution):
+            failed = ActionFailed(execution=execution, kind=FailureKind.NODE_LOST, message="cut off before the start")
+            self._put(failed)
+            return
 
         def end() -> None:
-            if self._fails(execution, self._troubles.start):
+            """What was ordered comes about also when the agent has just died."""
+            if self._node.boots != boots or self._node.sandboxes.get(execution) is not sandbox:
                 return
-            self._node.start_code(sandbox)
-            self._logs.grow(execution, sandbox.behaviour.log)
-            self._life.after(0.02 * self._chance.random(), lambda: self._put(Started(execution=execution)))
+            died_at = self._life.ended_at
+            if died_at is not None and self._node.world.at - died_at > UNDER_WAY * SECOND:
+                return
+            if died_at is None and self._fails(execution, self._troubles.start):
+                return
+            if not (sandbox.in_docker and self._node.engine_away):
+                self._node.start_code(sandbox)
+                self._life.after(0.02 * self._chance.random(), lambda: self._started(sandbox))
+            elif died_at is None:
+                self._with_engine(sandbox, end, lambda: self._refuse(execution))
 
-        self._life.after(self._duration(0.3), end)
+        self._node.world.after(self._duration(0.3) / self._life.clock.rate, end)
+
+    def _started(self, sandbox: Sandbox) -> None:
+        self._logs.grow(sandbox.execution, sandbox.behaviour.log)
+        self._put(Started(execution=sandbox.execution))
+        if sandbox.note is not None:
+            sandbox.note.started_at = self._life.clock.now
 
     def _halt(self, action: Halt) -> None:
         execution = action.execution
@@ -156,26 +266,45 @@ class AgentRuntime:
             if timer is not None:
                 timer.cancel()
         sandbox = self._node.sandboxes.get(execution)
-        took = 0.05 * self._chance.random()
         if sandbox is not None and sandbox.started:
-            grace = action.grace.total_seconds()
-            if self._chance.random() < self._troubles.stop:
-                took += 30.0 * self._chance.random()
-            self._life.after(took, lambda: self._node.terminate(sandbox, grace))
-            took += min(grace, sandbox.behaviour.on_term)
-        self._halted_at[execution] = self._node.world.seconds + took
+            late = 30.0 if self._chance.random() < self._troubles.stop else 0.05
+            self._halted_at[execution] = math.inf
+            self._life.after(late * self._chance.random(), lambda: self._terminate(sandbox, action.grace))
+        else:
+            self._halted(execution, 0.05 * self._chance.random())
+
+    def _terminate(self, sandbox: Sandbox, grace: timedelta) -> None:
+        seconds = grace.total_seconds() / self._life.clock.rate
+
+        def act() -> None:
+            self._node.terminate(sandbox, seconds)
+            self._halted(sandbox.execution, min(seconds, sandbox.behaviour.on_term) if sandbox.running else 0.0)
+
+        self._with_engine(sandbox, act)
+
+    def _halted(self, execution: ExecutionId, took: float) -> None:
+        self._halted_at[execution] = self._life.clock.seconds + took
         self._life.after(took, lambda: self._put(Halted(execution=execution)))
 
     def _remove(self, execution: ExecutionId) -> None:
+        sandbox = self._node.sandboxes.get(execution)
+
         def end() -> None:
-            sandbox = self._node.sandboxes.pop(execution, None)
             if sandbox is not None:
+                self._node.sandboxes.pop(execution, None)
                 sandbox.on_exit = None
                 self._node.end_code(sandbox, KILLED)
+            self._occupants.pop(execution, None)
             self._logs.forget(execution)
             self._put(Removed(execution=execution))
 
-        self._life.after(self._until_halted(execution) + self._duration(0.2), end)
+        def remove() -> None:
+            if sandbox is None:
+                end()
+            else:
+                self._with_engine(sandbox, end)
+
+        self._once_halted(execution, self._duration(0.2), remove)
 
     def _fails(self, execution: ExecutionId, likelihood: float) -> bool:
         if not likelihood or self._chance.random() >= likelihood:

@@ -6,6 +6,7 @@ take all that waits, step each, commit once, perform the effects, answer.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import Random
 from typing import Protocol
 
@@ -30,10 +31,12 @@ from muster.domain.node import Inventory
 from muster.domain.plan import Plan
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
 from tests.simulation.network import Stream
-from tests.simulation.world import EPOCH, SECOND, Life, Timer, Violation, World
+from tests.simulation.world import Clock, Life, Timer, Violation, World
 
 BATCH = 2000
 """As in the engine."""
+TICK = 1e-5
+"""Seconds that alarms come late: a clock that runs at another rate counts to whole microseconds."""
 
 Reply = Callable[[Answer], None]
 Question = Callable[[Cluster], None]
@@ -43,7 +46,7 @@ Core = Callable[[Turn, Event], Answer]
 class Observer(Protocol):
     """Who checks what the coordinator does."""
 
-    def stepped(self, cluster: Cluster) -> None: ...
+    def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None: ...
 
     def committed(self, changes: tuple[Change, ...]) -> None: ...
 
@@ -82,7 +85,9 @@ class Session:
 class CoordinatorProgram:
     """Alive or dead; the store and the logs outlive it."""
 
-    def __init__(self, world: World, observer: Observer, chance: Random, core: Core = step) -> None:
+    def __init__(
+        self, world: World, observer: Observer, chance: Random, core: Core = step, clock_rate: float = 1.0
+    ) -> None:
         self.weakness = Weakness()
         self.store = MemoryStore()
         self.logs: dict[ExecutionId, int] = {}
@@ -90,6 +95,7 @@ class CoordinatorProgram:
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
         self.cluster = Cluster()
+        self.clock = Clock(world, clock_rate)
         self._world = world
         self._observer = observer
         self._core = core
@@ -99,7 +105,7 @@ class CoordinatorProgram:
         self._sessions: dict[int, Session] = {}
         self._last_session = 0
         self._turning = False
-        self._alarm: tuple[int, Timer] | None = None
+        self._alarm: tuple[datetime, Timer] | None = None
         self._uncommitted: tuple[Change, ...] = ()
 
     @property
@@ -108,7 +114,7 @@ class CoordinatorProgram:
 
     def start(self) -> None:
         """Load what is stored and listen."""
-        self._life = Life(self._world)
+        self._life = Life(self.clock)
         snapshot = self.store.load()
         records: tuple[Record, ...] = (
             *snapshot.jobs,
@@ -116,7 +122,7 @@ class CoordinatorProgram:
             *snapshot.executions,
             *snapshot.nodes,
         )
-        self.cluster = load(records, self._world.now)
+        self.cluster = load(records, self.clock.now)
         self._world.tell("starts", "coordinator")
         self._observer.loaded(self.cluster)
         self._set_alarm()
@@ -128,7 +134,8 @@ class CoordinatorProgram:
         self._world.tell("crashes", "coordinator")
         if self._uncommitted and self._chance.random() < 0.5:
             self._commit(self._uncommitted)
-        self._life.over, self._life = True, None
+        self._life.end()
+        self._life = None
         for session in self._sessions.values():
             session.ended = True
             session.stream.drop(silently=silently)
@@ -179,8 +186,11 @@ class CoordinatorProgram:
         node, number = session.node, session.number
         match message:
             case Heartbeat():
-                self.ask(HeartbeatReceived(node=node, session=number, plan_revision=message.plan_revision))
-                session.stream.down.send(HeartbeatAck())
+                ack = HeartbeatAck(sequence=message.sequence)
+                self.ask(
+                    HeartbeatReceived(node=node, session=number, plan_revision=message.plan_revision),
+                    lambda _: session.stream.down.send(ack),
+                )
             case Inventory():
                 self.ask(InventoryChanged(node=node, session=number, inventory=message))
             case Reports():
@@ -245,7 +255,7 @@ class CoordinatorProgram:
 
     def _turn(self) -> None:
         batch, self._inbox = self._inbox[:BATCH], self._inbox[BATCH:]
-        turn = Turn(self.cluster, self._world.now)
+        turn = Turn(self.cluster, self.clock.now)
         answers: list[tuple[Reply | None, Answer]] = []
         questions: list[Question] = []
         for asked in batch:
@@ -254,11 +264,11 @@ class CoordinatorProgram:
             else:
                 questions.append(asked)
         due = self.cluster.next_deadline()
-        if due is not None and due <= self._world.now:
+        if due is not None and due <= self.clock.now:
             answers.append((None, self._step(turn, TimePassed())))
         finish(turn)
-        self._observer.stepped(self.cluster)
         changes = turn.changes()
+        self._observer.stepped(self.cluster, changes)
         if self._dies(self.weakness.before_commit, "before it commits"):
             return
         if not changes:
@@ -321,12 +331,11 @@ class CoordinatorProgram:
         due = self.cluster.next_deadline()
         if due is None or self._life is None:
             return
-        at = round((due - EPOCH).total_seconds() * SECOND)
         if self._alarm is not None:
-            if self._alarm[0] == at:
+            if self._alarm[0] == due:
                 return
             self._alarm[1].cancel()
-        self._alarm = (at, self._life.after(max(0, at - self._world.at) / SECOND, self._alarmed))
+        self._alarm = (due, self._life.after(self.clock.left(due) + TICK, self._alarmed))
 
     def _alarmed(self) -> None:
         """A turn without events; one that is under way is followed by another alarm."""

@@ -6,6 +6,7 @@ from muster.domain.ids import NodeId
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.coordinator_program import CoordinatorProgram, Weakness
 from tests.simulation.network import Harshness, Path
+from tests.simulation.peers import Peers
 from tests.simulation.scenario import Scenario
 from tests.simulation.world import World
 
@@ -18,16 +19,22 @@ class Faults:
         world: World,
         coordinator: CoordinatorProgram,
         agents: Mapping[NodeId, AgentProgram],
+        peers: Peers,
         scenario: Scenario,
     ) -> None:
         self._world = world
         self._coordinator = coordinator
         self._agents = agents
+        self._peers = peers
         self._scenario = scenario
         self._chance = world.chance("faults")
         self._over = False
         self._kinds: Mapping[str, Callable[[], None]] = {
             "cut a node off": lambda: self._cut([self._any()]),
+            "cut a rack off": self._cut_rack,
+            "cut peers": self._cut_peers,
+            "pause an agent": self._pause,
+            "kill an agent for long": self._kill_agent_for_long,
             "cut one way": self._cut_one_way,
             "cut several off": self._cut_several,
             "slow a link": self._slow,
@@ -37,6 +44,7 @@ class Faults:
             "reboot a node": self._reboot,
             "reinstall a node": self._reinstall,
             "break a GPU": self._break_gpu,
+            "lose Docker": self._lose_docker,
         }
 
     def begin(self) -> None:
@@ -59,7 +67,11 @@ class Faults:
             node = agent.node
             agent.frailty.at_action = 0.0
             node.broken.clear()
+            node.restore_engine()
             for path in (node.up, node.down):
+                path.harshness, path.slowness = Harshness(), 0.0
+                path.heal()
+            for path in self._peers.paths({node.name}):
                 path.harshness, path.slowness = Harshness(), 0.0
                 path.heal()
             agent.start()
@@ -84,14 +96,44 @@ class Faults:
     # links
 
     def _cut(self, agents: Sequence[AgentProgram]) -> None:
+        """Off from the coordinator, perhaps from the others too."""
         spell = self._spell()
-        for agent in agents:
-            node = agent.node
-            self._world.tell(f"is cut off for {spell:.1f} s", node.name)
-            node.up.cut()
-            node.down.cut()
-            self._world.after(spell, node.up.heal)
-            self._world.after(spell, node.down.heal)
+        paths = [path for agent in agents for path in (agent.node.up, agent.node.down)]
+        if self._chance.random() < 0.7:
+            paths += [path for agent in agents for path in self._peers.paths({agent.node.name})]
+        self._cut_paths(paths, spell, f"cut off for {spell:.1f} s", agents)
+
+    def _cut_rack(self) -> None:
+        """Several that still reach each other."""
+        agents, spell = list(self._agents.values()), self._spell()
+        rack = self._chance.sample(agents, self._chance.randint(1, len(agents)))
+        paths = [path for agent in rack for path in (agent.node.up, agent.node.down)]
+        paths += self._peers.paths({agent.node.name for agent in rack})
+        self._cut_paths(paths, spell, f"in a rack that is cut off for {spell:.1f} s", rack)
+
+    def _cut_peers(self) -> None:
+        """Two nodes from each other, or one way."""
+        agents = list(self._agents.values())
+        if len(agents) > 1:
+            one, other = self._chance.sample(agents, 2)
+            names, spell = (one.node.name, other.node.name), self._spell()
+            paths = [self._peers.path(*names), self._peers.path(*reversed(names))]
+            paths = paths if self._chance.random() < 0.5 else paths[:1]
+            self._cut_paths(paths, spell, f"cannot ask each other for {spell:.1f} s", (one, other))
+
+    def _cut_paths(self, paths: Sequence[Path], spell: float, words: str, agents: Sequence[AgentProgram]) -> None:
+        self._world.tell(words, *(agent.node.name for agent in agents))
+        for path in paths:
+            path.cut()
+            self._world.after(spell, path.heal)
+
+    def _pause(self) -> None:
+        self._any().freeze(self._spell())
+
+    def _kill_agent_for_long(self) -> None:
+        agent = self._any()
+        agent.crash()
+        self._world.after(self._spell() * 3, agent.start)
 
     def _cut_one_way(self) -> None:
         node, spell = self._any().node, self._spell()
@@ -157,6 +199,12 @@ class Faults:
             node.sweep(execution)
         node.identity = f"{node.name} since {self._world.seconds:.0f} s"
         self._restart(agent)
+
+    def _lose_docker(self) -> None:
+        node = self._any().node
+        if node.has_docker and not node.engine_away:
+            node.lose_engine()
+            self._world.after(self._spell(), node.restore_engine)
 
     def _break_gpu(self) -> None:
         node = self._any().node

@@ -16,6 +16,7 @@ class Hello:
     inventory: Inventory
     reports: tuple[Report, ...]
     opened: int
+    peer_port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +28,15 @@ class Welcome:
 class Heartbeat:
     """The agent is alive and has applied plans up to a revision."""
 
+    sequence: int
     plan_revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatAck:
-    """The coordinator is alive."""
+    """The coordinator has taken a heartbeat in."""
+
+    sequence: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

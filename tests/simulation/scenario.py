@@ -1,5 +1,6 @@
 """What one seed is about: how large the fleet is, which jobs come, what goes wrong and how often."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
@@ -71,15 +72,25 @@ class Scenario:
     """How long other user code runs, on average."""
     spells: tuple[float, ...]
     """Seconds for which something is away: from a blink to beyond the time after which a node is lost."""
+    no_fence: bool = False
+    """Whether no node may ever end user code for want of contact: only the coordinator is away."""
+    skew: float = 0.0
+    """How much faster or slower than true time clocks run at most."""
+
+    def clock_rate(self, chance: Random) -> float:
+        return 1.0 + self.skew * chance.uniform(-1.0, 1.0)
 
 
-def draw(chance: Random, scale: Scale) -> Scenario:
+def draw(chance: Random, scale: Scale, family: str | None = None) -> Scenario:
     """A scenario of that scale: anything may go wrong, or much of one kind, so that rare meetings are met."""
     scenario = _anything(chance, scale)
-    kind = chance.random()
-    if kind < 0.2:
-        return _silent(scenario)
-    return _restless(scenario) if kind < 0.35 else scenario
+    drawn = chance.choices(list(FAMILIES), [likelihood for likelihood, _ in FAMILIES.values()])[0]
+    return FAMILIES[family or drawn][1](scenario)
+
+
+def _as_it_is(scenario: Scenario) -> Scenario:
+    """Whatever was drawn."""
+    return scenario
 
 
 def _silent(scenario: Scenario) -> Scenario:
@@ -113,6 +124,28 @@ def _restless(scenario: Scenario) -> Scenario:
     )
 
 
+def _dockerless(scenario: Scenario) -> Scenario:
+    """Docker goes and comes."""
+    return replace(
+        scenario,
+        parts=tuple(replace(parts, docker=True) for parts in scenario.parts),
+        fault_every=60.0 / len(scenario.parts),
+        faults=("lose Docker", "lose Docker", "cut a node off", "kill the coordinator"),
+        frailty=Frailty(troubles=scenario.frailty.troubles),
+        code_seconds=120.0,
+        spells=(1.0, 12.0, 80.0, 400.0),
+    )
+
+
+FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
+    "anything": (0.6, _as_it_is),
+    "silent": (0.2, _silent),
+    "restless": (0.12, _restless),
+    "docker": (0.08, _dockerless),
+}
+"""By name: how often, and what it makes of what was drawn."""
+
+
 def _anything(chance: Random, scale: Scale) -> Scenario:
     seconds = chance.uniform(*scale.seconds)
     parts = tuple(_parts(chance) for _ in range(chance.randint(*scale.nodes)))
@@ -133,6 +166,7 @@ def _anything(chance: Random, scale: Scale) -> Scenario:
         endless=_rarely(chance, 0.3),
         code_seconds=chance.choice((3.0, 30.0, 120.0)),
         spells=chance.choice(SPELLS),
+        skew=chance.choice((0.0, 0.01, 0.024)),
     )
 
 
@@ -154,6 +188,7 @@ def _parts(chance: Random) -> Parts:
         cpus=chance.choice((4, 8, 16)),
         memory=chance.choice((16, 64)) * GIB,
         docker=chance.random() < 0.7,
+        live_restore=chance.random() < 0.7,
         labels={"zone": chance.choice(("a", "b"))},
     )
 

@@ -12,10 +12,11 @@ from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram, Core
 from tests.simulation.faults import Faults
+from tests.simulation.peers import Peers
 from tests.simulation.scenario import SMALL, Scale, draw
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
-from tests.simulation.world import SECOND, Violation, World
+from tests.simulation.world import SECOND, Clock, Violation, World
 
 REST_WITHIN = 2 * 3600.0
 """Seconds after the last fault within which everything must have come to rest."""
@@ -41,17 +42,22 @@ class Outcome:
 class Simulation:
     """A fleet, its coordinator, its clients and its troubles."""
 
-    def __init__(self, seed: int, scale: Scale = SMALL, core: Core = step) -> None:
+    def __init__(self, seed: int, scale: Scale = SMALL, core: Core = step, family: str | None = None) -> None:
         self.world = World(seed)
-        self.scenario = draw(self.world.chance("scenario"), scale)
+        self.scenario = draw(self.world.chance("scenario"), scale, family)
         self.watcher = Watcher(self.world, self.scenario)
-        self.coordinator = CoordinatorProgram(self.world, self.watcher, self.world.chance("coordinator"), core)
+        rates = self.world.chance("clocks")
+        self.coordinator = CoordinatorProgram(
+            self.world, self.watcher, self.world.chance("coordinator"), core, self.scenario.clock_rate(rates)
+        )
+        self.peers = Peers(self.world)
         self.agents: dict[NodeId, AgentProgram] = {}
         for number, parts in enumerate(self.scenario.parts, start=1):
-            node = SimulatedNode(self.world, NodeId(f"node-{number}"), parts, self.watcher)
-            self.agents[node.name] = AgentProgram(self.world, node, self.coordinator, self.scenario.frailty)
+            clock = Clock(self.world, self.scenario.clock_rate(rates))
+            node = SimulatedNode(clock, NodeId(f"node-{number}"), parts, self.watcher)
+            self.agents[node.name] = AgentProgram(clock, node, self.coordinator, self.peers, self.scenario.frailty)
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
-        self.faults = Faults(self.world, self.coordinator, self.agents, self.scenario)
+        self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.scenario)
 
     def run(self) -> Outcome:
         """Play it to its end."""
@@ -82,6 +88,7 @@ class Simulation:
         sights.update(f"failure {failure.kind}" for failure in failures)
         sights["job again"] = len(cluster.attempts) - len(cluster.jobs)
         sights["lost while it runs"] = self.watcher.lost_while_running
+        sights["fenced"] = self.watcher.fences
         return sights
 
     def _trouble(self) -> None:

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 from random import Random
 from typing import Protocol
 
+from agent.core.terms import Terms
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.plan import Assignment
 from muster.domain.roster import PortLease, Roster
+from tests.simulation.keeper import Keeper
 from tests.simulation.network import Path
-from tests.simulation.world import Timer, World
+from tests.simulation.world import Clock, Timer
 
 KILLED = 137
 TERMINATED = 143
@@ -32,6 +36,23 @@ class Behaviour:
     """Bytes that it prints."""
 
 
+class Loss(StrEnum):
+    """What took user code away without leaving an exit code."""
+
+    NODE = "the node was restarted"
+    ENGINE = "Docker was stopped"
+
+
+@dataclass(slots=True, kw_only=True)
+class Note:
+    """What an agent notes of an execution for the next one."""
+
+    address: str
+    ports: tuple[PortLease, ...]
+    terms: Terms
+    started_at: datetime | None = None
+
+
 @dataclass(slots=True, kw_only=True)
 class Sandbox:
     """One execution on its node."""
@@ -47,7 +68,13 @@ class Sandbox:
     on_exit: Callable[[], None] | None = None
     """Who waits for the end."""
     ending: Timer | None = None
+    lost: Loss | None = None
+    """Why nobody can tell how it ended."""
+    note: Note | None = None
+    """On the node's disk."""
     terminated: bool = False
+    fenced: str = ""
+    """Why its agent or the keeper ended it, as noted on the node's disk."""
     swept: bool = False
     """Whether it was cleared away although nobody ordered that: its agent cannot adopt it."""
 
@@ -60,8 +87,13 @@ class Sandbox:
         return self.started and self.exit is None
 
     @property
-    def outlives_agent(self) -> bool:
+    def in_docker(self) -> bool:
         return self.assignment.role.runtime is RuntimeKind.DOCKER
+
+    @property
+    def adoptable(self) -> bool:
+        """Whether another agent finds it: a container, or a process that was started."""
+        return self.roster is not None if self.in_docker else self.started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +104,8 @@ class Parts:
     cpus: int
     memory: int
     docker: bool
+    live_restore: bool = False
+    """Whether containers go on without the Docker engine."""
     labels: dict[str, str] = field(default_factory=dict)
 
 
@@ -86,12 +120,14 @@ class Nature(Protocol):
 
     def code_ended(self, sandbox: Sandbox) -> None: ...
 
+    def fenced(self, node: "SimulatedNode", sandbox: Sandbox) -> None: ...
+
 
 class SimulatedNode:
     """A node with its GPUs and what runs on it; its agent comes and goes."""
 
-    def __init__(self, world: World, name: NodeId, parts: Parts, nature: Nature) -> None:
-        self.world = world
+    def __init__(self, clock: Clock, name: NodeId, parts: Parts, nature: Nature) -> None:
+        world = self.world = clock.world
         self.name = name
         self.address = f"address of {name}"
         self.nature = nature
@@ -104,16 +140,25 @@ class SimulatedNode:
         """GPUs with a fault."""
         self.on_fault: Callable[[], None] | None = None
         """The agent's ear for GPU faults."""
+        self.engine_away = False
+        """Whether Docker does not answer."""
+        self.on_engine: list[Callable[[], None]] = []
+        """Who waits for Docker to go or to come back."""
+        self.boots = 0
+        self.keeper = Keeper(clock, name, self._kill_overdue)
         self._parts = parts
 
     def inventory(self) -> Inventory:
         """As somebody who looks now sees it."""
-        kinds = (RuntimeKind.PROCESS, RuntimeKind.DOCKER) if self._parts.docker else (RuntimeKind.PROCESS,)
+        offers = [RuntimeOffer(kind=RuntimeKind.PROCESS, version="1")]
+        if self._parts.docker:
+            problem = "Docker does not work" if self.engine_away else None
+            offers.append(RuntimeOffer(kind=RuntimeKind.DOCKER, version="1", problem=problem))
         return Inventory(
             cpus=self._parts.cpus,
             memory=self._parts.memory,
             gpus=tuple(self._gpu(index) for index in range(self._parts.gpus)),
-            runtimes=tuple(RuntimeOffer(kind=kind, version="1") for kind in kinds),
+            runtimes=tuple(offers),
             labels=self._parts.labels,
         )
 
@@ -142,7 +187,10 @@ class SimulatedNode:
 
     def terminate(self, sandbox: Sandbox, grace: float) -> None:
         """SIGTERM, and SIGKILL after the grace period."""
-        if not sandbox.running or sandbox.terminated:
+        if not sandbox.running:
+            return
+        if sandbox.terminated:
+            self.world.after(grace, lambda: self.end_code(sandbox, KILLED))
             return
         sandbox.terminated = True
         due = sandbox.ending
@@ -163,14 +211,62 @@ class SimulatedNode:
         if sandbox.on_exit is not None:
             sandbox.on_exit()
 
+    def _kill_overdue(self, execution: ExecutionId) -> None:
+        sandbox = self.sandboxes.get(execution)
+        if sandbox is not None and sandbox.running:
+            self.world.tell(f"keeper kills {execution}", self.name, sandbox.assignment.job)
+            sandbox.fenced = sandbox.fenced or "killed by the keeper"
+            self.nature.fenced(self, sandbox)
+            self.end_code(sandbox, KILLED)
+
     def sweep(self, execution: ExecutionId) -> None:
         """Clear an execution away that cannot be adopted."""
         self.sandboxes.pop(execution).swept = True
 
     def lose_power(self) -> None:
-        """Everything that runs ends, and nobody hears of it."""
+        """Everything that runs ends, and nobody hears of it or how."""
+        self.boots += 1
+        self.keeper.note({})
         for sandbox in self.sandboxes.values():
             sandbox.on_exit = None
+            self._lose(sandbox, Loss.NODE)
+        self.engine_away = False
+
+    @property
+    def has_docker(self) -> bool:
+        return self._parts.docker
+
+    def lose_engine(self) -> None:
+        """Docker is stopped, with its containers unless they go on without it; or it is killed, then they go on."""
+        self.world.tell("Docker goes away", self.name)
+        self.engine_away = True
+        if not self._parts.live_restore and self.chance.random() < 0.5:
+            self._lose_containers()
+        self._tell_of_engine()
+
+    def restore_engine(self) -> None:
+        """Docker is back; if containers do not go on without it, it ends those that did."""
+        if not self.engine_away:
+            return
+        self.world.tell("Docker is back", self.name)
+        if not self._parts.live_restore:
+            self._lose_containers()
+        self.engine_away = False
+        self._tell_of_engine()
+
+    def _tell_of_engine(self) -> None:
+        waiting, self.on_engine = self.on_engine, []
+        for act in waiting:
+            act()
+
+    def _lose_containers(self) -> None:
+        for sandbox in list(self.sandboxes.values()):
+            if sandbox.in_docker:
+                self._lose(sandbox, Loss.ENGINE)
+
+    def _lose(self, sandbox: Sandbox, loss: Loss) -> None:
+        if sandbox.running:
+            sandbox.lost = loss
             self.end_code(sandbox, KILLED)
 
     def _end_after(self, sandbox: Sandbox, seconds: float, code: int) -> None:

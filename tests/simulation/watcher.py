@@ -10,13 +10,14 @@ from muster.domain.job import JobSpec
 from muster.domain.lifecycle import PROGRESS, TERMINAL, State
 from muster.domain.plan import Assignment
 from muster.domain.roster import Roster
-from tests.invariants import validate
+from tests.invariants import validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.world import Violation, World
 
 SEVERAL = 100
-"""Executions with which the whole cluster is still looked at after every step; with more, in proportion less often."""
+"""Executions with which the whole cluster is looked at after every few steps; with more, in proportion less often."""
+FEW = 8
 
 
 class Watcher:
@@ -31,6 +32,8 @@ class Watcher:
         """Jobs that a client asked to have deleted."""
         self.lost_while_running = 0
         """Executions that count as lost while their user code runs: the one gap between belief and truth."""
+        self.fences = 0
+        """Executions that were ended for want of contact."""
         self._unchecked = 0
         self._world = world
         self._scenario = scenario
@@ -72,10 +75,18 @@ class Watcher:
 
     def code_ended(self, sandbox: Sandbox) -> None:
         assert sandbox.exit is not None
-        self._exits[sandbox.execution] = sandbox.exit
+        if sandbox.lost is None:
+            self._exits[sandbox.execution] = sandbox.exit
         del self._running[sandbox.assignment.job][sandbox.execution]
         for gpu in sandbox.assignment.gpus:
             del self._busy[gpu]
+
+    def fenced(self, node: SimulatedNode, sandbox: Sandbox) -> None:
+        """An agent or a keeper ends user code for want of contact."""
+        self.fences += 1
+        if self._scenario.no_fence:
+            message = f"{sandbox.execution} is ended though only the coordinator was away"
+            raise Violation(message, *_about(node, sandbox))
 
     def _check_gang_is_armed(self, sandbox: Sandbox, about: tuple[str, ...]) -> None:
         order = sandbox.assignment
@@ -99,13 +110,16 @@ class Watcher:
             raise Violation(f"one key made two jobs: {known} and {job.id}", known, job.id)
         self.accepted[job.id] = job.spec
 
-    def stepped(self, cluster: Cluster) -> None:
+    def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None:
+        """Look at the jobs that changed, and at the whole cluster after every few steps."""
         self._unchecked += 1
-        if self._unchecked * SEVERAL**2 < len(cluster.executions) ** 2:
-            return
-        self._unchecked = 0
         try:
-            validate(cluster)
+            if self._unchecked * SEVERAL**2 >= max(FEW * SEVERAL**2, len(cluster.executions) ** 2):
+                self._unchecked = 0
+                validate(cluster)
+            else:
+                for job in {job: None for change in changes if (job := _job_of(change)) in cluster.jobs}:
+                    validate_job(cluster, job)
         except AssertionError as error:
             raise Violation(f"the cluster is not sound: {error}", *_words(error)) from error
 
@@ -151,14 +165,14 @@ class Watcher:
             _check_change(before, after, about)
         if before is not None and before.state is State.QUEUED and after.state in PROGRESS[1:]:
             self._check_seat(after, about)
-        self._check_belief(after, about)
+        self._check_belief(after, None if before is None else before.address, about)
 
     def _check_seat(self, after: Execution, about: tuple[str, ...]) -> None:
         for gpu in after.gpus:
             if gpu in self._busy:
                 raise Violation(f"{after.id} is given {gpu}, which {self._busy[gpu]} uses", *about)
 
-    def _check_belief(self, after: Execution, about: tuple[str, ...]) -> None:
+    def _check_belief(self, after: Execution, known: str | None, about: tuple[str, ...]) -> None:
         """What the coordinator says of an execution is no further than what is true."""
         running = after.id in self._running.get(after.job, {})
         if running and after.state is State.LOST:
@@ -171,6 +185,9 @@ class Watcher:
             raise Violation(f"{after.id} succeeded with {after.exit}", *about)
         if after.state is State.RUNNING and after.id not in self._started:
             raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
+        sandbox = self._newest.get(after.id)
+        if known is None and after.address is not None and sandbox is not None and after.ports != sandbox.ports:
+            raise Violation(f"{after.id} counts as having other ports than it holds", *about)
 
     # the end
 
@@ -208,6 +225,15 @@ def _check_change(before: Execution, after: Execution, about: tuple[str, ...]) -
         raise Violation(f"{after.id} goes back from {before.state} to {after.state}", *about)
     if before.node is not None and (after.node, after.gpus) != (before.node, before.gpus):
         raise Violation(f"{after.id} moves from {before.node} to {after.node}", *about)
+
+
+def _job_of(change: Change) -> JobId | None:
+    match change:
+        case Put(record=Job() as job):
+            return job.id
+        case Put(record=Attempt() as record) | Put(record=Execution() as record):
+            return record.job
+    return None
 
 
 def _words(error: AssertionError) -> list[str]:

@@ -92,16 +92,63 @@ class World:
             yield f"{at / SECOND:12.6f} s  {', '.join(about):<24} {text}"
 
 
-class Life:
-    """One run of a program: what it has planned dies with it."""
+class Clock:
+    """A clock that runs a little too fast or too slow."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.over = False
+    def __init__(self, world: World, rate: float = 1.0) -> None:
+        self.world = world
+        self.rate = rate
+        """Seconds that it counts in a true second."""
+
+    @property
+    def seconds(self) -> float:
+        return self.world.at / SECOND * self.rate
+
+    @property
+    def now(self) -> datetime:
+        return EPOCH + timedelta(microseconds=round(self.world.at * self.rate))
+
+    def left(self, until: datetime) -> float:
+        """Its seconds until it shows a time."""
+        return max(0.0, (until - self.now).total_seconds())
+
+
+class Life:
+    """One run of a program by its clock: what it has planned dies with it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.ended_at: int | None = None
+        self._frozen_until = 0
+
+    @property
+    def over(self) -> bool:
+        return self.ended_at is not None
+
+    def end(self) -> None:
+        self.ended_at = self.clock.world.at
+
+    def freeze(self, seconds: float) -> None:
+        """Do nothing for a while, then all that has come due meanwhile."""
+        self._frozen_until = self.clock.world.at + round(seconds * SECOND)
 
     def after(self, seconds: float, act: Callable[[], None]) -> Timer:
-        def unless_over() -> None:
-            if not self.over:
-                act()
+        """Do something later, by its clock; not while it is frozen."""
+        world = self.clock.world
 
-        return self._world.after(seconds, unless_over)
+        def unless_over() -> None:
+            if self.ended_at is None:
+                if world.at < self._frozen_until:
+                    world.at_time(self._frozen_until, lambda: timer.act and timer.act())
+                else:
+                    act()
+
+        timer = world.after(seconds / self.clock.rate, unless_over)
+        return timer
+
+    def soon(self, act: Callable[[], None]) -> None:
+        """At once, or when it is not frozen any more."""
+        if self.clock.world.at < self._frozen_until:
+            self.after(0.0, act)
+        elif self.ended_at is None:
+            act()

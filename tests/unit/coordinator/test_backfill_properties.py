@@ -118,7 +118,7 @@ def test_what_waits_behind_the_head_would_not_fit_beside_what_is_kept(wanted: li
     assert kept.job == waiting[0].id
     trial = World()
     for node in w.cluster.nodes:
-        room = kept.beside(w.cluster.room(node))
+        room = kept.beside(w.cluster.rooms.room(node))
         trial.connect(node, inventory(node, gpus=room.gpus, cpus=room.cpu_millis // 1000, memory=room.memory))
     for job in waiting[1:]:
         trial_job = trial.submit(job.spec, queue_anyway=True)

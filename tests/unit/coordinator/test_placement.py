@@ -2,37 +2,38 @@
 
 import pytest
 
-from coordinator.core.placement import NoFit, Placement, Room, place, refusals
+from coordinator.core.placement import NoFit, Placement, place, refusals
+from coordinator.core.stock import Room
 from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, Packing, RuntimeKind
 from muster.domain.node import RuntimeOffer
 from muster.domain.view import NodeRefusal
-from tests.builders import GIB, gpu, gpus, role, room, spec
+from tests.builders import GIB, gpu, gpus, offer, role, room, spec
 
 
 def nodes(wanted: JobSpec, *rooms: Room) -> list[str]:
     """The nodes by rank."""
-    fit = place(wanted, rooms)
+    fit = place(wanted, offer(*rooms))
     assert isinstance(fit, Placement), fit
     return [seat.node for seat in fit.seats]
 
 
 def chosen(wanted: JobSpec, *rooms: Room) -> list[tuple[str, ...]]:
     """The GPUs by rank."""
-    fit = place(wanted, rooms)
+    fit = place(wanted, offer(*rooms))
     assert isinstance(fit, Placement), fit
     return [seat.gpus for seat in fit.seats]
 
 
 def no_fit(wanted: JobSpec, *rooms: Room) -> NoFit:
-    fit = place(wanted, rooms)
+    fit = place(wanted, offer(*rooms))
     assert isinstance(fit, NoFit), fit
     return fit
 
 
 def reason(wanted: JobSpec, only: Room) -> str:
-    assert isinstance(place(wanted, [only]), NoFit)
-    return refusals(wanted, [only])[0].reason
+    assert isinstance(place(wanted, offer(only)), NoFit)
+    return refusals(wanted, offer(only))[0].reason
 
 
 def test_pack_fills_one_node_when_it_can() -> None:
@@ -118,7 +119,7 @@ def test_a_gang_that_does_not_fit_says_how_many_would_and_what_each_node_lacks()
     wanted, rooms = spec(3, gpus=4), [room("a", 4), room("b", 2)]
 
     assert no_fit(wanted, *rooms) == NoFit(wanted=3, found=1, nodes=2)
-    assert refusals(wanted, rooms) == (
+    assert refusals(wanted, offer(*rooms)) == (
         NodeRefusal(node=NodeId("a"), reason="has room for 1; for one more it needs 4 GPUs, 0 are free"),
         NodeRefusal(node=NodeId("b"), reason="needs 4 GPUs, 2 are free"),
     )

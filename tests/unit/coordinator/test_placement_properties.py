@@ -2,15 +2,19 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.core.placement import NoFit, Placement, Room, fits, place, refusals
+from coordinator.core.placement import NoFit, Placement, fits, place, refusals
+from coordinator.core.stock import Room
+from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, Packing, RuntimeKind
 from muster.domain.node import RuntimeOffer
-from tests.builders import gpu, role, room, spec
+from tests.builders import gpu, offer, role, room, spec
+from tests.unit.coordinator.plain_placement import place_plainly
 
 MODELS = ("A100", "H100")
 every_case = settings(deadline=None, max_examples=100)
@@ -70,7 +74,7 @@ def specs(draw: st.DrawFn, *, single_role: bool = False, packing: Packing | None
 @given(specs(), rooms())
 @every_case
 def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, having: list[Room]) -> None:
-    fit = place(wanted, having)
+    fit = place(wanted, offer(*having))
     if isinstance(fit, NoFit):
         return
     assert [seat.rank for seat in fit.seats] == list(range(wanted.size))
@@ -94,10 +98,10 @@ def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, havi
 @given(specs(), rooms())
 @every_case
 def test_a_refusal_names_every_node_and_is_never_empty(wanted: JobSpec, having: list[Room]) -> None:
-    fit = place(wanted, having)
+    fit = place(wanted, offer(*having))
     if isinstance(fit, Placement):
         return
-    why = refusals(wanted, having)
+    why = refusals(wanted, offer(*having))
     assert [refusal.node for refusal in why] == sorted(one.node for one in having)
     assert all(refusal.reason for refusal in why)
     assert 0 <= fit.found < fit.wanted == wanted.size
@@ -106,7 +110,25 @@ def test_a_refusal_names_every_node_and_is_never_empty(wanted: JobSpec, having: 
 @given(specs(), rooms())
 @every_case
 def test_whether_it_fits_is_told_alike_with_and_without_seats(wanted: JobSpec, having: list[Room]) -> None:
-    assert fits(wanted, having) == isinstance(place(wanted, having), Placement)
+    assert fits(wanted, offer(*having)) == isinstance(place(wanted, offer(*having)), Placement)
+
+
+@given(specs(), rooms(most=9))
+@settings(deadline=None, max_examples=300)
+def test_it_comes_to_the_same_as_looking_at_every_node(wanted: JobSpec, having: list[Room]) -> None:
+    fit = place(wanted, offer(*having))
+
+    seats = [(seat.node, seat.gpus) for seat in fit.seats] if isinstance(fit, Placement) else None
+    assert seats == place_plainly(wanted, having)
+
+
+@given(specs(), rooms(), st.integers(0, 4))
+@every_case
+def test_a_node_that_is_left_out_might_as_well_not_be_there(wanted: JobSpec, having: list[Room], which: int) -> None:
+    without = NodeId(f"n{which}")
+    others = [room for room in having if room.node != without]
+
+    assert place(wanted, replace(offer(*having), without=without)) == place(wanted, offer(*others))
 
 
 @given(specs(), rooms(), st.randoms())
@@ -115,7 +137,7 @@ def test_the_order_of_the_rooms_does_not_matter(wanted: JobSpec, having: list[Ro
     shuffled = list(having)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
 
-    assert place(wanted, shuffled) == place(wanted, having)
+    assert place(wanted, offer(*shuffled)) == place(wanted, offer(*having))
 
 
 def fits_somehow(wanted: JobSpec, having: Sequence[Room]) -> bool:
@@ -146,13 +168,13 @@ def fits_on(wanted: JobSpec, count: int, one: Room) -> bool:
 @given(specs(single_role=True), rooms(most=4))
 @every_case
 def test_identical_executions_are_placed_whenever_there_is_any_way_to(wanted: JobSpec, having: list[Room]) -> None:
-    assert isinstance(place(wanted, having), Placement) == fits_somehow(wanted, having)
+    assert isinstance(place(wanted, offer(*having)), Placement) == fits_somehow(wanted, having)
 
 
 @given(specs(single_role=True, packing=Packing.PACK), rooms(most=4))
 @every_case
 def test_pack_uses_as_few_nodes_as_possible(wanted: JobSpec, having: list[Room]) -> None:
-    fit = place(wanted, having)
+    fit = place(wanted, offer(*having))
     if isinstance(fit, NoFit):
         return
     used = len({seat.node for seat in fit.seats})
@@ -165,7 +187,7 @@ def test_pack_uses_as_few_nodes_as_possible(wanted: JobSpec, having: list[Room])
 @given(specs(single_role=True, packing=Packing.SPREAD), rooms(most=4))
 @every_case
 def test_spread_gives_no_node_two_more_than_another_that_could_take_one(wanted: JobSpec, having: list[Room]) -> None:
-    fit = place(wanted, having)
+    fit = place(wanted, offer(*having))
     if isinstance(fit, NoFit):
         return
     counts = Counter(seat.node for seat in fit.seats)

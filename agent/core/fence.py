@@ -1,0 +1,269 @@
+"""When user code must stop for want of contact, and what peers hear: the agent's side of `docs/fencing.md`.
+
+All times are seconds of the node's clock that goes on while it sleeps. They are handed in; nothing here reads a clock.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agent.core.ledger import Ledger
+from agent.core.terms import AttemptKey, Guarded, Terms
+from muster.domain.fence import (
+    DEAD_BY,
+    LEASE,
+    LONGEST_FENCE_GRACE,
+    PERMIT,
+    QUESTION_INTERVAL,
+    OnDisconnect,
+    PeerWord,
+    Witness,
+)
+from muster.domain.ids import ExecutionId, NodeId
+
+_LEASE = LEASE.total_seconds()
+_PERMIT = PERMIT.total_seconds()
+_INTERVAL = QUESTION_INTERVAL.total_seconds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """The coordinator has acknowledged a Hello or a heartbeat."""
+
+    sent_at: float
+    """When that was put on the wire, or before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeersAnswered:
+    """A round of questions is over."""
+
+    attempt: AttemptKey
+    asked_at: float
+    """When the question was handed out, before any of it was put on the wire."""
+    words: Mapping[NodeId, PeerWord]
+    """By witness; one that did not answer is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimePassed:
+    """It is later."""
+
+
+FenceEvent = Contact | PeersAnswered | TimePassed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Ask the witnesses of an attempt, and say PeersAnswered before the next round begins."""
+
+    attempt: AttemptKey
+    asked_at: float
+    witnesses: tuple[Witness, ...]
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOff:
+    """An execution must be stopped: the ledger hears of it as Fenced."""
+
+    execution: ExecutionId
+    grace: timedelta
+    message: str
+
+
+class Fencing:
+    """What an agent knows of contact, permits and its own words; `ledger` says what runs, and is only read."""
+
+    def __init__(self, ledger: Ledger, began: float, noted: Mapping[ExecutionId, float] | None = None) -> None:
+        """`began`: when this life of the agent did; `noted`: the deadlines of the life before."""
+        self._ledger = ledger
+        self._began = began
+        self._noted = dict(noted or {})
+        self._contact: float | None = None
+        self._permits: dict[AttemptKey, float] = {}
+        """Until when the last permit holds."""
+        self._asked: dict[AttemptKey, float] = {}
+        """When the last round began."""
+        self._words: dict[AttemptKey, Mapping[NodeId, PeerWord]] = {}
+        """What the last round brought."""
+        self._said: dict[AttemptKey, float] = {}
+        """When a peer was last told WITHOUT."""
+        self._cut: dict[ExecutionId, float] = {}
+        """What is being stopped, and by when it is dead; nothing puts that off."""
+
+    def step(self, event: FenceEvent, at: float) -> list[Ask | CutOff]:
+        """Take one event in; what is to be done because of it.
+
+        What is overdue stays overdue: news that comes after a deadline does not move it.
+        """
+        guarded = self._ledger.guarded()
+        self._forget(guarded)
+        late = self._overdue(guarded, at)
+        if isinstance(event, Contact):
+            self._contact = max(event.sent_at, event.sent_at if self._contact is None else self._contact)
+        elif isinstance(event, PeersAnswered):
+            self._take(event)
+        return [*late, *self._cut_off(guarded, at), *self._ask(guarded, at)]
+
+    def wake_at(self) -> float | None:
+        """When TimePassed has something to do, at the latest; None: not before something else happens."""
+        times: list[float] = []
+        for each in self._ledger.guarded():
+            stop_at = self._stop_at(each)
+            if stop_at is not None and each.execution not in self._cut:
+                times.append(stop_at)
+                if _asks(each.terms):
+                    times.append(self._next_round(each.terms.key))
+        return min(times, default=None)
+
+    def deadlines(self) -> dict[ExecutionId, float]:
+        """By when user code must be dead, for whoever kills it if this agent cannot; without those that have none."""
+        found = {each.execution: self._dead_by(each) for each in self._ledger.guarded()}
+        return {execution: dead_by for execution, dead_by in found.items() if dead_by is not None}
+
+    def may_start(self, execution: ExecutionId, at: float) -> bool:
+        """Whether user code may be started now; asked just before it is."""
+        terms = self._ledger.terms(execution)
+        if execution in self._cut or terms is None:
+            return False
+        stop_at = self._stop_at(Guarded(execution=execution, terms=terms))
+        return stop_at is None or at < stop_at
+
+    def answer(self, attempt: AttemptKey, at: float) -> PeerWord:
+        """What a peer of the attempt hears now. A WITHOUT is remembered: it may be a permit."""
+        if not self._ledger.takes_part(attempt):
+            return PeerWord.OVER
+        if self._in_contact(at):
+            return PeerWord.CONNECTED
+        self._said[attempt] = at
+        return PeerWord.WITHOUT
+
+    def no_permit_for(self, execution: ExecutionId, at: float) -> timedelta | None:
+        """For a report: how long ago a peer can last have been told WITHOUT; None while it still may be.
+
+        Of what a former life of this agent said nothing is known, so the time of its end is the best that can be told.
+        """
+        terms = self._ledger.terms(execution)
+        if terms is not None and self._ledger.takes_part(terms.key):
+            return None
+        said = None if terms is None else self._said.get(terms.key)
+        return timedelta(seconds=max(0.0, at - max(self._began, said or self._began)))
+
+    # contact and permits
+
+    def _in_contact(self, at: float) -> bool:
+        return self._contact is not None and at - self._contact < _LEASE
+
+    def _take(self, event: PeersAnswered) -> None:
+        terms = self._ledger.attempt(event.attempt)
+        if terms is None or not _asks(terms):
+            return
+        self._words[event.attempt] = event.words
+        if all(event.words.get(witness.node) is PeerWord.WITHOUT for witness in terms.fence.witnesses):
+            permit = event.asked_at + _PERMIT
+            self._permits[event.attempt] = max(permit, self._permits.get(event.attempt, permit))
+
+    def _ask(self, guarded: tuple[Guarded, ...], at: float) -> list[Ask | CutOff]:
+        asks: list[Ask | CutOff] = []
+        for each in guarded:
+            terms = each.terms
+            if not _asks(terms) or each.execution in self._cut or at < self._next_round(terms.key):
+                continue
+            self._asked[terms.key] = at
+            fence = terms.fence
+            asks.append(Ask(attempt=terms.key, asked_at=at, witnesses=fence.witnesses, key=fence.key))
+        return asks
+
+    def _next_round(self, attempt: AttemptKey) -> float:
+        lonely = self._began if self._contact is None else self._contact + _LEASE
+        last = self._asked.get(attempt)
+        return lonely if last is None else max(lonely, last + _INTERVAL)
+
+    # deadlines
+
+    def _dead_by(self, guarded: Guarded) -> float | None:
+        """By when it must be dead, as far as is known now; None: it may run without the coordinator."""
+        terms = guarded.terms
+        if guarded.execution in self._cut:
+            return self._cut[guarded.execution]
+        if terms.fence.on_disconnect is OnDisconnect.KEEP and not terms.fence.witnesses:
+            return None
+        times = [self._noted[guarded.execution]] if guarded.execution in self._noted else []
+        if self._contact is not None:
+            times.append(self._contact + terms.fence.lost_after.total_seconds() * DEAD_BY)
+        if terms.key in self._permits and _asks(terms):
+            times.append(self._permits[terms.key])
+        return max(times, default=self._began)  # nobody knows how long it may run, so it may not
+
+    def _stop_at(self, guarded: Guarded) -> float | None:
+        dead_by = self._dead_by(guarded)
+        return None if dead_by is None else dead_by - min(guarded.terms.grace, LONGEST_FENCE_GRACE).total_seconds()
+
+    def _overdue(self, guarded: tuple[Guarded, ...], at: float) -> list[Ask | CutOff]:
+        """Those whose deadline is over, whatever the news is."""
+        over = [(each, self._dead_by(each)) for each in guarded if each.execution not in self._cut]
+        return [self._cut_one(each, dead_by, at) for each, dead_by in over if dead_by is not None and at >= dead_by]
+
+    def _cut_off(self, guarded: tuple[Guarded, ...], at: float) -> list[Ask | CutOff]:
+        """Those that have to be stopped now to be dead in time."""
+        cut: list[Ask | CutOff] = []
+        for each in guarded:
+            dead_by, stop_at = self._dead_by(each), self._stop_at(each)
+            if each.execution in self._cut or dead_by is None or stop_at is None or at < stop_at:
+                continue
+            cut.append(self._cut_one(each, dead_by, at))
+        return cut
+
+    def _cut_one(self, guarded: Guarded, dead_by: float, at: float) -> CutOff:
+        self._cut[guarded.execution] = dead_by
+        left = timedelta(seconds=max(0.0, dead_by - at))
+        return CutOff(
+            execution=guarded.execution,
+            grace=min(left, guarded.terms.grace, LONGEST_FENCE_GRACE),
+            message=self._why(guarded.terms, at),
+        )
+
+    def _forget(self, guarded: tuple[Guarded, ...]) -> None:
+        """Keep nothing of what does not run any more; what was said is kept as long as it may be reported."""
+        executions = {each.execution for each in guarded}
+        attempts = {each.terms.key for each in guarded}
+        for of_execution in (self._cut, self._noted):
+            for execution in of_execution.keys() - executions:
+                del of_execution[execution]
+        for attempt in (self._permits.keys() | self._asked.keys() | self._words.keys()) - attempts:
+            self._permits.pop(attempt, None)
+            self._asked.pop(attempt, None)
+            self._words.pop(attempt, None)
+        for attempt in [attempt for attempt in self._said if self._ledger.attempt(attempt) is None]:
+            del self._said[attempt]
+
+    # words for people
+
+    def _why(self, terms: Terms, at: float) -> str:
+        silence = f"for {at - self._contact:.0f} s" if self._contact is not None else "since the agent was started"
+        return f"stopped by its agent: no word from the coordinator {silence}{self._peers(terms)}"
+
+    def _peers(self, terms: Terms) -> str:
+        if terms.fence.on_disconnect is OnDisconnect.STOP:
+            return ", and the job says on_disconnect: stop"
+        words = self._words.get(terms.key)
+        if words is None:
+            return ", and its peers were not asked in time"
+        for witness in terms.fence.witnesses:
+            said = words.get(witness.node)
+            if said is not PeerWord.WITHOUT:
+                return f" and {_DOUBTS[said].format(node=witness.node)}"
+        return ", and its peers answered too late"
+
+
+_DOUBTS: Mapping[PeerWord | None, str] = {
+    None: "node {node}, which has a part in the job, does not answer",
+    PeerWord.CONNECTED: "node {node}, which has a part in the job, still hears it",
+    PeerWord.OVER: "the part of node {node} in the job is over",
+}
+
+
+def _asks(terms: Terms) -> bool:
+    """Whether its peers can give it permits."""
+    return terms.fence.on_disconnect is OnDisconnect.KEEP and bool(terms.fence.witnesses)

@@ -1,0 +1,211 @@
+"""A run of chaos: jobs flow while things break, everything is mended, and what is left is looked at."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from muster.client import Client
+from muster.domain.errors import MusterError
+from muster.domain.ids import JobId
+from muster.domain.lifecycle import JobPhase
+from muster.domain.node import NodeState
+from muster.domain.view import JobView, LogLine
+from tests.e2e.chaos import faults, jobs
+from tests.e2e.chaos.customers import Customers
+from tests.e2e.chaos.damage import Damage
+from tests.e2e.chaos.leftovers import Strangers, containers_of_ours, processes_of_ours
+from tests.e2e.chaos.story import Story
+from tests.e2e.chaos.verdict import Job
+from tests.e2e.deployment import Deployment
+
+REST_WITHIN = 300.0
+"""Seconds after the last fault. A gang that starts again after each of several failures may take some."""
+
+READ_WITHIN = 60.0
+LOOK_EVERY = 1.0
+GPUS = 4
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One run."""
+
+    muster: Deployment
+    seed: int
+    seconds: float
+    story: Story
+    strangers: list[Strangers] = field(default_factory=list)
+
+    async def run(self) -> None:
+        """Everything, from the first agent to the last look; what must not be is in the story's findings."""
+        chance = Random(self.seed)
+        plan = faults.drawn(chance, self.seconds, [node.name for node in self.muster.fleet.nodes])
+        self.story.tell(f"seed {self.seed}: {len(plan)} faults in {self.seconds:.0f} s")
+        damage = Damage(self.muster, self.story)
+        self._set_up(damage)
+        try:
+            async with self._client() as client:
+                customers = Customers(client, self.story)
+                async with _beside(damage):
+                    orders = jobs.drawn(chance, self._stamps, self._mark)
+                    async with asyncio.TaskGroup() as tasks:
+                        tasks.create_task(customers.order(orders, self.seconds), name="customers")
+                        for fault in plan:
+                            tasks.create_task(damage.suffer(fault), name=str(fault))
+                    self.story.tell("all is mended; waiting for rest")
+                    await self._rest(client)
+                await self._look(client, customers, damage)
+        finally:
+            for strangers in self.strangers:
+                strangers.end()
+
+    @property
+    def _stamps(self) -> Path:
+        return self.muster.directory / "stamps"
+
+    @property
+    def _mark(self) -> str:
+        """What all user code of this run has in its environment."""
+        return f"{self.muster.directory}"
+
+    def _client(self) -> Client:
+        return Client(self.muster.env["MUSTER_COORDINATOR"], insecure=True)
+
+    def _set_up(self, damage: Damage) -> None:
+        self._stamps.mkdir()
+        for node in self.muster.fleet.nodes:
+            self.strangers.append(Strangers(node))
+            damage.start_agent(node)
+        self.muster.await_nodes(len(self.muster.fleet.nodes))
+
+    async def _rest(self, client: Client) -> None:
+        """Return when nothing is under way any more."""
+        unrest = "nobody has looked"
+        limit = self.story.now + REST_WITHIN
+        while self.story.now < limit:
+            unrest = await self._unrest(client)
+            if not unrest:
+                self.story.tell("all is at rest")
+                return
+            await asyncio.sleep(LOOK_EVERY)
+        self.story.find(f"no rest {REST_WITHIN:.0f} s after the last fault: {unrest}")
+
+    async def _unrest(self, client: Client) -> str:
+        """What is still under way; empty if nothing is."""
+        try:
+            live = [job async for job in client.jobs() if not job.phase.ended]
+            views = [await client.job(job.id) async for job in client.jobs()]
+            nodes = await client.nodes()
+        except MusterError as error:
+            return str(error)
+        incomplete = [
+            execution.id
+            for view in views
+            for attempt in view.attempts
+            for execution in attempt.executions
+            if execution.node is not None and not execution.log_complete
+        ]
+        unready = [node.name for node in nodes if node.state is not NodeState.READY or node.executions]
+        rooms = [
+            path.name
+            for node in self.muster.fleet.nodes
+            for path in (self.muster.directory / node.name / "executions").glob("*")
+        ]
+        return "; ".join(
+            f"{what}: {', '.join(map(str, which))}"
+            for what, which in (
+                ("live jobs", [f"{job.id} ({job.summary})" for job in live]),
+                ("incomplete logs", incomplete),
+                ("nodes not free or not ready", unready),
+                ("rooms", rooms),
+            )
+            if which
+        )
+
+    async def _look(self, client: Client, customers: Customers, damage: Damage) -> None:
+        """Compare what is there with what clients were told and with what user code says."""
+        del damage
+        views = {job.id: await client.job(job.id) async for job in client.jobs()}
+        self._account(views, customers)
+        by_name = {errand.order.spec.name: errand for errand in customers.errands}
+        for view in views.values():
+            errand = by_name[view.spec.name]
+            self._count(view)
+            for wrong in Job(
+                view=view,
+                stamps=errand.order.stamps,
+                stopped_at_attempt=errand.stopped_at_attempt,
+                lines={attempt.number: await self._lines(client, view, attempt.number) for attempt in view.attempts},
+            ).wrongs():
+                self.story.find(wrong)
+        for node in await client.nodes():
+            free = sum(gpu.usable for gpu in node.inventory.gpus) - len(node.gpus_taken)
+            if (free, node.executions, node.cpu_millis_taken) != (GPUS, (), 0):
+                self.story.find(f"{node.name} has {free} of {GPUS} GPUs free and runs {node.executions}")
+        await self._clear(client)
+
+    def _account(self, views: "dict[JobId, JobView]", customers: Customers) -> None:
+        for errand in customers.errands:
+            there = [view.id for view in views.values() if view.spec.name == errand.order.spec.name]
+            if errand.id and not errand.deleted and there != [errand.id]:
+                self.story.find(f"{errand.id} was acknowledged, and there are {there}")
+            if errand.deleted and there:
+                self.story.find(f"{errand.id} was deleted and is still there")
+            if not errand.id:
+                self.story.counts[f"doubtful submits that were {'' if there else 'not '}accepted"] += 1
+                if len(there) > 1:
+                    self.story.find(f"one submit made the jobs {there}")
+
+    def _count(self, view: JobView) -> None:
+        self.story.counts[f"jobs that {'' if view.phase is not JobPhase.STOPPED else 'were '}{view.phase}"] += 1
+        self.story.counts["attempts"] += len(view.attempts)
+        for attempt in view.attempts:
+            if attempt.failure is not None:
+                self.story.counts[f"first failures: {attempt.failure.kind}"] += 1
+        told = f": {view.failure}" if view.failure is not None and view.phase is JobPhase.FAILED else ""
+        self.story.tell(f"{view.spec.name} ({view.id}) {view.phase} after {len(view.attempts)} attempts{told}")
+
+    async def _lines(self, client: Client, view: JobView, attempt: int) -> list[LogLine]:
+        async with asyncio.timeout(READ_WITHIN):
+            lines = [line async for line in client.logs(view.id, attempt=attempt)]
+        self.story.counts["lines of output"] += len(lines)
+        markers = {line.text.decode() for line in lines if line.text.startswith(b"[muster] ")}
+        for marker in markers:
+            self.story.tell(f"{view.spec.name} attempt {attempt}: {marker}", counted="markers in logs")
+        return lines
+
+    async def _clear(self, client: Client) -> None:
+        """Delete all jobs and end the agents; then nothing is left but what is other people's."""
+        async for job in client.jobs():
+            await client.delete(job.id, force=True)
+        for agent in self.muster.agents.values():
+            await asyncio.to_thread(agent.stop)
+        for node in self.muster.fleet.nodes:
+            for left in (*containers_of_ours(node), *processes_of_ours(node, self._mark)):
+                self.story.find(f"left on {node.name}: {left}")
+        for strangers in self.strangers:
+            for harm in strangers.harm():
+                self.story.find(harm)
+
+
+@asynccontextmanager
+async def _beside(damage: Damage) -> AsyncIterator[None]:
+    """Programs that end are started again, as long as the context lasts."""
+    async with asyncio.TaskGroup() as tasks:
+        watch = tasks.create_task(damage.watch(), name="watch")
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+
+def summary(story: Story, seed: int) -> str:
+    """The figures of a run, and its verdict as the last line."""
+    counts = "\n".join(f"  {count:6d}  {what}" for what, count in sorted(story.counts.items()))
+    findings = "\n".join(f"  {finding}" for finding in story.findings) or "  nothing"
+    verdict = f"{len(story.findings)} findings" if story.findings else "all well"
+    return f"{counts}\nfound:\n{findings}\nseed {seed}, {story.now:.0f} s, {os.cpu_count()} cores: {verdict}"

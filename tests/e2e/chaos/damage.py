@@ -1,0 +1,142 @@
+"""Carries faults out on a fleet, and starts what ended by itself again, as systemd would."""
+
+import asyncio
+import json
+import os
+import signal
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from tests.e2e.chaos.faults import COORDINATOR, ENGINES, LINKS, Fault, Kind
+from tests.e2e.chaos.story import Story
+from tests.e2e.deployment import Deployment
+from tests.e2e.engine import Daemon
+from tests.e2e.fleet import Node, Place
+from tests.e2e.programs import Program
+
+OPTIONS = ("--gpu-provider", "fake:4xH100", "--processes")
+WATCH_EVERY = 0.5
+
+KILLED = {
+    Kind.DOCKERD: (Daemon.DOCKERD,),
+    Kind.CONTAINERD: (Daemon.CONTAINERD,),
+    Kind.ENGINE: (Daemon.DOCKERD, Daemon.CONTAINERD),
+}
+
+
+class Damage:
+    """What is broken now on a fleet."""
+
+    def __init__(self, muster: Deployment, story: Story) -> None:
+        self._muster = muster
+        self._story = story
+        self._nodes = {node.name: node for node in muster.fleet.nodes}
+        self._broken: set[str] = set()
+        self._one_by_one: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def suffer(self, fault: Fault) -> None:
+        """Let a fault come at its time, last, and be mended."""
+        await asyncio.sleep(max(0.0, fault.at - self._story.now))
+        async with self._one_by_one[fault.subject]:  # what was killed may take longer to start than was planned
+            self._story.tell(str(fault), counted=fault.kind)
+            self._broken.add(fault.subject)
+            try:
+                await asyncio.to_thread(self._break, fault)
+                await asyncio.sleep(fault.lasting)
+            finally:
+                await asyncio.to_thread(self._mend, fault)
+                self._broken.discard(fault.subject)
+            self._story.tell(f"mended: {fault.kind} on {fault.place}")
+
+    async def watch(self) -> None:
+        """Start again what ends by itself, until cancelled; coordinator and agents must not."""
+        while True:
+            await asyncio.sleep(WATCH_EVERY)
+            for subject, program, restart, must_not in list(self._programs()):
+                if subject in self._broken or program.running:
+                    continue
+                told = f"{program.name} ended by itself: {program.output[-300:].strip()}"
+                self._story.find(told) if must_not else self._story.tell(told.replace("\n", " | "))
+                await asyncio.to_thread(restart)
+
+    def start_agent(self, node: Node) -> None:
+        """An agent with simulated GPUs that runs processes and containers."""
+        self._muster.start_agent(node, *OPTIONS)
+
+    def _programs(self) -> Iterator[tuple[str, Program, Callable[[], object], bool]]:
+        """Subject, program, how it is started again, whether it must not end by itself."""
+        yield f"coordinator of {COORDINATOR}", self._muster.coordinator, self._muster.start_coordinator, True
+        for name, node in self._nodes.items():
+            yield f"agent of {name}", self._muster.agents[name], partial(self.start_agent, node), True
+            for daemon in Daemon:
+                program = node.engine.daemons[daemon]
+                yield f"engine of {name}", program, partial(node.engine.restart, daemon), False
+
+    def _break(self, fault: Fault) -> None:
+        if fault.kind in LINKS:
+            self._break_link(fault)
+        elif fault.kind in ENGINES:
+            for daemon in KILLED[fault.kind]:
+                self._nodes[fault.place].engine.daemons[daemon].kill()
+        elif fault.kind is Kind.COORDINATOR:
+            self._muster.coordinator.kill()
+        elif fault.kind is Kind.AGENT:
+            self._muster.agents[fault.place].kill()
+        else:
+            self._kill_one(fault)
+
+    def _break_link(self, fault: Fault) -> None:
+        place = self._place(fault)
+        match fault.kind:
+            case Kind.CUT:
+                place.partition()
+            case Kind.HALF_OPEN:
+                place.half_open()
+            case Kind.MUTE:
+                place.mute()
+            case _:
+                place.lose(fault.share)
+
+    def _kill_one(self, fault: Fault) -> None:
+        """A launcher, or one of the supervisors that have a program."""
+        pids = self._launchers(fault.place) if fault.kind is Kind.LAUNCHER else self._supervisors(fault.place)
+        for pid in pids[:1]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                self._story.tell(f"killed process {pid}, a {fault.kind.split()[0]} on {fault.place}")
+
+    def _mend(self, fault: Fault) -> None:
+        if fault.kind in LINKS:
+            self._place(fault).heal()
+        elif fault.kind in ENGINES:
+            for daemon in reversed(KILLED[fault.kind]):
+                self._nodes[fault.place].engine.restart(daemon)
+        elif fault.kind is Kind.COORDINATOR:
+            self._muster.start_coordinator()
+        elif fault.kind is Kind.AGENT:
+            self.start_agent(self._nodes[fault.place])
+
+    def _place(self, fault: Fault) -> Place:
+        return self._muster.fleet.coordinator if fault.place == COORDINATOR else self._nodes[fault.place]
+
+    def _launchers(self, node: str) -> list[int]:
+        with suppress(psutil.NoSuchProcess):
+            children = psutil.Process(self._muster.agents[node].pid).children()
+            return [child.pid for child in children if child.name().startswith("muster-launch")]
+        return []
+
+    def _supervisors(self, node: str) -> list[int]:
+        return [
+            json.loads(record.read_text().splitlines()[0])["supervisor"]["pid"]
+            for record in sorted(self.rooms(node).glob("*/process.json"))
+            if "code" not in record.read_text()
+        ]
+
+    def rooms(self, node: str) -> Path:
+        """Where an agent keeps what belongs to its executions."""
+        return self._muster.directory / node / "executions"

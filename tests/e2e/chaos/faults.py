@@ -1,0 +1,117 @@
+"""What shall go wrong, and when: drawn from a seed before anything begins."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+COORDINATOR = "coord"
+"""The place of the coordinator, among the names of nodes."""
+
+EVERY = 2.5
+"""Seconds between two faults, on average."""
+
+
+class Kind(StrEnum):
+    """What goes wrong."""
+
+    COORDINATOR = "coordinator killed"
+    AGENT = "agent killed"
+    DOCKERD = "dockerd killed"
+    CONTAINERD = "containerd killed"
+    ENGINE = "dockerd and containerd killed"
+    LAUNCHER = "launcher killed"
+    SUPERVISOR = "supervisor killed"
+    CUT = "link cut"
+    HALF_OPEN = "link half-open"
+    MUTE = "link one-way"
+    LOSSY = "link lossy"
+
+
+LINKS = frozenset({Kind.CUT, Kind.HALF_OPEN, Kind.MUTE, Kind.LOSSY})
+ENGINES = frozenset({Kind.DOCKERD, Kind.CONTAINERD, Kind.ENGINE})
+
+DECK = (
+    *([Kind.COORDINATOR] * 3 + [Kind.AGENT] * 5 + [Kind.DOCKERD] * 3 + [Kind.CONTAINERD, Kind.ENGINE]),
+    *([Kind.LAUNCHER, Kind.SUPERVISOR, Kind.HALF_OPEN, Kind.MUTE] + [Kind.CUT] * 2 + [Kind.LOSSY] * 2),
+)
+"""Dealt out in random order, then shuffled again: so even a short run has each kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault of one place."""
+
+    at: float
+    """Seconds after the beginning."""
+    kind: Kind
+    place: str
+    lasting: float
+    """Seconds until it is mended."""
+    share: float = 0.5
+    """Of packets lost."""
+
+    @property
+    def subject(self) -> str:
+        """What is broken; it can be broken once at a time."""
+        if self.kind in LINKS:
+            return f"link of {self.place}"
+        if self.kind in ENGINES:
+            return f"engine of {self.place}"
+        return f"coordinator of {self.place}" if self.kind is Kind.COORDINATOR else f"agent of {self.place}"
+
+    def __str__(self) -> str:
+        much = f", {self.share:.0%}" if self.kind is Kind.LOSSY else ""
+        return f"{self.kind} on {self.place} for {self.lasting:.1f} s{much}"
+
+
+def drawn(chance: Random, seconds: float, nodes: Sequence[str]) -> list[Fault]:
+    """Faults that overlap at random, the last of them mended in time."""
+    faults: list[Fault] = []
+    broken_until: dict[str, float] = {}
+    kinds = _dealt(chance)
+    at = 1.0
+    while at < seconds - 1:
+        fault = _fault(chance, next(kinds), at, seconds, nodes)
+        if broken_until.get(fault.subject, 0.0) < at:
+            faults.append(fault)
+            broken_until[fault.subject] = at + fault.lasting + 0.5
+        at += chance.expovariate(1 / EVERY)
+    return faults
+
+
+def _dealt(chance: Random) -> Iterator[Kind]:
+    while True:
+        yield from chance.sample(DECK, len(DECK))
+
+
+def _fault(chance: Random, kind: Kind, at: float, seconds: float, nodes: Sequence[str]) -> Fault:
+    place = chance.choice(nodes)
+    if kind is Kind.COORDINATOR or (kind in LINKS and chance.random() < 0.1):
+        place = COORDINATOR
+    lasting = _link_time(chance, seconds) if kind in LINKS else _absence(chance, kind)
+    if place == COORDINATOR:
+        lasting = min(lasting, 0.15 * seconds)  # nothing new begins meanwhile
+    return Fault(
+        at=at, kind=kind, place=place, lasting=min(lasting, seconds - at), share=round(chance.uniform(0.1, 0.7), 2)
+    )
+
+
+def _absence(chance: Random, kind: Kind) -> float:
+    """As systemd does it, but now and then much longer."""
+    draw = chance.random()
+    if draw < 0.65:
+        return chance.uniform(0.05, 1.0)
+    if draw < 0.93 or kind in {Kind.LAUNCHER, Kind.SUPERVISOR}:
+        return chance.uniform(1.0, 6.0)
+    return chance.uniform(15.0, 35.0)
+
+
+def _link_time(chance: Random, seconds: float) -> float:
+    """Blinks, what is longer than a lease, and, where there is time, what is long enough to be lost."""
+    draw = chance.random()
+    if draw < 0.55:
+        return chance.uniform(0.2, 5.0)
+    if draw < 0.85 or seconds < 300:
+        return chance.uniform(5.0, 40.0)
+    return chance.uniform(95.0, 140.0)

@@ -1,0 +1,111 @@
+"""Which jobs flow: small gangs of processes or containers, drawn from a seed before anything begins."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from random import Random
+
+from muster.domain.job import JobSpec, Mount, Packing, PullPolicy, Resources, Role, Timeouts
+from muster.domain.restart import RestartPolicy, parse_exit_codes
+from tests.e2e.chaos.user_code import SCRIPT
+
+IMAGE = "muster/busybox:latest"
+FATAL = 42
+"""An exit code that ends every job."""
+
+
+class Fate(StrEnum):
+    """What a client does with a job after its submit."""
+
+    LEFT = "left alone"
+    STOPPED = "stopped"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A job, and what its client does with it."""
+
+    spec: JobSpec
+    stamps: Path
+    pause: float
+    """Seconds until the next one."""
+    fate: Fate
+    after: float
+    """Seconds from the submit to the stop or the removal."""
+
+
+def drawn(chance: Random, directory: Path, mark: str) -> Iterator[Order]:
+    """Jobs without end. `mark` is in the environment of all that they run."""
+    number = 0
+    while True:
+        number += 1
+        yield _order(chance, f"chaos-{number}", directory, mark)
+
+
+def _order(chance: Random, name: str, directory: Path, mark: str) -> Order:
+    stamps = directory / name
+    steps, burst, pause = _length(chance)
+    bad = chance.random() < 0.35
+    size = chance.randint(1, 4)
+    env = {
+        "CHAOS_MARK": mark,
+        "CHAOS_STAMPS": str(stamps),
+        "CHAOS_STEPS": str(steps * burst),
+        "CHAOS_BURST": str(burst),
+        "CHAOS_PAUSE": f"{pause:.2f}",
+        "CHAOS_DEAF": str(int(chance.random() < 0.15)),
+        "CHAOS_BAD_RANK": str(chance.randrange(size) if bad else -1),
+        "CHAOS_BAD_ATTEMPTS": str(chance.choice([1, 1, 2, 99])),
+        "CHAOS_BAD_CODE": str(chance.choice([1, 3, 17, 137, FATAL])),
+    }
+    spec = JobSpec(
+        name=name,
+        roles=_roles(chance, size, env, directory),
+        packing=chance.choice(list(Packing)),
+        timeouts=Timeouts(
+            check_in=timedelta(seconds=chance.choice([30, 60, 120])), grace=timedelta(seconds=chance.choice([1, 2]))
+        ),
+        restarts=RestartPolicy(
+            limit=chance.choice([0, 1, 2]),
+            infrastructure=chance.choice([0, 3, 10, 10]),
+            backoff=timedelta(seconds=1),
+            fail_on=parse_exit_codes(str(FATAL)),
+        ),
+    )
+    fate = chance.choices(list(Fate), (70, 15, 15))[0]
+    return Order(spec=spec, stamps=stamps, pause=chance.uniform(0.5, 4.0), fate=fate, after=chance.expovariate(1 / 5.0))
+
+
+def _length(chance: Random) -> tuple[int, int, float]:
+    """Steps, lines a step, seconds between steps: some take a second, others the better part of a minute."""
+    seconds = chance.choice([1.0, 2.0, 5.0, 10.0, 25.0, 50.0])
+    pause = chance.choice([0.1, 0.2, 0.4])
+    return int(seconds / pause), chance.choice([1, 5, 20]), pause
+
+
+def _roles(chance: Random, size: int, env: dict[str, str], directory: Path) -> tuple[Role, ...]:
+    """All containers, or all processes, or a gang of both."""
+    containers = chance.choice([0, size, size, chance.randint(0, size)])
+    resources = Resources(gpus=chance.randint(0, 2), cpu_millis=50)
+    command = ("/bin/sh", "-c", SCRIPT)
+    roles: list[Role] = []
+    if containers:
+        mount = Mount(source=str(directory), target=str(directory), read_only=False)
+        roles.append(
+            Role(
+                name="boxed",
+                count=containers,
+                image=IMAGE,
+                pull=PullPolicy.NEVER,
+                command=command,
+                env=env,
+                resources=resources,
+                mounts=(mount,),
+            )
+        )
+    if containers < size:
+        roles.append(Role(name="plain", count=size - containers, command=command, env=env, resources=resources))
+    return tuple(roles)

@@ -1,0 +1,134 @@
+"""What must hold of every job once all is at rest."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.domain.failure import FailureKind
+from muster.domain.lifecycle import JobPhase, State
+from muster.domain.restart import Restart, verdict
+from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine
+from tests.e2e.chaos.user_code import Deeds, Stamp, deeds, overlaps, stamps
+
+NUMBERED = {"stdout": re.compile(rb"out (\d+)"), "stderr": re.compile(rb"err (\d+)")}
+MARKER = b"[muster] "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job at rest, with all that is known of it."""
+
+    view: JobView
+    stamps: Path
+    stopped_at_attempt: int
+    """0: nobody has stopped it."""
+    lines: Mapping[int, Sequence[LogLine]]
+    """What each attempt printed."""
+
+    def wrongs(self) -> Iterator[str]:
+        """What must not be, in words."""
+        made = stamps(self.stamps)
+        for wrong in (*overlaps(made), *self._ending(), *self._executions(made)):
+            yield f"{self.view.spec.name} ({self.view.id}): {wrong}"
+
+    def _ending(self) -> Iterator[str]:
+        view = self.view
+        if not view.phase.ended:
+            yield f"has not ended: {view.summary}"
+        if view.phase is JobPhase.FAILED and (view.failure is None or not view.failure.message):
+            yield "failed, and nobody says why"
+        if view.phase is JobPhase.STOPPED and not self.stopped_at_attempt:
+            yield "is stopped, and nobody wanted that"
+        if self.stopped_at_attempt and view.attempts[-1].number > self.stopped_at_attempt:
+            yield f"was told to stop at attempt {self.stopped_at_attempt} and went on to {view.attempts[-1].number}"
+        yield from self._restarts()
+
+    def _restarts(self) -> Iterator[str]:
+        """Another attempt whenever the job's rules say so, and only then."""
+        failures = [attempt.failure for attempt in self.view.attempts if attempt.failure is not None]
+        for count in range(1, len(self.view.attempts)):
+            if len(failures) < count or not isinstance(verdict(self.view.spec.restarts, failures[:count]), Restart):
+                yield f"attempt {count + 1} began against the rules"
+        if self.view.phase is not JobPhase.FAILED or self.stopped_at_attempt or not failures:
+            return
+        lost = any(execution.state is State.LOST for execution in self.view.attempts[-1].executions)
+        if isinstance(verdict(self.view.spec.restarts, failures), Restart) and not lost:
+            yield f"gave up though it may be started again: {self.view.summary}"
+
+    def _executions(self, made: Sequence[Stamp]) -> Iterator[str]:
+        for attempt in self.view.attempts:
+            by_rank: dict[int, list[LogLine]] = defaultdict(list)
+            for line in self.lines[attempt.number]:
+                by_rank[line.rank].append(line)
+            for execution in attempt.executions:
+                known = deeds(made, attempt.number, execution.rank)
+                wrongs = (
+                    *_ends(execution, attempt, known),
+                    *_log(execution, known, by_rank[execution.rank]),
+                )
+                for wrong in wrongs:
+                    yield f"attempt {attempt.number} rank {execution.rank} on {execution.node}: {wrong}"
+
+
+def _ends(execution: ExecutionView, attempt: AttemptView, known: Deeds) -> Iterator[str]:
+    """How it ended, beside what it says itself."""
+    if known.starts > 1:
+        yield f"user code was started {known.starts} times"
+    if known.starts and attempt.released_at is None:
+        yield "user code ran before the release"
+    match execution.state:
+        case State.SUCCEEDED:
+            if known.code != 0:
+                yield f"succeeded, but its own last word is exit code {known.code}"
+        case State.FAILED:
+            failure = execution.failure
+            if failure is None:
+                yield "failed, and nobody says why"
+            elif failure.kind.user and failure.exit is not None and known.code != failure.exit.code:
+                yield f"{failure.message}, but its own last word is exit code {known.code}"
+        case State.STOPPED | State.LOST:
+            pass
+        case _:
+            yield f"is {execution.state} at the end"
+    exit_ = execution.exit
+    if exit_ is not None and known.code is not None and exit_.code not in {known.code, 137, 143}:
+        yield f"exit code {exit_.code} is reported, {known.code} is true"
+
+
+def _log(execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> Iterator[str]:
+    """Numbered lines without a gap or double, as many as were printed; where some are missing a marker says so."""
+    if execution.node is not None and not execution.log_complete:
+        yield "its log never became complete"
+    markers = [line.text for line in lines if line.text.startswith(MARKER)]
+    for stream, pattern in NUMBERED.items():
+        printed = [line.text for line in lines if line.stream == stream and not line.text.startswith(MARKER)]
+        found = [pattern.fullmatch(text) for text in printed]
+        if None in found:
+            yield f"{stream} has strange lines: {printed[found.index(None)]!r}"
+            continue
+        numbers = [int(match[1]) for match in found if match is not None]
+        if numbers != sorted(set(numbers)):
+            yield f"{stream} has lines twice or out of order: {_first_step(numbers, back=True)}"
+        if markers:
+            continue
+        if numbers != list(range(1, len(numbers) + 1)):
+            yield f"{stream} has a gap and no marker: {_first_step(numbers, back=False)}"
+        elif execution.state is not State.LOST and _cut_off(execution) and len(numbers) < known.lines:
+            yield f"{stream} ends after {len(numbers)} of {known.lines} lines, and no marker"
+        elif known.ended and len(numbers) > known.lines:
+            yield f"{stream} has {len(numbers)} lines, {known.lines} were printed"
+
+
+def _cut_off(execution: ExecutionView) -> bool:
+    """Whether its log must be whole to the end: not where its agent had to give it up."""
+    return execution.failure is None or execution.failure.kind is not FailureKind.NODE_LOST
+
+
+def _first_step(numbers: Sequence[int], *, back: bool) -> str:
+    """Where the numbers do not go on by one."""
+    for before, after in zip((0, *numbers), numbers, strict=False):
+        if (after <= before) if back else (after != before + 1):
+            return f"{after} after {before} (of {len(numbers)})"
+    return "nowhere"
