@@ -41,11 +41,11 @@ Stream = grpc.aio.StreamStreamCall[pb.AgentMessage, pb.CoordinatorMessage]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinator:
-    """Where the coordinator is and how it is believed."""
+    """Where the coordinator is, and what is shown to it."""
 
     address: str
-    credentials: Credentials | None = None
-    insecure: bool = False
+    credentials: Callable[[], Credentials] = Credentials
+    """Asked at every new connection, because certificates are renewed."""
     patience: float = 15.0
     """Seconds in which it must answer Hello; more than it needs for a whole fleet that comes back at once."""
 
@@ -68,6 +68,11 @@ class Link:
         self._logs = logs
         self._outbox: asyncio.Queue[pb.AgentMessage] | None = None
         self._choked = asyncio.Event()
+        self._renewed = asyncio.Event()
+
+    def reconnect(self) -> None:
+        """Open the stream anew, with the credentials that there are now; what runs goes on."""
+        self._renewed.set()
 
     def send(self, message: pb.AgentMessage) -> None:
         """Send a message if there is a stream; if there is none, the next Hello tells everything."""
@@ -81,15 +86,18 @@ class Link:
 
     async def run(self) -> None:
         """Connect, and connect again, until cancelled."""
+        while True:
+            await self._show(self._coordinator.credentials())
+
+    async def _show(self, shown: Credentials) -> None:
+        """Connect, and connect again, until there are other credentials."""
         pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
-        async with open_channel(
-            self._coordinator.address, self._coordinator.credentials, insecure=self._coordinator.insecure
-        ) as channel:
+        async with open_channel(self._coordinator.address, shown) as channel:
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
-            while True:
+            while shown == self._coordinator.credentials():
                 began = clock()
                 try:
-                    await self._connected(stub)
+                    await self._connected(stub, shown)
                 except (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as error:
                     log.warning("no connection to the coordinator", extra={"cause": _cause(error)})
                 _stay_cancelled()
@@ -98,10 +106,11 @@ class Link:
                 pause = FIRST_PAUSE if lasted else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
                 await rest(channel, pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
 
-    async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub") -> None:
+    async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> None:
         """One stream from Hello to its end."""
-        call = stub.Connect()
+        call = stub.Connect(metadata=shown.metadata)
         self._choked.clear()
+        self._renewed.clear()
         try:
             outbox = self._outbox = asyncio.Queue(OUTBOX)
             # Nothing is awaited between Hello's content and its place in the queue, so no later report can overtake it.
@@ -109,11 +118,12 @@ class Link:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(_write(call, outbox), name="link: write")
                 tasks.create_task(self._until_choked(), name="link: choked")
+                tasks.create_task(self._until_renewed(), name="link: renewed")
                 welcome = await _welcome(call, self._coordinator.patience)
                 log.info("connected to the coordinator", extra={"address": self._coordinator.address})
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
-                tasks.create_task(self._push_logs(stub), name="link: logs")
+                tasks.create_task(self._push_logs(stub, shown), name="link: logs")
                 await self._read(call, lease)
         except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
             raise _first(errors) from None
@@ -125,12 +135,16 @@ class Link:
         await self._choked.wait()
         raise StreamLostError("the coordinator does not read")
 
-    async def _push_logs(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub") -> None:
+    async def _until_renewed(self) -> None:
+        await self._renewed.wait()
+        raise StreamLostError("connecting anew with a new certificate")
+
+    async def _push_logs(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> None:
         """Carry logs; a coordinator that cannot take them now, say for want of disk, still gives orders."""
         while True:
             cause = ""
             try:
-                await self._logs.run(stub)
+                await self._logs.run(stub, shown.metadata)
             except* (grpc.aio.AioRpcError, StreamLostError) as errors:
                 cause = _cause(_first(errors))
             _stay_cancelled()

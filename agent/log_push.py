@@ -88,9 +88,11 @@ class LogPusher:
         """The execution is being cleared away."""
         self._courses.pop(execution, None)
 
-    async def run(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub") -> None:
+    async def run(
+        self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", metadata: tuple[tuple[str, str], ...] | None = None
+    ) -> None:
         """Push over one stream until it breaks; raises AioRpcError or StreamLostError then."""
-        call = stub.PushLogs()
+        call = stub.PushLogs(metadata=metadata)
         for course in self._courses.values():
             course.start_over()
         self._news.set()

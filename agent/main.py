@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from agent.enrolment import Enrolment
 from agent.gpus import open_source
 from agent.inventory import Declared
 from agent.link import Coordinator
@@ -25,6 +26,8 @@ from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.journal import configure
+from muster.rpc.channel import Credentials
+from muster.trust.files import read_secret
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +35,7 @@ log = logging.getLogger(__name__)
 def main() -> None:
     """Entry point of `muster-agent`."""
     settings = parse(sys.argv[1:], os.environ)
+    os.environ.pop("MUSTER_JOIN_TOKEN", None)  # nothing that this agent starts shall find it
     configure(settings.log_level)
     try:
         with locked(settings.state):
@@ -45,17 +49,51 @@ async def run(settings: AgentSettings) -> None:
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    nodes = list(_nodes(settings))
+    enrolment = await _enrolled(settings, stopped)
+    if stopped.is_set():
+        return
+    nodes = list(_nodes(settings, _coordinator(settings, enrolment)))
     try:
-        await _run_until(stopped, nodes, settings)
+        await _run_until(stopped, nodes, settings, enrolment)
     finally:
         await asyncio.gather(*(node.close(stop=settings.stop_on_exit) for node in nodes))
     log.info("agent stopped")
 
 
-async def _run_until(stopped: asyncio.Event, nodes: Sequence[NodeAgent], settings: AgentSettings) -> None:
+async def _enrolled(settings: AgentSettings, stopped: asyncio.Event) -> Enrolment | None:
+    """The node, once it has joined or it was told to stop; None for the nodes of `muster up`."""
+    if settings.token_file is not None:
+        return None
+    enrolment = Enrolment(settings.state, NodeId(settings.name), settings.coordinator)
+    async with asyncio.TaskGroup() as tasks:
+        joining = tasks.create_task(enrolment.ensure(settings.join_token), name="join")
+        stop = tasks.create_task(stopped.wait(), name="stop")
+        await asyncio.wait((joining, stop), return_when=asyncio.FIRST_COMPLETED)
+        joining.cancel()
+        stop.cancel()
+    return enrolment
+
+
+def _coordinator(settings: AgentSettings, enrolment: Enrolment | None) -> Coordinator:
+    if enrolment is not None:
+        return Coordinator(address=enrolment.address, credentials=enrolment.credentials)
+    assert settings.token_file is not None
+    shown = Credentials(token=read_secret(settings.token_file))
+    return Coordinator(address=settings.coordinator, credentials=lambda: shown)
+
+
+async def _run_until(
+    stopped: asyncio.Event, nodes: Sequence[NodeAgent], settings: AgentSettings, enrolment: Enrolment | None
+) -> None:
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(node.run(), name=node.name) for node in nodes]
+        if enrolment is not None:
+
+            def reconnect() -> None:
+                for node in nodes:
+                    node.reconnect()
+
+            running.append(tasks.create_task(enrolment.renew(reconnect), name="certificate"))
         for node in nodes:
             await node.ready.wait()
         log.info("agent runs", extra={"nodes": ",".join(node.name for node in nodes)})
@@ -66,20 +104,21 @@ async def _run_until(stopped: asyncio.Event, nodes: Sequence[NodeAgent], setting
             task.cancel()
 
 
-def _nodes(settings: AgentSettings) -> Iterator[NodeAgent]:
+def _nodes(settings: AgentSettings, coordinator: Coordinator) -> Iterator[NodeAgent]:
     launcher = Launcher()
     if not settings.local_nodes:
         address = data_address(settings.coordinator, settings.address)
         alone = LocalNode(name=NodeId(settings.name), state=settings.state, address=address, ports=settings.ports)
-        yield _node(settings, alone, launcher, bind="")
+        yield _node(settings, alone, coordinator, launcher, bind="")
         return
     for number, local in enumerate(local_nodes(settings.local_nodes, settings.state, settings.ports)):
-        yield _node(settings, local, launcher, bind=local.address, share=(number, settings.local_nodes))
+        yield _node(settings, local, coordinator, launcher, bind=local.address, share=(number, settings.local_nodes))
 
 
 def _node(
     settings: AgentSettings,
     local: LocalNode,
+    coordinator: Coordinator,
     launcher: Launcher,
     *,
     bind: str,
@@ -91,9 +130,6 @@ def _node(
     source = open_source(settings.gpu_provider, local.name)
     if share is not None and settings.gpu_provider == "nvml":
         source = ShareOfGpus(source, *share)
-    coordinator = Coordinator(
-        address=settings.coordinator, credentials=settings.credentials, insecure=settings.insecure
-    )
     declared = Declared(labels=settings.labels, cpus=settings.cpus, memory=settings.memory)
     config = NodeConfig(
         name=local.name, state=local.state, address=local.address, coordinator=coordinator, declared=declared

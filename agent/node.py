@@ -105,6 +105,10 @@ class NodeAgent:
         self._loop.close()
         await self._source.close()
 
+    def reconnect(self) -> None:
+        """Speak to the coordinator over a new stream, with new credentials; what runs goes on."""
+        self._link.reconnect()
+
     def _hello(self) -> pb.Hello:
         self._streams += 1
         return pb.Hello(

@@ -2,12 +2,12 @@
 
 import argparse
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster.endpoint import coordinator_address
-from muster.rpc.channel import Credentials
 
 DEFAULT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
@@ -24,8 +24,10 @@ class AgentSettings:
     name: str
     address: str | None = None
     """Where peers reach executions: an address, an interface or a CIDR; None: as the route to the coordinator says."""
-    insecure: bool = False
-    credentials: Credentials | None = None
+    join_token: str | None = field(default=None, repr=False)
+    """With which it joins the fleet, if it has not joined yet."""
+    token_file: Path | None = None
+    """Where the token of `muster up` is; None: the agent shows the certificate of its node."""
     ports: tuple[int, int] = DEFAULT_PORTS
     gpu_provider: str = "nvml"
     docker_socket: Path | None = None
@@ -49,17 +51,15 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
     """Settings from the command line, with defaults from the environment; exits with a message for bad ones."""
     parser = _parser(environ)
     given = parser.parse_args(arguments)
-    if given.tls_ca is None and given.tls_cert is not None:
-        parser.error("--tls-cert needs --tls-ca")
-    if (given.tls_cert is None) != (given.tls_key is None):
-        parser.error("--tls-cert and --tls-key belong together")
+    if given.local_nodes and given.token_file is None:
+        parser.error("--local-nodes needs the --token-file of `muster up`: several nodes cannot share a certificate")
     return AgentSettings(
         coordinator=given.coordinator,
         state=given.state,
         name=given.name,
         address=given.address,
-        insecure=given.insecure,
-        credentials=Credentials(ca=given.tls_ca, cert=given.tls_cert, key=given.tls_key) if given.tls_ca else None,
+        join_token=given.join or _join_token(parser, given.join_file) or environ.get("MUSTER_JOIN_TOKEN") or None,
+        token_file=given.token_file,
         ports=given.ports,
         gpu_provider=given.gpu_provider,
         docker_socket=None if given.no_docker else given.docker_socket,
@@ -85,15 +85,11 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--state", type=Path, default=state, help="directory of executions, outputs and identity (%(default)s)")
     add("--name", default=platform.node().split(".")[0], help="the node's name, unique in the fleet (%(default)s)")
     add("--address", help="where peers reach executions: an address, an interface or a CIDR (by default: as routed)")
+    add("--join-file", type=Path, metavar="FILE", help="join the fleet with the token in this file; `-` for stdin")
     add(
-        "--insecure",
-        action="store_true",
-        default=environ.get("MUSTER_INSECURE") == "1",
-        help="speak unencrypted with a coordinator on another machine: only where you trust the network",
+        "--join", metavar="TOKEN", help="the same; who lists processes sees it, so rather the file or MUSTER_JOIN_TOKEN"
     )
-    add("--tls-ca", type=Path, help="who signed the coordinator's certificate (PEM)")
-    add("--tls-cert", type=Path, help="the agent's certificate (PEM)")
-    add("--tls-key", type=Path, help="its key (PEM)")
+    add("--token-file", type=Path, help="be an agent of `muster up`, whose token is in this file")
     add("--ports", type=_range, default=DEFAULT_PORTS, metavar="FIRST-LAST", help="leased to executions (20000-29999)")
     add("--gpu-provider", default="nvml", help="`nvml`, or simulated GPUs like `fake:8xH100` (%(default)s)")
     add("--docker-socket", type=Path, default=Path("/var/run/docker.sock"), help="(%(default)s)")
@@ -113,6 +109,15 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--ready-file", type=Path, help="written once all nodes run")
     add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
+
+
+def _join_token(parser: argparse.ArgumentParser, file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return (sys.stdin.readline() if str(file) == "-" else file.read_text()).strip()
+    except OSError as error:
+        parser.error(f"cannot read the join token in {file}: {error.strerror}")
 
 
 def _range(text: str) -> tuple[int, int]:

@@ -23,6 +23,8 @@ from pathlib import Path
 from muster.client import Client
 from muster.domain.job import JobSpec, Packing, Resources, Role
 from muster.domain.node import NodeState
+from muster.rpc.channel import Credentials
+from muster.trust.files import read_secret
 
 PROGRAM = ("/bin/date", "+%s%N")
 READY_WITHIN = 30.0
@@ -90,20 +92,33 @@ async def fleet(nodes: int) -> AsyncIterator[Client]:
     with tempfile.TemporaryDirectory() as directory:
         state = Path(directory)
         ready = state / "address"
-        coordinator = _start("coordinator", "--state", state / "c", "--listen", "127.0.0.1:0", "--ready-file", ready)
+        coordinator = _start(
+            "coordinator", "--state", state / "c", "--local", "--listen", "127.0.0.1:0", "--ready-file", ready
+        )
         agent: subprocess.Popen[bytes] | None = None
         try:
             async with asyncio.timeout(READY_WITHIN):
                 while not ready.exists():
                     await asyncio.sleep(0.05)
                 address = ready.read_text().strip()
+                token = state / "c" / "local-token"
+                shown = Credentials(token=read_secret(token))
                 agent = _start(
-                    "agent", "--coordinator", address, "--local-nodes", nodes, "--state", state / "a", "--no-docker"
+                    "agent",
+                    "--token-file",
+                    token,
+                    "--coordinator",
+                    address,
+                    "--local-nodes",
+                    nodes,
+                    "--state",
+                    state / "a",
+                    "--no-docker",
                 )
-                async with Client(address) as client:
+                async with Client(address, shown) as client:
                     while sum(node.state is NodeState.READY for node in await client.nodes()) < nodes:
                         await asyncio.sleep(0.05)
-            async with Client(address) as client:
+            async with Client(address, shown) as client:
                 yield client
         finally:
             for process in (agent, coordinator):

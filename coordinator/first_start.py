@@ -12,7 +12,7 @@ from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.trust.certificates import facts
-from muster.trust.files import write_private
+from muster.trust.files import read_secret, write_private
 from muster.trust.tokens import new_api_token
 
 _WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound
@@ -47,10 +47,11 @@ async def renew_server(authority: FleetAuthority) -> None:
 
 
 def local_token(state: Path) -> str:
-    """The token of `muster up`: another one at every start, in a file for this user only."""
-    secret = secrets.token_hex(32)
-    write_private(state / "local-token", f"{secret}\n".encode())
-    return secret
+    """The token of `muster up`, in a file for this user only; kept, so that who waits goes on after a restart."""
+    file = state / "local-token"
+    if not file.exists():
+        write_private(file, f"{secrets.token_hex(32)}\n".encode())
+    return read_secret(file)
 
 
 async def _make_admin(registry: Registry, file: Path) -> None:

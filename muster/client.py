@@ -26,12 +26,14 @@ from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import Explanation, JobView, LogLine, NodeView
-from muster.endpoint import coordinator_address
+from muster.endpoint import login_of
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
+from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub
+from muster.trust_client import TrustClient
 
 _RETRY_PAUSES = (0.1, 0.4)
 """Seconds between the tries of one question while nobody answers; short, because a person waits."""
@@ -48,8 +50,9 @@ _Answer = TypeVar("_Answer")
 class Client:
     """A connection to a coordinator; use it with `async with`.
 
-    `address` is `host:port`; None finds it as the command line does (docs/cli.md). `timeout` is how long one question
-    may take, in seconds; streams have no limit. Questions and streams survive a restart of the coordinator.
+    `address` is `host:port`; None finds it as the command line does (docs/cli.md), and so do `credentials`. `timeout`
+    is how long one question may take, in seconds; streams have no limit. Questions and streams survive a restart of the
+    coordinator.
     """
 
     def __init__(
@@ -58,17 +61,19 @@ class Client:
         credentials: Credentials | None = None,
         *,
         timeout: float = 10.0,
-        insecure: bool = False,
     ) -> None:
-        self.address = address or coordinator_address(os.environ)
-        self._credentials = credentials
+        login = login_of(os.environ, address)
+        self.address = login.address
+        self._credentials = credentials or Credentials(
+            authority=login.authority.encode() if login.authority else None, token=login.token
+        )
         self._timeout = timeout
-        self._insecure = insecure
 
     async def __aenter__(self) -> Self:
-        self._channel = open_channel(self.address, self._credentials, insecure=self._insecure)
+        self._channel = open_channel(self.address, self._credentials)
         self._jobs = JobServiceStub(self._channel)
         self._nodes = NodeServiceStub(self._channel)
+        self.trust = TrustClient(self._ask, TrustServiceStub(self._channel))
         return self
 
     async def __aexit__(
@@ -228,7 +233,7 @@ class Client:
     ) -> _Answer:
         for pause in (*pauses, None):
             try:
-                return await call(request, timeout=self._timeout)
+                return await call(request, timeout=self._timeout, metadata=self._credentials.metadata)
             except grpc.aio.AioRpcError as error:
                 if pause is None or error.code() is not grpc.StatusCode.UNAVAILABLE:
                     raise error_from(error.code(), error.details() or "", address=self.address) from error
@@ -240,7 +245,7 @@ class Client:
         call: "grpc.aio.UnaryStreamMultiCallable[_Request, _Answer]",
         request: _Request,
     ) -> AsyncGenerator[_Answer, None]:
-        stream = call(request)
+        stream = call(request, metadata=self._credentials.metadata)
         try:
             async for message in stream:
                 yield message

@@ -1,9 +1,32 @@
-"""Where the coordinator is: the one place that knows how an address is found and noted down."""
+"""Where the coordinator is and how one is known there: the one place that knows how that is found and noted down.
 
+In the directory of `home`: `endpoint` has the address of what `muster up` runs here, `current` that of the last login,
+and `logins/HOST:PORT` what is needed there, readable by this user only.
+"""
+
+import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from muster.domain.errors import MusterError
+from muster.trust.files import write_private
+
 DEFAULT_ADDRESS = "127.0.0.1:7460"
+
+_UP = "endpoint"
+_CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """A coordinator and how one is known there."""
+
+    address: str
+    authority: str | None = None
+    """Certificate (PEM) of the fleet's authority; None: plain text, which only `muster up` speaks."""
+    token: str | None = field(default=None, repr=False)
+    """None: one has none."""
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -12,26 +35,70 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def coordinator_address(environ: Mapping[str, str]) -> str:
-    """`host:port` from MUSTER_COORDINATOR, else from the last `muster up` here, else 127.0.0.1:7460."""
-    return environ.get("MUSTER_COORDINATOR") or _noted(home(environ)) or DEFAULT_ADDRESS
+    """`host:port` from MUSTER_COORDINATOR, else of what `muster up` runs here, of the last login, or 127.0.0.1:7460."""
+    own = home(environ)
+    return environ.get("MUSTER_COORDINATOR") or _noted(own / _UP) or _noted(own / _CURRENT) or DEFAULT_ADDRESS
 
 
-def note_address(home: Path, address: str) -> None:
-    """From now on clients of this user find the coordinator at `address`."""
-    home.mkdir(parents=True, exist_ok=True)
-    fresh = home / "endpoint.new"
-    fresh.write_text(f"{address}\n")
-    fresh.replace(home / "endpoint")
+def login_of(environ: Mapping[str, str], address: str | None = None) -> Login:
+    """How one is known at an address, or at that of `coordinator_address`; MUSTER_TOKEN and MUSTER_TLS_CA go first."""
+    found = address or coordinator_address(environ)
+    kept = _kept(home(environ), found)
+    file = environ.get("MUSTER_TLS_CA")
+    authority = kept.authority if not file else _read(Path(file))
+    return Login(address=found, authority=authority, token=environ.get("MUSTER_TOKEN") or kept.token)
 
 
-def forget_address(home: Path, address: str) -> None:
-    """Undo `note_address`, unless another address was noted since."""
-    if _noted(home) == address:
-        (home / "endpoint").unlink(missing_ok=True)
+def note_up(home: Path, login: Login) -> None:
+    """From now on clients of this user find what `muster up` runs."""
+    keep_login(home, login, current=False)
+    write_private(home / _UP, f"{login.address}\n".encode())
 
 
-def _noted(home: Path) -> str | None:
+def forget_up(home: Path, address: str) -> None:
+    """Undo `note_up`, unless another address was noted since."""
+    if _noted(home / _UP) == address:
+        (home / _UP).unlink(missing_ok=True)
+        _file(home, address).unlink(missing_ok=True)
+
+
+def keep_login(home: Path, login: Login, *, current: bool = True) -> None:
+    """Keep how one is known at an address; with `current` it is the one that is asked from now on."""
+    (home / "logins").mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(_file(home, login.address), json.dumps(asdict(login)).encode())
+    if current:
+        write_private(home / _CURRENT, f"{login.address}\n".encode())
+
+
+def forget_login(home: Path, address: str) -> None:
+    """Keep nothing of an address."""
+    _file(home, address).unlink(missing_ok=True)
+    if _noted(home / _CURRENT) == address:
+        (home / _CURRENT).unlink(missing_ok=True)
+
+
+def _kept(home: Path, address: str) -> Login:
     try:
-        return (home / "endpoint").read_text().strip() or None
+        return Login(**json.loads(_file(home, address).read_text()))
+    except OSError:
+        return Login(address=address)
+    except (ValueError, TypeError) as error:
+        raise MusterError(f"{_file(home, address)} cannot be read; `muster login {address}` makes it anew") from error
+
+
+def _file(home: Path, address: str) -> Path:
+    return home / "logins" / address.replace("/", "_")
+
+
+def _noted(file: Path) -> str | None:
+    try:
+        return file.read_text().strip() or None
     except OSError:
         return None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError as error:
+        raise MusterError(f"cannot read the certificate of the authority {file}: {error.strerror}") from error

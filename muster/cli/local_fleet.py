@@ -13,7 +13,9 @@ from muster.client import Client
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.node import NodeState
 from muster.domain.view import NodeView
-from muster.endpoint import DEFAULT_ADDRESS
+from muster.endpoint import DEFAULT_ADDRESS, Login
+from muster.rpc.channel import Credentials
+from muster.trust.files import read_secret
 
 _READY_LIMIT = 60.0
 """Seconds until the coordinator serves, and again until all nodes are ready."""
@@ -52,7 +54,7 @@ class FleetPlan:
 class LocalFleet:
     """What runs."""
 
-    address: str
+    login: Login
     nodes: tuple[NodeView, ...]
     logs: tuple[Path, ...]
 
@@ -70,18 +72,25 @@ async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
     async with _running("coordinator", _coordinator_arguments(plan, ready_file), coordinator_log):
         address = await _address_in(ready_file)
         async with _running("agent", _agent_arguments(plan, address), agent_log):
-            nodes = await _ready_nodes(address, plan.nodes)
-            yield LocalFleet(address=address, nodes=nodes, logs=(coordinator_log, agent_log))
+            login = Login(address=address, token=read_secret(_token_file(plan)))
+            nodes = await _ready_nodes(login, plan.nodes)
+            yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log))
 
 
 def _coordinator_arguments(plan: FleetPlan, ready_file: Path) -> Sequence[str]:
     state = plan.directory / "coordinator"
-    return ("--state", str(state), "--listen", plan.listen, "--ready-file", str(ready_file))
+    return ("--local", "--state", str(state), "--listen", plan.listen, "--ready-file", str(ready_file))
+
+
+def _token_file(plan: FleetPlan) -> Path:
+    """Where the coordinator writes the token that it wants to be shown, before it serves."""
+    return plan.directory / "coordinator" / "local-token"
 
 
 def _agent_arguments(plan: FleetPlan, address: str) -> Sequence[str]:
     state = plan.directory / "agents"
     arguments = ["--coordinator", address, "--local-nodes", str(plan.nodes), "--state", str(state)]
+    arguments += ["--token-file", str(_token_file(plan))]
     if plan.gpu_provider is not None:
         arguments += ["--gpu-provider", plan.gpu_provider]
     if not plan.docker:
@@ -155,10 +164,10 @@ def _taken(ready_file: Path) -> str | None:
     return address
 
 
-async def _ready_nodes(address: str, wanted: int) -> tuple[NodeView, ...]:
+async def _ready_nodes(login: Login, wanted: int) -> tuple[NodeView, ...]:
     ready: tuple[NodeView, ...] = ()
     try:
-        async with asyncio.timeout(_READY_LIMIT), Client(address) as client:
+        async with asyncio.timeout(_READY_LIMIT), client_of(login) as client:
             while len(ready) < wanted:
                 await asyncio.sleep(0.05)
                 ready = tuple(node for node in await client.nodes() if _is_here(node))
@@ -167,6 +176,11 @@ async def _ready_nodes(address: str, wanted: int) -> tuple[NodeView, ...]:
             f"{len(ready)} of {wanted} nodes are ready after {_READY_LIMIT:.0f} s",
         ) from None
     return ready
+
+
+def client_of(login: Login) -> Client:
+    """A client of a local fleet."""
+    return Client(login.address, Credentials(token=login.token))
 
 
 def _is_here(node: NodeView) -> bool:

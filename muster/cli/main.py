@@ -3,7 +3,6 @@
 What is heavy (gRPC, Rich, job files) is imported by the commands that need it, so that help and completion are quick.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,32 +30,12 @@ def options(
         typer.Option(
             metavar="HOST:PORT",
             envvar="MUSTER_COORDINATOR",
-            help="Whom to ask; otherwise what the last `muster up` started here, else 127.0.0.1:7460.",
+            help="Whom to ask; otherwise what `muster up` runs here, else that of the last `muster login`.",
         ),
     ] = None,
-    insecure: Annotated[
-        bool,
-        typer.Option("--insecure", envvar="MUSTER_INSECURE", help="Speak unencrypted beyond this machine, too."),
-    ] = False,
-    tls_ca: Annotated[
-        Path | None,
-        typer.Option(envvar="MUSTER_TLS_CA", help="Speak TLS; who signed the coordinator's certificate (PEM)."),
-    ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(envvar="MUSTER_TLS_CERT", help="Your certificate (PEM).")] = None,
-    tls_key: Annotated[Path | None, typer.Option(envvar="MUSTER_TLS_KEY", help="Its key (PEM).")] = None,
 ) -> None:
     """Keep the global options for the command."""
-    if tls_ca is None and tls_cert is not None:
-        raise typer.BadParameter("--tls-cert needs --tls-ca")
-    if (tls_cert is None) != (tls_key is None):
-        raise typer.BadParameter("--tls-cert and --tls-key belong together")
-    context.obj = Session(
-        coordinator=coordinator,
-        insecure=insecure,
-        tls_ca=tls_ca,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-    )
+    context.obj = Session(coordinator=coordinator)
 
 
 app.command()(up.up)

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
@@ -30,19 +29,12 @@ class Session:
     """The global options."""
 
     coordinator: str | None = None
-    insecure: bool = False
-    tls_ca: Path | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
 
     def client(self, *, timeout: float = 10.0) -> "Client":
         """A client of the coordinator that this command asks."""
         from muster.client import Client  # noqa: PLC0415 - gRPC only when a coordinator is asked
-        from muster.rpc.channel import Credentials  # noqa: PLC0415
 
-        ca = self.tls_ca
-        credentials = None if ca is None else Credentials(ca=ca, cert=self.tls_cert, key=self.tls_key)
-        return Client(self.coordinator, credentials, timeout=timeout, insecure=self.insecure)
+        return Client(self.coordinator, timeout=timeout)
 
 
 def session_of(context: typer.Context) -> Session:

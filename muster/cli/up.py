@@ -13,7 +13,7 @@ import typer
 from muster.cli.exit_codes import ExitCode
 from muster.cli.session import answers, screen
 from muster.domain.errors import InvalidJobError
-from muster.endpoint import DEFAULT_ADDRESS, forget_address, home, note_address
+from muster.endpoint import DEFAULT_ADDRESS, Login, forget_up, home, note_up
 
 if TYPE_CHECKING:
     from muster.cli.local_fleet import LocalFleet
@@ -56,7 +56,7 @@ async def up(
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP):
         try:
             async with local_fleet(plan) as fleet:
-                with _noted(own, fleet.address):
+                with _noted(own, fleet.login):
                     _tell(fleet)
                     await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -74,27 +74,26 @@ async def demo(
     from tempfile import TemporaryDirectory  # noqa: PLC0415 - brings hashlib along, like the next ones gRPC and Rich
 
     from muster.cli.follow import follow  # noqa: PLC0415
-    from muster.cli.local_fleet import FleetPlan, local_fleet  # noqa: PLC0415
+    from muster.cli.local_fleet import FleetPlan, client_of, local_fleet  # noqa: PLC0415
     from muster.cli.submit import read_job  # noqa: PLC0415
-    from muster.client import Client  # noqa: PLC0415
 
     spec = read_job(file or _example(), {})
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP), TemporaryDirectory(prefix="muster-demo-") as directory:
         plan = FleetPlan(directory=Path(directory), nodes=nodes, listen="127.0.0.1:0", docker=False)
-        async with local_fleet(plan) as fleet, Client(fleet.address) as client:
+        async with local_fleet(plan) as fleet, client_of(fleet.login) as client:
             names = ", ".join(node.name for node in fleet.nodes)
-            print(f"a coordinator serves at {fleet.address}; nodes: {names}", flush=True)
+            print(f"a coordinator serves at {fleet.login.address}; nodes: {names}", flush=True)
             return await follow(client, await client.submit(spec), stops=True, on_start=_tell_roster)
 
 
 @contextmanager
-def _noted(own: Path, address: str) -> Iterator[None]:
-    """Clients of this user find the coordinator."""
-    note_address(own, address)
+def _noted(own: Path, login: Login) -> Iterator[None]:
+    """Clients of this user find the coordinator and are known to it."""
+    note_up(own, login)
     try:
         yield
     finally:
-        forget_address(own, address)
+        forget_up(own, login.address)
 
 
 def _tell(fleet: "LocalFleet") -> None:
@@ -102,7 +101,7 @@ def _tell(fleet: "LocalFleet") -> None:
 
     out = screen()
     out.print(nodes_table(fleet.nodes))
-    print(f"\nthe coordinator serves at {fleet.address}; logs: {', '.join(map(str, fleet.logs))}")
+    print(f"\nthe coordinator serves at {fleet.login.address}; logs: {', '.join(map(str, fleet.logs))}")
     print("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
 
 

@@ -2,13 +2,14 @@
 
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
 import grpc.aio
 
 from muster.domain.errors import MusterError, PermissionDeniedError
+from muster.trust.names import SERVER_NAME
 
 _MAX_MESSAGE = 64 * 1024 * 1024
 
@@ -50,28 +51,36 @@ SERVER_OPTIONS: Sequence[tuple[str, int]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Files in PEM form with which a peer is believed, and believes."""
+    """Whom one believes, and what one shows."""
 
-    ca: Path
-    """Who signed the other side's certificate."""
-    cert: Path | None = None
-    """One's own certificate; None: one stays anonymous."""
-    key: Path | None = None
-    """The key of `cert`."""
+    authority: bytes | None = None
+    """Certificate (PEM) of who signed the coordinator's; None: plain text, which only `muster up` speaks."""
+    certificate: bytes | None = None
+    """One's own certificate (PEM); None: one has none."""
+    key: bytes | None = field(default=None, repr=False)
+    """The key of `certificate`."""
+    token: str | None = field(default=None, repr=False)
+    """Shown with every call."""
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...] | None:
+        """What goes with every call."""
+        return None if self.token is None else (("authorization", f"Bearer {self.token}"),)
 
 
-def open_channel(address: str, credentials: Credentials | None = None, *, insecure: bool = False) -> grpc.aio.Channel:
-    """A channel to `host:port`, not connected yet.
+NOTHING = Credentials()
+"""One believes whoever answers on this machine, and shows nothing."""
 
-    Without credentials it is plain text, which is refused beyond this machine unless `insecure` says that the network
-    is trusted.
-    """
-    if credentials is not None:
-        return grpc.aio.secure_channel(address, _channel_credentials(credentials), CHANNEL_OPTIONS)
-    if not insecure and not is_loopback(address):
+
+def open_channel(address: str, credentials: Credentials = NOTHING) -> grpc.aio.Channel:
+    """A channel to `host:port`, not connected yet; without an authority it is plain text, only to this machine."""
+    if credentials.authority is not None:
+        tls = grpc.ssl_channel_credentials(credentials.authority, credentials.key, credentials.certificate)
+        return grpc.aio.secure_channel(address, tls, (*CHANNEL_OPTIONS, ("grpc.ssl_target_name_override", SERVER_NAME)))
+    if not is_loopback(address):
         raise PermissionDeniedError(
-            f"will not speak unencrypted to {address}, which is not this machine; give credentials, "
-            "or say --insecure (MUSTER_INSECURE=1) if you trust the network between",
+            f"will not speak unencrypted to {address}, which is not this machine; `muster login {address}` makes it "
+            "known (an agent joins with a token: `muster nodes token create`)",
         )
     return grpc.aio.insecure_channel(address, CHANNEL_OPTIONS)
 
@@ -85,14 +94,6 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _channel_credentials(credentials: Credentials) -> grpc.ChannelCredentials:
-    return grpc.ssl_channel_credentials(
-        root_certificates=read_pem(credentials.ca),
-        private_key=None if credentials.key is None else read_pem(credentials.key),
-        certificate_chain=None if credentials.cert is None else read_pem(credentials.cert),
-    )
 
 
 def read_pem(path: Path) -> bytes:

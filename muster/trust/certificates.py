@@ -18,9 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from muster.domain.errors import MusterError
 from muster.domain.ids import NodeId
-
-SERVER_NAME = "coordinator.muster"
-"""The name that every server certificate carries, beside the addresses that it happens to have."""
+from muster.trust.names import SERVER_NAME, node_in_uri, uri_of_node
 
 AUTHORITY_LIFE = timedelta(days=3650)
 SERVER_LIFE = timedelta(days=90)
@@ -28,7 +26,6 @@ NODE_LIFE = timedelta(hours=24)
 
 _SKEW = timedelta(minutes=5)
 """How far the clocks of two nodes may differ without a fresh certificate being refused."""
-_NODE_URI = "muster://node/"
 _COMMON_NAME_LIMIT = 64
 
 
@@ -110,7 +107,7 @@ def issue_node(authority: Identity, request: bytes, node: NodeId, now: datetime,
     """
     key = _request(request).public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
-    uri = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"{_NODE_URI}{node}")])
+    uri = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri_of_node(node))])
     return _issue(authority, key, node, uri, ExtendedKeyUsageOID.CLIENT_AUTH, (now, life))
 
 
@@ -240,8 +237,7 @@ def _node(certificate: x509.Certificate) -> NodeId | None:
     except x509.ExtensionNotFound:
         return None
     uris = names.get_values_for_type(x509.UniformResourceIdentifier)
-    nodes = [uri.removeprefix(_NODE_URI) for uri in uris if uri.startswith(_NODE_URI)]
-    return NodeId(nodes[0]) if len(nodes) == 1 else None
+    return node_in_uri(uris[0]) if len(uris) == 1 else None
 
 
 def _fingerprint(key: object) -> str:

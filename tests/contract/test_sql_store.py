@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.pool import Pool
 
 from coordinator.core.records import DropJob
-from coordinator.store import migrations, schema, trust_schema
+from coordinator.store import migrations, schema
 from coordinator.store.dialect import connect, insert_missing, upsert
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import Snapshot, StoreError

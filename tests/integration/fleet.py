@@ -15,18 +15,24 @@ from agent.node import NodeAgent, NodeConfig
 from agent.ports import PortLedger
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
-from coordinator.engine import Engine
-from coordinator.rpc.server import serving
+from coordinator.engine import Engine, utc_now
+from coordinator.rpc.server import Parts, serving_locally
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
+from coordinator.store.trust import SqlTrust
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.registry import Registry
 from muster.client import Client
 from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, RuntimeKind
 from muster.domain.lifecycle import State
 from muster.domain.view import ExecutionView, JobView, LogLine
+from muster.rpc.channel import Credentials
 from tests.integration.cable import LOOPBACK, Cable
 from tests.integration.journal import Journal
 
+SECRET = "known to this fleet alone"
+SHOWN = Credentials(token=SECRET)
 FIRST_PORT = 30_200
 """Below what the kernel gives to outgoing connections, above what agents lease by default."""
 PORTS_EACH = 100
@@ -89,16 +95,20 @@ class Fleet:
 
     async def _coordinate(self, serves: asyncio.Event) -> None:
         store, logs = SqlStore.open(self.directory / "coordinator.db"), LogStore(self.directory / "logs")
+        trust = SqlTrust.open(self.directory / "coordinator.db")
         try:
-            engine = Engine(store, logs.drop_job)
+            engine, registry = Engine(store, logs.drop_job), Registry(trust, utc_now())
+            parts = Parts(engine=engine, logs=logs, registry=registry, audit=AuditLog(registry))
             async with asyncio.TaskGroup() as tasks:
                 working = tasks.create_task(engine.run(), name="engine")
-                async with serving(engine, logs, self.address) as self.address:
+                async with serving_locally(parts, self.address, SECRET) as self.address:
                     serves.set()
                     await _cancelled()
                 working.cancel()
+            await parts.audit.flush()
         finally:
             logs.close()
+            trust.close()
             store.close()
 
     # nodes
@@ -123,7 +133,7 @@ class Fleet:
             name=NodeId(claims or name),
             state=state or self.state_of(name),
             address=address,
-            coordinator=Coordinator(address=member.cable.address),
+            coordinator=Coordinator(address=member.cable.address, credentials=lambda: SHOWN),
             declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
         )
         ports = PortLedger(first, first + PORTS_EACH - 1, address=address)
@@ -233,7 +243,7 @@ async def running_fleet(directory: Path, *nodes: str) -> AsyncIterator[Fleet]:
             fleet = Fleet(directory, tasks, journal)
             await fleet.start_coordinator()
             try:
-                async with Client(fleet.address) as fleet.client:
+                async with Client(fleet.address, SHOWN) as fleet.client:
                     await fleet.start_agents(*nodes)
                     yield fleet
             finally:

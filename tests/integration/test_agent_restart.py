@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from muster import Client
+from muster.cli.local_fleet import client_of
 from muster.domain.job import JobSpec, PortRequest, Role
 from muster.domain.lifecycle import JobPhase
 from tests.integration.test_client_and_coordinator import ROOT, coordinator
@@ -27,12 +27,24 @@ exit "$CODE"
 
 
 @asynccontextmanager
-async def agent(state: Path, address: str, ending: signal.Signals) -> AsyncIterator[None]:
+async def agent(state: Path, address: str, token: Path, ending: signal.Signals) -> AsyncIterator[None]:
     """A node with processes, ended in some way."""
     ready = state / "ready"
     ready.unlink(missing_ok=True)
     program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "agent", "--coordinator", address, "--state", str(state), "--name", "alone"),
+        *(
+            sys.executable,
+            "-m",
+            "agent",
+            "--coordinator",
+            address,
+            "--token-file",
+            str(token),
+            "--state",
+            str(state),
+            "--name",
+            "alone",
+        ),
         *("--processes", "--no-docker", "--gpu-provider", "fake:1xH100", "--address", "127.0.0.1"),
         *("--ports", f"{PORT}-{PORT + 9}", "--ready-file", str(ready)),
         cwd=ROOT,
@@ -54,8 +66,9 @@ async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, 
     env = {"GO": str(go), "DONE": str(done), "CODE": str(code)}
     role = Role(command=("/bin/sh", "-c", SCRIPT), env=env, ports=(PortRequest(name="master", port=PORT),))
     (tmp_path / "node").mkdir()
-    async with coordinator(tmp_path / "coordinator", "127.0.0.1:0") as address, Client(address) as client:
-        async with agent(tmp_path / "node", address, ending):
+    token = tmp_path / "coordinator" / "local-token"
+    async with coordinator(tmp_path / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+        async with agent(tmp_path / "node", login.address, token, ending):
             job = await client.submit(JobSpec(name="long", roles=(role,)), queue_anyway=True)
             async for line in client.logs(job.id, follow=True):
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
@@ -64,7 +77,7 @@ async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, 
             go.touch()
             while not done.exists():  # noqa: ASYNC110 (nobody else is there to tell)
                 await asyncio.sleep(0.01)
-        async with agent(tmp_path / "node", address, signal.SIGTERM):
+        async with agent(tmp_path / "node", login.address, token, signal.SIGTERM):
             go.touch()
             ended = await client.wait(job.id)
             lines = [(line.stream, int(line.text)) async for line in client.logs(job.id, follow=True)]

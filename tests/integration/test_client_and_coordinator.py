@@ -7,20 +7,22 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 from muster import Client
-from muster.cli.local_fleet import FleetPlan, local_fleet
+from muster.cli.local_fleet import FleetPlan, client_of, local_fleet
 from muster.domain.job import JobSpec, Role
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import JobView
+from muster.endpoint import Login
+from muster.trust.files import read_secret
 
 ROOT = Path(__file__).parents[2]
 SPEC = JobSpec(name="hello", roles=(Role(count=2, command=("/bin/sh", "-c", "echo I am $RANK; echo bye >&2")),))
 
 
 @asynccontextmanager
-async def coordinator(directory: Path, listen: str) -> AsyncIterator[str]:
-    """The address of a coordinator without nodes, ended in order."""
+async def coordinator(directory: Path, listen: str) -> AsyncIterator[Login]:
+    """A coordinator of this machine without nodes, ended in order."""
     program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "coordinator", "--state", str(directory), "--listen", listen),
+        *(sys.executable, "-m", "coordinator", "--local", "--state", str(directory), "--listen", listen),
         cwd=ROOT,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -30,7 +32,8 @@ async def coordinator(directory: Path, listen: str) -> AsyncIterator[str]:
         while "coordinator serves" not in served:
             served = (await program.stderr.readline()).decode()
             assert served, "the coordinator ended"
-        yield served.partition("address=")[2].split()[0]
+        address = served.partition("address=")[2].split()[0]
+        yield Login(address=address, token=read_secret(directory / "local-token"))
     finally:
         program.terminate()
         await program.communicate()
@@ -38,15 +41,15 @@ async def coordinator(directory: Path, listen: str) -> AsyncIterator[str]:
 
 async def test_a_watch_outlives_a_restart_of_the_coordinator(tmp_path: Path) -> None:
     async with AsyncExitStack() as running:
-        address = await running.enter_async_context(coordinator(tmp_path, "127.0.0.1:0"))
-        async with Client(address) as client, asyncio.TaskGroup() as tasks:
+        login = await running.enter_async_context(coordinator(tmp_path, "127.0.0.1:0"))
+        async with client_of(login) as client, asyncio.TaskGroup() as tasks:
             job = await client.submit(SPEC, queue_anyway=True)
             seen: asyncio.Queue[JobPhase] = asyncio.Queue()
             tasks.create_task(note_phases(client, job, seen), name="watch")
             assert await seen.get() is JobPhase.QUEUED
 
             await running.aclose()
-            async with coordinator(tmp_path, address):
+            async with coordinator(tmp_path, login.address):
                 await client.stop(job.id)
                 # What it waits for may be told in other words meanwhile.
                 while (phase := await seen.get()) is JobPhase.QUEUED:
@@ -62,7 +65,7 @@ async def note_phases(client: Client, job: JobView, seen: asyncio.Queue[JobPhase
 
 async def test_a_job_is_followed_from_its_submission_to_its_end(tmp_path: Path) -> None:
     plan = FleetPlan(directory=tmp_path, nodes=2, listen="127.0.0.1:0", docker=False)
-    async with local_fleet(plan) as fleet, Client(fleet.address) as client:
+    async with local_fleet(plan) as fleet, client_of(fleet.login) as client:
         job = await client.submit(SPEC)
         lines = [(line.rank, line.stream, line.text) async for line in client.logs(job.id, follow=True)]
         ended = await client.wait(job.id)

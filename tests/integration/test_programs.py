@@ -15,13 +15,15 @@ import agent.settings
 import coordinator.settings
 from muster.client import Client
 from muster.domain.lifecycle import JobPhase, State
-from tests.integration.fleet import running_fleet
+from muster.rpc.channel import Credentials
+from muster.trust.files import read_secret
+from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
 ROOT = Path(__file__).parents[2]
 ENDS_WITHIN = 3.0
 LIMIT = 30.0
-COORDINATOR = ("coordinator", "--listen", "127.0.0.1:0")
+COORDINATOR = ("coordinator", "--local", "--listen", "127.0.0.1:0")
 AGENT = (
     "agent",
     "--no-docker",
@@ -32,6 +34,13 @@ AGENT = (
     "--coordinator",
     "127.0.0.1:1",
 )
+
+
+def shown(directory: Path) -> tuple[str, str]:
+    """The options of an agent of `muster up`."""
+    file = directory / "token"
+    file.write_text(f"{SECRET}\n")
+    return "--token-file", str(file)
 
 
 @contextmanager
@@ -78,7 +87,7 @@ def test_the_coordinator_ends_when_told_to(tmp_path: Path) -> None:
 
 
 def test_the_agent_ends_when_told_to_though_there_is_no_coordinator(tmp_path: Path) -> None:
-    with started(*AGENT, "--state", str(tmp_path), "--local-nodes", "2") as process:
+    with started(*AGENT, *shown(tmp_path), "--state", str(tmp_path), "--local-nodes", "2") as process:
         await_ready(process, "agent runs")
         process.send_signal(signal.SIGINT)
         assert process.wait(ENDS_WITHIN) == 0
@@ -87,6 +96,7 @@ def test_the_agent_ends_when_told_to_though_there_is_no_coordinator(tmp_path: Pa
 async def test_an_agent_that_shall_stop_executions_at_its_end_leaves_none_behind(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
         program = ("agent", "--no-docker", "--processes", "--stop-on-exit", "--name", "n", "--address", "127.0.0.1")
+        program = (*program, *shown(tmp_path))
         with started(*program, "--coordinator", fleet.address, "--state", str(tmp_path / "agent")) as process:
             job = await fleet.client.submit(shell("sleep 60 & sleep 60", 2), queue_anyway=True)
             await fleet.until_states(job.id, State.RUNNING, State.RUNNING)
@@ -101,12 +111,14 @@ async def test_an_agent_that_shall_stop_executions_at_its_end_leaves_none_behind
 async def test_jobs_go_on_when_the_coordinator_is_killed_and_started_again(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    arguments = ("coordinator", "--listen", address, "--state", str(tmp_path / "state"))
+    arguments = ("coordinator", "--local", "--listen", address, "--state", str(tmp_path / "state"))
+    token = tmp_path / "state" / "local-token"
     with started(*arguments) as first:
         await_ready(first, "coordinator serves")
         program = (*AGENT[:-1], address, "--processes", "--name", "n", "--address", "127.0.0.1")
+        program = (*program, "--token-file", str(token))
         with started(*program, "--state", str(tmp_path / "agent")) as process:
-            async with Client(address) as client:
+            async with Client(address, Credentials(token=read_secret(token))) as client:
                 job = await client.submit(shell("for i in 1 2 3 4 5; do echo $i; sleep 0.2; done"), queue_anyway=True)
                 log = client.logs(job.id, follow=True)
                 assert (await anext(log)).text == b"1"
@@ -131,12 +143,25 @@ def test_wrong_options_are_explained() -> None:
 @pytest.mark.parametrize(
     ("parse", "arguments", "reason"),
     [
-        (coordinator.settings.parse, ("--tls-cert", "c.pem"), "--tls-cert and --tls-key belong together"),
-        (coordinator.settings.parse, ("--tls-client-ca", "c.pem"), "--tls-client-ca needs --tls-cert and --tls-key"),
+        (coordinator.settings.parse, ("--listen", "nowhere"), "--listen nowhere is no address like 0.0.0.0:7460"),
+        (
+            coordinator.settings.parse,
+            ("--local", "--init"),
+            "--local has no door for agents of other machines and nobody to log in",
+        ),
         (agent.settings.parse, ("--ports", "9-1"), "argument --ports: '9-1' is no range like 20000-29999"),
         (agent.settings.parse, ("--ports", "1-70000"), "argument --ports: '1-70000' is no range like 20000-29999"),
         (agent.settings.parse, ("--label", "rack"), "argument --label: 'rack' is no label like rack=a7"),
-        (agent.settings.parse, ("--tls-cert", "c.pem"), "--tls-cert needs --tls-ca"),
+        (
+            agent.settings.parse,
+            ("--local-nodes", "2"),
+            "--local-nodes needs the --token-file of `muster up`: several nodes cannot share a certificate",
+        ),
+        (
+            agent.settings.parse,
+            ("--join-file", "/no/token"),
+            "cannot read the join token in /no/token: No such file or directory",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_explained(
@@ -173,13 +198,15 @@ def test_the_coordinator_says_that_its_port_is_taken(tmp_path: Path, taken: str)
 
 
 def test_the_coordinator_refuses_to_listen_in_plain_text_to_others(tmp_path: Path) -> None:
-    ended = refusal("coordinator", "--state", str(tmp_path), "--listen", "0.0.0.0:0")
-    assert_one_line(ended, "will not speak unencrypted on 0.0.0.0:0", "--insecure")
+    ended = refusal("coordinator", "--local", "--state", str(tmp_path), "--listen", "0.0.0.0:0")
+    assert_one_line(ended, "will not speak unencrypted on 0.0.0.0:0", "without --local speaks TLS")
 
 
-def test_the_coordinator_names_a_certificate_that_is_missing(tmp_path: Path) -> None:
-    ended = refusal(*COORDINATOR, "--state", str(tmp_path), "--tls-cert", "/no/cert.pem", "--tls-key", "/no/key.pem")
-    assert_one_line(ended, "/no/key.pem", "No such file")
+def test_the_coordinator_does_without_no_key_of_its_authority(tmp_path: Path) -> None:
+    assert refusal("coordinator", "--state", str(tmp_path), "--init")[0] == 0
+    key = tmp_path / "trust" / "authority.key"
+    key.unlink()
+    assert_one_line(refusal("coordinator", "--state", str(tmp_path), "--listen", "127.0.0.1:0"), f"cannot read {key}")
 
 
 def test_the_coordinator_says_why_it_cannot_use_its_state_directory(tmp_path: Path) -> None:
@@ -195,23 +222,29 @@ def test_the_agent_says_why_it_cannot_use_its_state_directory(tmp_path: Path) ->
 
 
 def test_the_agent_refuses_plain_text_to_other_machines(tmp_path: Path) -> None:
-    arguments = ("--coordinator", "0.0.0.0:1", "--address", "127.0.0.1", "--state", str(tmp_path))
+    arguments = ("--coordinator", "0.0.0.0:1", "--address", "127.0.0.1", "--state", str(tmp_path), *shown(tmp_path))
     assert_one_line(refusal("agent", "--no-docker", *arguments), "will not speak unencrypted to 0.0.0.0:1")
 
 
 def test_the_agent_names_gpus_that_cannot_be_simulated(tmp_path: Path) -> None:
-    ended = refusal("agent", "--no-docker", "--gpu-provider", "fake:8xZ9", "--state", str(tmp_path))
+    ended = refusal("agent", "--no-docker", "--gpu-provider", "fake:8xZ9", "--state", str(tmp_path), *shown(tmp_path))
     assert_one_line(ended, "no GPU model 'Z9' can be simulated")
 
 
-def test_the_agent_names_a_certificate_that_is_missing(tmp_path: Path) -> None:
-    ended = refusal(*AGENT, "--address", "127.0.0.1", "--state", str(tmp_path), "--tls-ca", "/no/ca.pem")
-    assert_one_line(ended, "/no/ca.pem", "No such file")
+def test_the_agent_names_a_token_that_is_missing(tmp_path: Path) -> None:
+    ended = refusal(*AGENT, "--address", "127.0.0.1", "--state", str(tmp_path), "--token-file", "/no/token")
+    assert_one_line(ended, "/no/token", "No such file")
+
+
+def test_an_agent_that_has_not_joined_says_how_to(tmp_path: Path) -> None:
+    ended = refusal(*AGENT, "--state", str(tmp_path), "--name", "n")
+    assert_one_line(ended, "node n has not joined a fleet", "muster nodes token create")
 
 
 def test_a_second_agent_on_a_state_directory_is_refused(tmp_path: Path) -> None:
-    with started(*AGENT, "--state", str(tmp_path)) as process:
+    arguments = (*AGENT, "--state", str(tmp_path), *shown(tmp_path))
+    with started(*arguments) as process:
         await_ready(process, "agent runs")
-        assert_one_line(refusal(*AGENT, "--state", str(tmp_path)), f"another agent runs on {tmp_path}")
+        assert_one_line(refusal(*arguments), f"another agent runs on {tmp_path}")
         process.terminate()
         assert process.wait(ENDS_WITHIN) == 0

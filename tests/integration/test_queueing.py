@@ -13,7 +13,7 @@ from muster.domain.job import Packing, Resources
 from muster.domain.lifecycle import JobPhase, State
 from muster.rpc.v1 import jobs_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
-from tests.integration.fleet import CPUS, Fleet, executions, running_fleet
+from tests.integration.fleet import CPUS, SHOWN, Fleet, executions, running_fleet
 from tests.integration.jobs import shell
 
 SHOW_AND_WAIT = "echo $CUDA_VISIBLE_DEVICES; exec sleep 60"
@@ -134,9 +134,11 @@ async def test_cpus_are_given_only_once(tmp_path: Path) -> None:
 async def test_submitting_again_with_the_same_key_gives_the_same_job(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet, grpc.aio.insecure_channel(fleet.address) as channel:
         request = jobs_pb2.SubmitRequest(spec=wire.job_spec_to_wire(shell("true")), idempotency_key="k")
-        answers = await asyncio.gather(*(JobServiceStub(channel).Submit(request) for _ in range(3)))
+        answers = await asyncio.gather(
+            *(JobServiceStub(channel).Submit(request, metadata=SHOWN.metadata) for _ in range(3))
+        )
         assert len({answer.job.id for answer in answers}) == 1
         await fleet.client.wait(answers[0].job.id)
         await fleet.restart_coordinator()
-        assert (await JobServiceStub(channel).Submit(request)).job.id == answers[0].job.id
+        assert (await JobServiceStub(channel).Submit(request, metadata=SHOWN.metadata)).job.id == answers[0].job.id
         assert len([job async for job in fleet.client.jobs()]) == 1

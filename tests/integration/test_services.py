@@ -1,6 +1,8 @@
 """What a coordinator offers beside its own services, and how it and its agents end."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +11,20 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from coordinator.engine import Engine
-from coordinator.rpc.server import serving
+from coordinator.engine import Engine, utc_now
+from coordinator.rpc.server import Parts, serving_locally
 from coordinator.store.logs import LogStore
 from coordinator.store.memory import MemoryStore
+from coordinator.store.trust import SqlTrust
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.registry import Registry
 from muster.client import Client
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.lifecycle import JobPhase, State
-from tests.integration.fleet import running_fleet
+from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
-OURS = ["muster.rpc.v1.AgentService", "muster.rpc.v1.JobService", "muster.rpc.v1.NodeService"]
+OURS = [f"muster.rpc.v1.{name}" for name in ("AgentService", "JobService", "NodeService", "TrustService")]
 
 
 @pytest.mark.parametrize("service", ["", *OURS])
@@ -74,15 +79,28 @@ async def test_a_client_of_a_coordinator_that_is_not_there_is_told_so() -> None:
             await client.nodes()
 
 
+@asynccontextmanager
+async def parts(directory: Path) -> AsyncIterator[Parts]:
+    """What an engine without a disk serves."""
+    trust = SqlTrust.open(directory / "trust.db")
+    registry = Registry(trust, utc_now())
+    logs = LogStore(directory)
+    try:
+        yield Parts(engine=Engine(MemoryStore(), print), logs=logs, registry=registry, audit=AuditLog(registry))
+    finally:
+        logs.close()
+        trust.close()
+
+
 async def test_a_port_that_is_taken_is_refused_with_a_reason(tmp_path: Path) -> None:
-    engine, logs = Engine(MemoryStore(), print), LogStore(tmp_path)
-    async with serving(engine, logs, "127.0.0.1:0") as address:
+    async with parts(tmp_path) as given, serving_locally(given, "127.0.0.1:0", SECRET) as address:
         with pytest.raises(MusterError, match=f"cannot listen on {address}: is something else listening there"):
-            async with serving(engine, logs, address):
+            async with serving_locally(given, address, SECRET):
                 pass
 
 
 async def test_plain_text_beyond_this_machine_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PermissionDeniedError, match=r"will not speak unencrypted on 0\.0\.0\.0:0"):
-        async with serving(Engine(MemoryStore(), print), LogStore(tmp_path), "0.0.0.0:0"):
-            pass
+    async with parts(tmp_path) as given:
+        with pytest.raises(PermissionDeniedError, match=r"will not speak unencrypted on 0\.0\.0\.0:0"):
+            async with serving_locally(given, "0.0.0.0:0", SECRET):
+                pass

@@ -18,7 +18,7 @@ from muster.domain.node import Inventory, RuntimeOffer
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from muster.rpc.v1.agents_pb2_grpc import AgentServiceStub
-from tests.integration.fleet import Fleet, executions, running_fleet
+from tests.integration.fleet import SHOWN, Fleet, executions, running_fleet
 from tests.integration.jobs import shell
 
 Stub = Any
@@ -83,7 +83,7 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
     tmp_path: Path, first: pb.AgentMessage, reason: str
 ) -> None:
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
-        call = stub.Connect()
+        call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(first)
         assert await refusal(call) == (INVALID, reason)
         assert await fleet.client.nodes() == ()
@@ -102,7 +102,7 @@ async def test_a_bad_later_message_ends_the_stream_and_harms_nobody_else(
     tmp_path: Path, later: pb.AgentMessage, reason: str
 ) -> None:
     async with running_fleet(tmp_path, "a") as fleet, stranger(fleet) as stub:
-        call = stub.Connect()
+        call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello())
         assert (await call.read()).HasField("welcome")
         await call.write(later)
@@ -115,7 +115,7 @@ async def test_a_bad_later_message_ends_the_stream_and_harms_nobody_else(
 
 async def test_bytes_that_are_no_message_end_the_stream(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet, grpc.aio.insecure_channel(fleet.address) as channel:
-        call: Any = channel.stream_stream("/muster.rpc.v1.AgentService/Connect")()
+        call: Any = channel.stream_stream("/muster.rpc.v1.AgentService/Connect")(metadata=SHOWN.metadata)
         await call.write(b"\xff\xff\xff garbage")
         code, _ = await refusal(call)
         assert code is not grpc.StatusCode.OK
@@ -136,7 +136,7 @@ async def test_a_second_agent_of_a_name_is_refused_and_the_first_one_stays(tmp_p
 
 async def test_a_node_that_opens_a_new_stream_loses_the_old_one(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
-        first, second = stub.Connect(), stub.Connect()
+        first, second = stub.Connect(metadata=SHOWN.metadata), stub.Connect(metadata=SHOWN.metadata)
         await first.write(hello())
         assert (await first.read()).HasField("welcome")
         await second.write(hello())
@@ -153,7 +153,7 @@ async def test_a_log_of_another_node_is_not_taken(tmp_path: Path) -> None:
         job = await fleet.run(shell("echo mine"))
         execution = executions(job)[0].id
         line = b"2026-11-21T08:48:50.123456789Z stdout F forged\n"
-        call = stub.PushLogs()
+        call = stub.PushLogs(metadata=SHOWN.metadata)
         for node, name in (("x", execution), ("a", "nojob-1-0")):
             await call.write(pb.LogChunk(node=node, execution=name, offset=0, data=line))
             assert await call.read() == pb.LogAck(execution=name, unwanted=True)
@@ -165,7 +165,7 @@ async def test_a_log_that_is_no_log_is_not_taken(tmp_path: Path) -> None:
         job = await fleet.client.submit(shell("sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
         name = f"{job.id}-1-0"
-        call = stub.PushLogs()
+        call = stub.PushLogs(metadata=SHOWN.metadata)
         await call.write(pb.LogChunk(node="a", execution=name, offset=0, data=b"no time\n"))
         assert await call.read() == pb.LogAck(execution=name, unwanted=True)
         await fleet.client.stop(job.id)
@@ -178,7 +178,7 @@ async def test_a_report_about_the_execution_of_another_node_changes_nothing(tmp_
         await fleet.until_states(job.id, State.RUNNING)
         report = pb.ExecutionReport(execution=f"{job.id}-1-0", stage=pb.STAGE_EXITED, exit=model_pb2.Exit(code=9))
         report.at.GetCurrentTime()
-        call = stub.Connect()
+        call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello())
         await call.write(reports(report))
         await call.write(pb.AgentMessage(heartbeat=pb.Heartbeat(sequence=1)))
@@ -199,7 +199,7 @@ async def test_an_agent_that_does_not_say_where_its_execution_is_harms_only_that
     tmp_path: Path, stage: pb.Stage.ValueType
 ) -> None:
     async with running_fleet(tmp_path, "a") as fleet, stranger(fleet) as stub:
-        call = stub.Connect()
+        call = stub.Connect(metadata=SHOWN.metadata)
         offer = RuntimeOffer(kind=RuntimeKind.PROCESS)
         inventory = wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30, runtimes=(offer,)))
         await call.write(hello(inventory=inventory))

@@ -12,7 +12,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from muster.domain.ids import NodeId
 from muster.trust.certificates import (
     NODE_LIFE,
-    SERVER_NAME,
     CertificateError,
     Identity,
     facts,
@@ -26,6 +25,7 @@ from muster.trust.certificates import (
     requested_key,
     verify,
 )
+from muster.trust.names import SERVER_NAME
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 AUTHORITY = make_authority(NOW)

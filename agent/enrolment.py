@@ -1,0 +1,219 @@
+"""How a node joins a fleet and stays in it: its key, its certificate, and the renewal of the certificate.
+
+In the state directory, readable by the agent's user only: `trust/key.pem` (never leaves the node), `trust/node.json`
+(certificate, authority, where agents are served).
+"""
+
+import asyncio
+import contextlib
+import hmac
+import json
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
+from muster.domain.ids import NodeId
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.status import error_from
+from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, trust_pb2, trust_pb2_grpc
+from muster.trust.certificates import CertificateError, facts, fingerprint, new_key, request_certificate, verify
+from muster.trust.files import write_private
+from muster.trust.tokens import JoinToken, parse_join_token
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 10.0
+"""Seconds for one call."""
+JOIN_PAUSE = 2.0
+"""Seconds between tries while no coordinator answers."""
+RENEW_PAUSE = 30.0
+"""Seconds between tries to renew; half a life of a certificate is left for them."""
+LONGEST_SLEEP = 300.0
+"""Seconds after which the clock is looked at again, in case it was set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """That the node has joined."""
+
+    certificate: bytes
+    authority: bytes
+    agents: str
+    """`host:port` where agents are served."""
+
+
+class Enrolment:
+    """A node and the fleet that it has joined, or is to join."""
+
+    def __init__(self, state: Path, node: NodeId, coordinator: str) -> None:
+        self._directory = state / "trust"
+        self._node = node
+        self._coordinator = coordinator
+        self._key = b""
+        self._membership: Membership
+
+    @property
+    def address(self) -> str:
+        """`host:port` where agents are served, once it has joined."""
+        return self._membership.agents
+
+    def credentials(self) -> Credentials:
+        """What the node shows, once it has joined."""
+        joined = self._membership
+        return Credentials(authority=joined.authority, certificate=joined.certificate, key=self._key)
+
+    async def ensure(self, token: str | None) -> None:
+        """Join if need be; waits for a coordinator that does not answer, raises MusterError for one that refuses."""
+        self._key = await asyncio.to_thread(self._load_key)
+        kept = await asyncio.to_thread(self._load)
+        if kept is not None and facts(kept.certificate).node == self._node and _lasts(kept, utc_now()):
+            self._membership = kept
+            return
+        if not token:
+            raise PermissionDeniedError(_how_to_join(self._node, kept))
+        joined = await self._join_patiently(parse_join_token(token))
+        await asyncio.to_thread(self._keep, joined)
+        log.info("node joined the fleet", extra={"node": self._node, "agents": joined.agents})
+
+    async def renew(self, renewed: Callable[[], None]) -> None:
+        """Get the next certificate at half of the life of each, until cancelled; `renewed` is called each time."""
+        while True:
+            left = (facts(self._membership.certificate).half_life - utc_now()).total_seconds()
+            if left > 0:
+                await asyncio.sleep(min(left, LONGEST_SLEEP))
+                continue
+            try:
+                await self.renew_now()
+            except MusterError as error:
+                log.warning("the certificate cannot be renewed", extra={"node": self._node, "cause": str(error)})
+                await asyncio.sleep(min(RENEW_PAUSE, self._life() / 20))
+            else:
+                renewed()
+
+    async def renew_now(self) -> None:
+        """Get the next certificate; raises MusterError."""
+        joined = self._membership
+        request = agents_pb2.RenewRequest(request=request_certificate(self._key, self._node))
+        async with open_channel(joined.agents, self.credentials()) as channel:
+            stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
+            try:
+                answer = await stub.Renew(request, timeout=PATIENCE)
+            except grpc.aio.AioRpcError as error:
+                raise error_from(error.code(), error.details() or "", address=joined.agents) from error
+        verify(answer.certificate, joined.authority, utc_now())
+        fresh = Membership(certificate=answer.certificate, authority=joined.authority, agents=joined.agents)
+        await asyncio.to_thread(self._keep, fresh)
+        until = facts(fresh.certificate).not_after.isoformat(timespec="seconds")
+        log.info("certificate renewed", extra={"node": self._node, "until": until})
+
+    def _life(self) -> float:
+        said = facts(self._membership.certificate)
+        return (said.not_after - said.not_before).total_seconds()
+
+    async def _join_patiently(self, token: JoinToken) -> Membership:
+        while True:
+            try:
+                return await join(self._coordinator, token, self._node, self._key)
+            except UnavailableError as error:
+                log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
+                await asyncio.sleep(JOIN_PAUSE)
+
+    def _load_key(self) -> bytes:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = self._directory / "key.pem"
+        if not file.exists():
+            write_private(file, new_key())
+        return file.read_bytes()
+
+    def _load(self) -> Membership | None:
+        file = self._directory / "node.json"
+        if not file.exists():
+            return None
+        try:
+            kept = json.loads(file.read_text())
+            return Membership(
+                certificate=kept["certificate"].encode(), authority=kept["authority"].encode(), agents=kept["agents"]
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise MusterError(f"{file} cannot be read; remove it and join anew with a token") from error
+
+    def _keep(self, joined: Membership) -> None:
+        kept = {
+            "certificate": joined.certificate.decode(),
+            "authority": joined.authority.decode(),
+            "agents": joined.agents,
+        }
+        write_private(self._directory / "node.json", json.dumps(kept, indent=1).encode())
+        self._membership = joined
+
+
+async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> Membership:
+    """Join a fleet.
+
+    Whoever answers is first asked for the fleet's authority, without being believed; what he says counts only if it has
+    the fingerprint in the token. The token itself is sent to none but who that authority has certified.
+    """
+    authority = await pinned_authority(coordinator, token.authority)
+    request = trust_pb2.JoinRequest(token=str(token), node=node, request=request_certificate(key, node))
+    async with open_channel(coordinator, Credentials(authority=authority)) as channel:
+        stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
+        try:
+            answer = await stub.Join(request, timeout=PATIENCE)
+        except grpc.aio.AioRpcError as error:
+            raise error_from(error.code(), error.details() or "", address=coordinator) from error
+    verify(answer.certificate, authority, utc_now())
+    host = coordinator.rpartition(":")[0]
+    return Membership(certificate=answer.certificate, authority=authority, agents=f"{host}:{answer.agents_port}")
+
+
+async def pinned_authority(coordinator: str, wanted: str) -> bytes:
+    """The authority with that fingerprint, from whoever answers; PermissionDeniedError: he has another one."""
+    host, _, port = coordinator.rpartition(":")
+    try:
+        shown = await asyncio.to_thread(ssl.get_server_certificate, (host.strip("[]"), int(port)), timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        raise UnavailableError(f"no coordinator with TLS answers at {coordinator}: {error}") from error
+    # Believed for this one question, whose answer is checked.
+    async with open_channel(coordinator, Credentials(authority=shown.encode())) as channel:
+        stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
+        try:
+            answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=PATIENCE)
+        except grpc.aio.AioRpcError as error:
+            raise error_from(error.code(), error.details() or "", address=coordinator) from error
+    found = ""
+    with contextlib.suppress(CertificateError):
+        found = fingerprint(answer.certificate)
+    if not hmac.compare_digest(found, wanted):
+        raise PermissionDeniedError(
+            f"who answers at {coordinator} is not the coordinator that the token is for: the fingerprint of its "
+            f"authority is {found or 'none'}, the token says {wanted}",
+        )
+    return answer.certificate
+
+
+def utc_now() -> datetime:
+    """The node's clock."""
+    return datetime.now(UTC)
+
+
+def _lasts(joined: Membership, now: datetime) -> bool:
+    return facts(joined.certificate).not_after - now > timedelta(0)
+
+
+def _how_to_join(node: NodeId, kept: Membership | None) -> str:
+    remedy = "make a token with `muster nodes token create` and give it with --join-file or MUSTER_JOIN_TOKEN"
+    if kept is None:
+        return f"node {node} has not joined a fleet: {remedy}"
+    said = facts(kept.certificate)
+    if said.node != node:
+        return (
+            f"this state directory belongs to node {said.node}, not {node}: start with --name {said.node}, or {remedy}"
+        )
+    return f"the certificate of node {node} ended at {said.not_after:%Y-%m-%d %H:%M} UTC: {remedy}"

@@ -1,0 +1,22 @@
+"""The names in certificates."""
+
+from muster.domain.ids import NodeId
+
+SERVER_NAME = "coordinator.muster"
+"""The name that every server certificate carries, beside the addresses that it happens to have.
+
+The fleet's authority signs it for the coordinator alone, so it says enough at whatever address he was reached: through
+a tunnel, a forwarded port, an address that he does not know of.
+"""
+
+_NODE_URI = "muster://node/"
+
+
+def uri_of_node(node: NodeId) -> str:
+    """The name in the certificate of a node."""
+    return f"{_NODE_URI}{node}"
+
+
+def node_in_uri(uri: str) -> NodeId | None:
+    """The node whose name it is; None: no node's."""
+    return NodeId(uri.removeprefix(_NODE_URI)) if uri.startswith(_NODE_URI) else None

@@ -1,0 +1,124 @@
+"""The SDK for those who let others in: accounts, tokens, projects, nodes that have joined, the audit log."""
+
+from collections.abc import Awaitable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from muster.domain.access import (
+    Access,
+    Account,
+    AccountKind,
+    AuditEntry,
+    EnrolledNode,
+    IssuedJoinToken,
+    IssuedToken,
+    Myself,
+    Project,
+)
+from muster.rpc.v1 import trust_pb2 as pb
+from muster.wire import trust
+
+
+class Ask(Protocol):
+    """How a question reaches the coordinator."""
+
+    def __call__(self, call: Any, request: Any, *, pauses: tuple[float, ...] = ...) -> Awaitable[Any]:  # noqa: ANN401
+        """The answer."""
+        ...
+
+
+class TrustClient:
+    """Reached as `client.trust`. What makes something is asked once only: a second answer would be a second token."""
+
+    def __init__(self, ask: Ask, stub: Any) -> None:  # noqa: ANN401 - the stub of TrustService
+        self._ask = ask
+        self._stub = stub
+
+    async def myself(self) -> Myself:
+        """Who one is to the coordinator."""
+        return trust.myself_from_wire(await self._ask(self._stub.WhoAmI, pb.WhoAmIRequest()))
+
+    async def accounts(self, kind: AccountKind | None = None) -> tuple[Account, ...]:
+        """Accounts by name."""
+        answer = await self._ask(self._stub.ListAccounts, pb.ListAccountsRequest(kind=kind or ""))
+        return tuple(map(trust.account_from_wire, answer.accounts))
+
+    async def add_account(self, name: str, kind: AccountKind, grants: Mapping[str, Access]) -> Account:
+        """A new account."""
+        request = pb.AddAccountRequest(name=name, kind=kind, grants={key: str(value) for key, value in grants.items()})
+        return trust.account_from_wire(await self._ask(self._stub.AddAccount, request, pauses=()))
+
+    async def remove_account(self, name: str, kind: AccountKind) -> None:
+        """Forget an account and its tokens."""
+        await self._ask(self._stub.RemoveAccount, pb.RemoveAccountRequest(name=name, kind=kind), pauses=())
+
+    async def create_token(
+        self, account: str = "", *, note: str = "", ttl: timedelta | None = None
+    ) -> tuple[str, IssuedToken]:
+        """A new API token: the text that is shown this once, and what is kept of it."""
+        request = pb.CreateTokenRequest(account=account, note=note)
+        if ttl is not None:
+            request.ttl.FromTimedelta(ttl)
+        answer = await self._ask(self._stub.CreateToken, request, pauses=())
+        return answer.secret, trust.token_from_wire(answer.token)
+
+    async def tokens(self) -> tuple[IssuedToken, ...]:
+        """API tokens, oldest first."""
+        answer = await self._ask(self._stub.ListTokens, pb.ListTokensRequest())
+        return tuple(map(trust.token_from_wire, answer.tokens))
+
+    async def revoke_token(self, token: str) -> IssuedToken:
+        """An API token that counts no more."""
+        return trust.token_from_wire(await self._ask(self._stub.RevokeToken, pb.RevokeTokenRequest(id=token)))
+
+    async def projects(self) -> tuple[Project, ...]:
+        """Projects that one may look at, by name."""
+        answer = await self._ask(self._stub.ListProjects, pb.ListProjectsRequest())
+        return tuple(map(trust.project_from_wire, answer.projects))
+
+    async def add_project(self, name: str) -> Project:
+        """A new project."""
+        request = pb.AddProjectRequest(name=name)
+        return trust.project_from_wire(await self._ask(self._stub.AddProject, request, pauses=()))
+
+    async def grant(self, account: str, project: str, access: Access | None) -> Account:
+        """The account with this access to a project, or with none."""
+        request = pb.GrantRequest(account=account, project=project, access=access or "")
+        return trust.account_from_wire(await self._ask(self._stub.Grant, request))
+
+    async def create_join_token(
+        self, *, ttl: timedelta | None = None, uses: int = 1, labels: Mapping[str, str] | None = None
+    ) -> tuple[str, IssuedJoinToken]:
+        """A new join token: the text that is shown this once, and what is kept of it."""
+        request = pb.CreateJoinTokenRequest(uses=uses, labels=labels or {})
+        if ttl is not None:
+            request.ttl.FromTimedelta(ttl)
+        answer = await self._ask(self._stub.CreateJoinToken, request, pauses=())
+        return answer.secret, trust.join_token_from_wire(answer.token)
+
+    async def join_tokens(self) -> tuple[IssuedJoinToken, ...]:
+        """Join tokens, oldest first."""
+        answer = await self._ask(self._stub.ListJoinTokens, pb.ListJoinTokensRequest())
+        return tuple(map(trust.join_token_from_wire, answer.tokens))
+
+    async def revoke_join_token(self, token: str) -> IssuedJoinToken:
+        """A join token that counts no more."""
+        request = pb.RevokeJoinTokenRequest(id=token)
+        return trust.join_token_from_wire(await self._ask(self._stub.RevokeJoinToken, request))
+
+    async def enrolled_nodes(self) -> tuple[EnrolledNode, ...]:
+        """Nodes that have joined, by name."""
+        answer = await self._ask(self._stub.ListEnrolledNodes, pb.ListEnrolledNodesRequest())
+        return tuple(map(trust.enrolled_node_from_wire, answer.nodes))
+
+    async def revoke_node(self, node: str) -> EnrolledNode:
+        """A node that was sent away."""
+        return trust.enrolled_node_from_wire(await self._ask(self._stub.RevokeNode, pb.RevokeNodeRequest(node=node)))
+
+    async def audit(self, *, since: datetime | None = None, who: str = "", limit: int = 1000) -> tuple[AuditEntry, ...]:
+        """Entries of the audit log, oldest first."""
+        request = pb.ListAuditRequest(who=who, limit=limit)
+        if since is not None:
+            request.since.FromDatetime(since)
+        answer = await self._ask(self._stub.ListAudit, request)
+        return tuple(map(trust.audit_entry_from_wire, answer.entries))
