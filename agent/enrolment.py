@@ -5,11 +5,9 @@ In the state directory, readable by the agent's user only: `trust/key.pem` (neve
 """
 
 import asyncio
-import contextlib
 import hmac
 import json
 import logging
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,9 +19,10 @@ import grpc.aio
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.pinning import pinned_authority
 from muster.rpc.status import error_from
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, trust_pb2, trust_pb2_grpc
-from muster.trust.certificates import CertificateError, facts, fingerprint, new_key, request_certificate, verify
+from muster.trust.certificates import facts, new_key, request_certificate, verify
 from muster.trust.files import write_private
 from muster.trust.tokens import JoinToken, parse_join_token
 
@@ -160,7 +159,7 @@ async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> 
     Whoever answers is first asked for the fleet's authority, without being believed; what he says counts only if it has
     the fingerprint in the token. The token itself is sent to none but who that authority has certified.
     """
-    authority = await pinned_authority(coordinator, token.authority)
+    authority = await pinned_authority(coordinator, lambda found: hmac.compare_digest(found, token.authority))
     request = trust_pb2.JoinRequest(token=str(token), node=node, request=request_certificate(key, node))
     async with open_channel(coordinator, Credentials(authority=authority)) as channel:
         stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
@@ -171,31 +170,6 @@ async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> 
     verify(answer.certificate, authority, utc_now())
     host = coordinator.rpartition(":")[0]
     return Membership(certificate=answer.certificate, authority=authority, agents=f"{host}:{answer.agents_port}")
-
-
-async def pinned_authority(coordinator: str, wanted: str) -> bytes:
-    """The authority with that fingerprint, from whoever answers; PermissionDeniedError: he has another one."""
-    host, _, port = coordinator.rpartition(":")
-    try:
-        shown = await asyncio.to_thread(ssl.get_server_certificate, (host.strip("[]"), int(port)), timeout=PATIENCE)
-    except (OSError, ValueError) as error:
-        raise UnavailableError(f"no coordinator with TLS answers at {coordinator}: {error}") from error
-    # Believed for this one question, whose answer is checked.
-    async with open_channel(coordinator, Credentials(authority=shown.encode())) as channel:
-        stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
-        try:
-            answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=PATIENCE)
-        except grpc.aio.AioRpcError as error:
-            raise error_from(error.code(), error.details() or "", address=coordinator) from error
-    found = ""
-    with contextlib.suppress(CertificateError):
-        found = fingerprint(answer.certificate)
-    if not hmac.compare_digest(found, wanted):
-        raise PermissionDeniedError(
-            f"who answers at {coordinator} is not the coordinator that the token is for: the fingerprint of its "
-            f"authority is {found or 'none'}, the token says {wanted}",
-        )
-    return answer.certificate
 
 
 def utc_now() -> datetime:

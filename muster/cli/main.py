@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from muster import __version__
-from muster.cli import jobs, logs, nodes, submit, up
+from muster.cli import jobs, login, logs, nodes, submit, trust, up
 from muster.cli.session import Session
 
 app = typer.Typer(
@@ -48,7 +48,16 @@ app.command()(logs.logs)
 app.command()(jobs.wait)
 app.command()(jobs.stop)
 app.command()(jobs.delete)
-app.command()(nodes.nodes)
+app.add_typer(nodes.app, name="nodes")
+app.add_typer(trust.users, name="users")
+app.add_typer(trust.accounts, name="accounts")
+app.add_typer(trust.tokens, name="tokens")
+app.add_typer(trust.projects, name="projects")
+app.command()(trust.audit)
+app.command()(login.init)
+app.command()(login.login)
+app.command()(login.logout)
+app.command()(login.whoami)
 app.command()(submit.schema)
 app.command()(up.demo)
 

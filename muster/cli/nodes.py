@@ -1,15 +1,34 @@
-"""The command nodes."""
+"""The commands about nodes: without another word they list."""
 
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from click import Context
+from typer.core import TyperGroup
 
+from muster.cli import trust
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
 
 
+class _Listing(TyperGroup):
+    """What is no command of the group is the name of a node to be shown."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Begin with `show` where no command is named."""
+        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["show", *args])
+
+
+app = typer.Typer(cls=_Listing, help="List nodes and what is free on them, or show one; let them join, send them away.")
+app.add_typer(trust.join_tokens, name="token")
+app.command("joined")(trust.enrolled)
+app.command("revoke")(trust.revoke_node)
+
+
+@app.command("show")
 @answers
 async def nodes(
     context: typer.Context,

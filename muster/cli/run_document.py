@@ -32,6 +32,7 @@ class RunFlags:
     network: str | None = None
     placement: str | None = None
     priority: int | None = None
+    project: str | None = None
     success: str | None = None
     max_per_node: int | None = None
     check_in_timeout: str | None = None
@@ -60,6 +61,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         network=flags.network,
         placement=flags.placement,
         priority=flags.priority,
+        project=flags.project,
         success=flags.success,
         max_per_node=flags.max_per_node,
         timeouts=_said(check_in=flags.check_in_timeout) or None,

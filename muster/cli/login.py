@@ -1,0 +1,118 @@
+"""Commands about oneself: init, login, logout, whoami."""
+
+import asyncio
+import getpass
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster.cli.documents import Format, text_of
+from muster.cli.options import Output
+from muster.cli.session import answers, screen, session_of
+from muster.domain.errors import InvalidJobError, PermissionDeniedError
+from muster.endpoint import Login, coordinator_address, forget_login, home, keep_login
+
+
+def init(
+    state: Annotated[Path, typer.Option(envvar="MUSTER_STATE", help="The coordinator's directory.")] = Path(
+        "/var/lib/muster/coordinator"
+    ),
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients will be served.")] = "0.0.0.0:7460",
+    name: Annotated[list[str] | None, typer.Option(help="Clients will reach it by this name; may be repeated.")] = None,
+) -> None:
+    """Make the authority and the first admin of a fleet, where its coordinator will run, and say how to log in."""
+    names = [part for each in name or () for part in ("--name", each)]
+    command = [sys.executable, "-m", "coordinator", "--init", "--state", str(state), "--listen", listen, *names]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)  # noqa: S603 - our own program
+
+
+@answers
+async def login(
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where the coordinator serves clients.")],
+    *,
+    authority: Annotated[
+        str | None,
+        typer.Option(metavar="sha256:…", help="Fingerprint of the fleet's authority, as the first start printed it."),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="The token is in this file; `-` for stdin. Otherwise MUSTER_TOKEN, or asked.")
+    ] = None,
+) -> None:
+    """Keep how you are known to a coordinator; it is the one that is asked from now on."""
+    from muster.client import Client  # noqa: PLC0415 - gRPC
+    from muster.rpc.channel import Credentials  # noqa: PLC0415
+    from muster.rpc.pinning import pinned_authority  # noqa: PLC0415
+    from muster.trust.tokens import parse_api_token  # noqa: PLC0415
+
+    certificate = await pinned_authority(address, lambda found: _is_wanted(address, found, authority))
+    token = str(parse_api_token(await asyncio.to_thread(_token, token_file)))
+    async with Client(address, Credentials(authority=certificate, token=token)) as client:
+        myself = await client.trust.myself()
+    keep_login(home(os.environ), Login(address=address, authority=certificate.decode(), token=token))
+    print(f"logged in to {address} as {myself.name}")
+
+
+@answers
+async def logout(
+    context: typer.Context,
+    *,
+    revoke: Annotated[bool, typer.Option(help="Make the token count no more, too.")] = False,
+) -> None:
+    """Forget how you are known to the coordinator."""
+    address = session_of(context).coordinator or coordinator_address(os.environ)
+    if revoke:
+        async with session_of(context).client() as client:
+            await client.trust.revoke_token((await client.trust.myself()).token)
+    forget_login(home(os.environ), address)
+    print(f"logged out of {address}")
+
+
+@answers
+async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """Say who you are to the coordinator, and what you may do."""
+    async with session_of(context).client() as client:
+        myself = await client.trust.myself()
+    if output is not Format.TABLE:
+        print(text_of(myself, output), end="")
+        return
+    from muster.cli.render_tables import facts  # noqa: PLC0415
+    from muster.cli.render_trust import grants_text  # noqa: PLC0415
+    from muster.cli.render_units import time_text  # noqa: PLC0415
+
+    screen().print(
+        facts(
+            (
+                ("name", myself.name),
+                ("kind", myself.kind),
+                ("access", grants_text(myself.grants)),
+                ("token", myself.token),
+                ("until", "" if myself.expires_at is None else time_text(myself.expires_at)),
+                ("coordinator", client.address),
+            )
+        )
+    )
+
+
+def _is_wanted(address: str, found: str, wanted: str | None) -> bool:
+    if wanted is not None:
+        return found == wanted.removeprefix("sha256:").lower()
+    if not sys.stdin.isatty():
+        raise InvalidJobError("say which authority is meant: --authority sha256:…, as its first start printed it")
+    print(f"the authority of the fleet at {address} has the fingerprint\n  sha256:{found}", file=sys.stderr)
+    if input("is that the one that the coordinator's first start printed? [y/N] ").strip().lower() != "y":
+        raise PermissionDeniedError("not logged in")
+    return True
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get("MUSTER_TOKEN") or getpass.getpass("token: ")
+    if str(file) == "-":
+        return sys.stdin.readline()
+    from muster.trust.files import read_secret  # noqa: PLC0415
+
+    return read_secret(file)
