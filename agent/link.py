@@ -14,9 +14,11 @@ import grpc.aio
 from agent.log_push import LogPusher, StreamLostError, write
 from muster import wire
 from muster.domain.plan import Plan
+from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.wire import checks
 
 log = logging.getLogger(__name__)
 
@@ -188,6 +190,7 @@ async def _welcome(call: Stream, patience: float) -> pb.Welcome:
     welcome: pb.Welcome = message.welcome
     if welcome.heartbeat_interval.ToTimedelta() <= timedelta(0) or welcome.lease.ToTimedelta() <= timedelta(0):
         raise wire.WireError("Welcome", "is not the first answer, or has no heartbeat interval or lease")
+    checks.between(welcome.protocol, protocol.OLDEST, protocol.NEWEST, "Welcome.protocol")
     return welcome
 
 

@@ -25,6 +25,7 @@ from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Inventory, RuntimeOffer
 from muster.domain.plan import Plan
+from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 
 log = logging.getLogger(__name__)
@@ -115,6 +116,8 @@ class NodeAgent:
             inventory=wire.inventory_to_wire(self._inventory),
             executions=[wire.report_to_wire(report) for report in self._loop.ledger.reports()],
             opened=time.time_ns(),
+            protocol=protocol.NEWEST,
+            protocol_oldest=protocol.OLDEST,
         )
 
     async def _receive(self, plan: Plan) -> None:

@@ -25,6 +25,7 @@ from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from muster import __version__, wire
 from muster.domain.ids import ExecutionId, NodeId
+from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire import checks
@@ -54,12 +55,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
-            connected = _connected(await _hello(messages), session)
+            hello = await _hello(messages)
+            welcome = _welcome(protocol.agreed(hello.protocol, hello.protocol_oldest))
+            connected = _connected(hello, session)
             try:
                 answer = await self._engine.ask(connected)
                 if isinstance(answer, Refused):
                     await refuse(context, answer)
-                await self._serve(connected, session, messages, context)
+                await self._serve(connected, session, messages, context, welcome)
             finally:
                 await asyncio.shield(self._engine.tell(NodeDisconnected(node=connected.node, session=session.number)))
 
@@ -75,13 +78,18 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             await send(context, ack)
 
     async def _serve(
-        self, connected: NodeConnected, session: Session, messages: AsyncIterator[pb.AgentMessage], context: Context
+        self,
+        connected: NodeConnected,
+        session: Session,
+        messages: AsyncIterator[pb.AgentMessage],
+        context: Context,
+        welcome: pb.Welcome,
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         node = connected.node
         log.info("node connected", extra={"node": node, "address": connected.address, "version": connected.version})
         outbox: asyncio.Queue[pb.CoordinatorMessage] = asyncio.Queue(16)
-        await outbox.put(pb.CoordinatorMessage(welcome=_welcome()))
+        await outbox.put(pb.CoordinatorMessage(welcome=welcome))
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._read(node, session, messages, outbox), name=f"{node}: read")
@@ -175,8 +183,8 @@ def _event(node: NodeId, session: Session, message: pb.AgentMessage) -> Event:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
 
 
-def _welcome() -> pb.Welcome:
-    welcome = pb.Welcome(version=__version__)
+def _welcome(spoken: int) -> pb.Welcome:
+    welcome = pb.Welcome(version=__version__, protocol=spoken)
     welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
     welcome.lease.FromTimedelta(LEASE)
     return welcome

@@ -18,6 +18,7 @@ from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState
 from muster.domain.plan import Plan
+from muster.rpc import protocol
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
@@ -145,11 +146,12 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
     """Welcomes agents, and ends their streams at once."""
 
     hellos = 0
+    protocol = protocol.NEWEST
 
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
         assert (await anext(aiter(messages))).HasField("hello")
         self.hellos += 1
-        welcome = pb.Welcome()
+        welcome = pb.Welcome(protocol=self.protocol)
         welcome.heartbeat_interval.FromSeconds(10)
         welcome.lease.FromSeconds(30)
         await context.write(pb.CoordinatorMessage(welcome=welcome))
@@ -166,6 +168,12 @@ class CoordinatorThatSendsNonsense(CoordinatorThatDropsStreams):
         await context.write(pb.CoordinatorMessage(plan=pb.Plan(revision=1)))
         async for _ in messages:
             pass
+
+
+class CoordinatorOfBefore(CoordinatorThatDropsStreams):
+    """Knows nothing of versions of the protocol."""
+
+    protocol = 0
 
 
 class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
@@ -228,6 +236,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
     ("coordinator", "cause"),
     [
         (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
+        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 1"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
     ],
 )
