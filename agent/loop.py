@@ -46,8 +46,8 @@ EVENTS = 10_000
 """Most events that wait; who has more waits."""
 TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
-TAIL_PATIENCE = 0.3
-"""Seconds that the report of a failed exit waits for the last lines, and for faults of GPUs that explain it."""
+TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
+"""Seconds that the report of a failed exit, and with it the end of its gang, waits for last lines and GPU faults."""
 INSIST_PAUSES = (0.2, 1.0, 5.0, 15.0)
 """Seconds between attempts to stop and clear away; the last one again and again."""
 SHUTDOWN_GRACE = timedelta(seconds=5)
@@ -105,12 +105,13 @@ class Loop:
         await self._events.put(LogCompleted(execution=execution))
 
     async def recover(self, away: Collection[RuntimeKind] = ()) -> None:
-        """Take over what a former life of this agent left; before `run`. Runtimes that are away are left for later."""
+        """Take over what a former life of this agent left; before `run`.
+
+        What a runtime that is away has started counts as running; the rest of it is cleared away when it is back.
+        """
         await asyncio.to_thread(self._rooms.mkdir, parents=True, exist_ok=True)
         now = datetime.now(UTC)
         for runtime in self._runtimes.values():
-            if runtime.kind in away:
-                continue
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 room = Room(self._rooms, sandbox.execution)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
@@ -289,9 +290,12 @@ class Loop:
             return
         tail: tuple[str, ...] = ()
         if exit_.code != 0:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError):  # something that outlives user code may hold its output
                 async with asyncio.timeout(TAIL_PATIENCE):
-                    await asyncio.gather(self.catch_up_on_faults(), occupant.sandbox.drained())
+                    await occupant.sandbox.drained()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAULT_PATIENCE):
+                    await self.catch_up_on_faults()
             tail = occupant.spool.tail(TAIL_LINES)
         await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
         await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
