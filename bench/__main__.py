@@ -12,10 +12,11 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from bench import actors, containers, core, gangs, rendezvous, resident, scale, throughput, transitions
+from bench import actors, containers, core, deaths, gangs, rendezvous, resident, scale, throughput, transitions
 from bench.figures import Findings
 from bench.programs import ProgramError, adopt_orphans, end_descendants
 from bench.quiet import machine
+from bench.report import write_docs
 from bench.scratch import Scratch
 from bench.setting import Setting
 from muster.domain.errors import MusterError
@@ -23,6 +24,7 @@ from muster.domain.errors import MusterError
 SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "gangs": gangs.measure,
     "throughput": throughput.measure,
+    "recovery": deaths.measure,
     "resident": resident.measure,
     "core": core.measure,
     "transitions": transitions.measure,
@@ -40,6 +42,7 @@ async def measure(setting: Setting, sections: list[str]) -> bool:
     """Take the sections in turn; one that fails is reported and the others go on. True: none failed."""
     well = True
     for name in sections:
+        setting.findings.section = name
         try:
             async with asyncio.timeout(SECTION_WITHIN):
                 await SECTIONS[name](setting)
@@ -81,6 +84,8 @@ def main() -> None:
         if left:
             print(f"ended what was left: {', '.join(sorted(set(left)))}", file=sys.stderr)
     print(f"\n{findings.table()}\nall of it: {scratch.path / 'results.json'}")
+    if options.write_docs:
+        write_docs(scratch, scratch.path / "results.json")
     sys.exit(not well)
 
 
@@ -93,6 +98,7 @@ def parse() -> argparse.Namespace:
     add("--quick", action="store_true", help="fewer repeats, a few minutes in all")
     add("--only", metavar="A,B", help=f"only these sections: {', '.join(SECTIONS)}")
     add("--peers", default=",".join(PEERS), help="which peers to measure beside (%(default)s)")
+    add("--write-docs", action="store_true", help="write docs/performance.md and its charts from all that was found")
     add("--largest", type=int, default=64, help="executions of the largest gang (%(default)s)")
     add("--patience", type=float, help="seconds to wait for a quiet machine before each measurement (60; quick: 10)")
     add("--scratch", type=Path, default=Path("~/.cache/muster-bench").expanduser(), help="(%(default)s)")

@@ -55,6 +55,8 @@ class Verdict:
     value: float
     of: str
     """From which series it follows."""
+    section: str
+    """Which part of the benchmarks it belongs to."""
 
     @property
     def met(self) -> bool:
@@ -73,6 +75,8 @@ class Findings:
     """What a reader must know: peers that are missing, a machine that was not quiet."""
     busy: float = 0.0
     """Of the machine when it was last looked at."""
+    section: str = ""
+    """Which part of the benchmarks is at work."""
 
     def take(self, name: str, values: Sequence[float], unit: str) -> Series:
         """Keep a measurement, and say it."""
@@ -82,7 +86,7 @@ class Findings:
 
     def judge(self, bar: Bar, value: float, of: str) -> None:
         """Compare with a bar, and say it."""
-        verdict = Verdict(bar=bar, value=value, of=of)
+        verdict = Verdict(bar=bar, value=value, of=of, section=self.section)
         self.verdicts.append(verdict)
         print(
             f"  {'met   ' if verdict.met else 'MISSED'} {bar.figure}: {number(value)} (bar {bar.shown()})", flush=True
