@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from coordinator.core.limits import Limits
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.reservation import Reservation
 from coordinator.core.rooms import Usage, capacity, less
@@ -76,6 +77,7 @@ class Cluster:
     def __init__(self) -> None:
         self.awake_since = datetime.min.replace(tzinfo=UTC)
         """Since when the coordinator looks at leases without a gap; before that nobody was silent."""
+        self.limits = Limits()
         self.jobs: dict[JobId, Job] = {}
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.executions: dict[ExecutionId, Execution] = {}
@@ -170,6 +172,11 @@ class Cluster:
     def queued(self) -> Iterator[Job]:
         """Jobs that wait for placement: higher priority first, then first come, first served."""
         return (self.jobs[job] for _, _, job in self._queue)
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs are in the queue."""
+        return len(self._queue)
 
     def queue_position(self, job: JobId) -> int:
         """1 for the head of the queue; 0: it does not wait."""
