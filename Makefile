@@ -4,6 +4,7 @@ PY   := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -p tests.tiers
 SEEDS ?= 200
 SEED_BASE ?= 1
+MINUTES ?= 10
 JOBS ?= 1
 
 .DEFAULT_GOAL := help
@@ -31,6 +32,9 @@ test: setup      ## all tests; those that need root and Docker where these are t
 e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 	MUSTER_REQUIRE_E2E=1 $(PYTEST) tests/e2e
 
+chaos: setup     ## jobs on the fleet testbed while things break, for MINUTES; SEED decides which (docs/testing.md)
+	$(PY) -m tests.e2e.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
+
 simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
 	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
 
@@ -47,4 +51,4 @@ docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.spec.reference --write docs/job-file.md
 
-.PHONY: help setup demo test e2e simulate check protos docs
+.PHONY: help setup demo test e2e chaos simulate check protos docs

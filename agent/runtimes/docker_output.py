@@ -55,7 +55,7 @@ class Output:
         while not over:
             state = await self._engine.state(self._container, RETURN_LIMIT)
             over = not state.running
-            if over and away and state.started:
+            if over and state.started and (away or state.missed):
                 self._miss_the_end()
             resumption = Resumption(cursor)
             try:

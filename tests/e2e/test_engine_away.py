@@ -42,7 +42,8 @@ def test_what_runs_when_dockerd_is_killed_ends_as_it_wants_to(muster: Deployment
     shown = muster.ended(job)
     assert (len(shown["attempts"]), shown["failure"]["exit"]["code"]) == (1, 7)
     if ending == "later":
-        assert [line["text"] for line in muster.log_lines(job)] == ["ready", "went"]
+        texts = [line["text"] for line in muster.log_lines(job)]  # with a warning if it ends as soon as Docker is back
+        assert [text for text in texts if not text.startswith("[muster]")] == ["ready", "went"]
     until(lambda: not muster.containers(), within=30, what="the container to go")
 
 
