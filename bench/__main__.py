@@ -6,7 +6,7 @@ whether or not the bars were met, and 130 after Ctrl-C; nothing that was started
 
 import argparse
 import asyncio
-import signal
+import os
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from bench import actors, containers, core, deaths, gangs, rendezvous, resident, scale, throughput, transitions
 from bench.figures import Findings
-from bench.programs import ProgramError, adopt_orphans, end_descendants
+from bench.keeper import keep
+from bench.programs import ProgramError
 from bench.quiet import machine
 from bench.report import write_docs
 from bench.scratch import Scratch
@@ -36,6 +37,8 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
 }
 PEERS = ("slurm", "ray", "torch", "docker")
 SECTION_WITHIN = 3600.0
+KEPT = "MUSTER_BENCH_KEPT"
+"""Set in the environment of the program that measures; its parent ends what it leaves behind."""
 
 
 async def measure(setting: Setting, sections: list[str]) -> bool:
@@ -63,8 +66,8 @@ def _first(error: BaseException) -> BaseException:
 def main() -> None:
     """Measure what is asked for and say how it compares."""
     options = parse()
-    adopt_orphans()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if KEPT not in os.environ:
+        sys.exit(keep([sys.executable, "-m", "bench", *sys.argv[1:]], **{KEPT: "1"}))
     scratch = Scratch(options.scratch)
     findings = Findings(machine=machine())
     setting = Setting(
@@ -79,10 +82,6 @@ def main() -> None:
         well = asyncio.run(measure(setting, options.only.split(",") if options.only else list(SECTIONS)))
     except KeyboardInterrupt:
         sys.exit(130)
-    finally:
-        left = end_descendants()
-        if left:
-            print(f"ended what was left: {', '.join(sorted(set(left)))}", file=sys.stderr)
     print(f"\n{findings.table()}\nall of it: {scratch.path / 'results.json'}")
     if options.write_docs:
         write_docs(scratch, scratch.path / "results.json")

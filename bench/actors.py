@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from bench.figures import Bar
 from bench.fleet import fleet
 from bench.gangs import Stamped
-from bench.programs import ProgramError, end_descendants
+from bench.programs import ProgramError
 from bench.scratch import PROGRAMS, Scratch
 from bench.setting import Setting
 
@@ -67,7 +68,7 @@ async def ray_cluster(scratch: Scratch) -> AsyncIterator[RayCluster]:
     """A head and SIZE nodes of one CPU; they end with the block."""
     with (scratch.path / "ray.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            scratch.python,
+            *(sys.executable, "-m", "bench.keeper", scratch.python),
             PROGRAMS / "ray_gangs.py",
             str(SIZE),
             stdin=asyncio.subprocess.PIPE,
@@ -88,6 +89,6 @@ async def ray_cluster(scratch: Scratch) -> AsyncIterator[RayCluster]:
             async with asyncio.timeout(STOP_WITHIN):
                 await process.wait()
         if process.returncode is None:
-            process.kill()
-            await process.wait()
-        await asyncio.to_thread(end_descendants)
+            process.terminate()
+            async with asyncio.timeout(STOP_WITHIN):
+                await process.wait()

@@ -14,11 +14,14 @@ from muster.client import Client
 from muster.domain.job import JobSpec, Packing, Resources, Role
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
+from muster.domain.view import JobView
 
 READY_WITHIN = 120.0
 ENDED_WITHIN = 120.0
 CPUS = 4
 FIRST_PORT, PORTS_EACH = 20_000, 100
+SETTLES = 0.15
+"""Seconds in which agents clear away what is of no use any more; nobody is told when they have."""
 AGENTS_AT_ONCE = 8
 """So many agents start at a time; more would only wait for each other."""
 
@@ -51,6 +54,17 @@ class Fleet:
             view = await self.client.wait(job)
         if well and view.phase is not JobPhase.SUCCEEDED:
             raise ProgramError(f"{job} {view.phase}: {view.summary}")
+
+    async def settled(self, job: str) -> JobView:
+        """The job once its logs are here and its agents have cleared up, so that nothing of it slows the next one."""
+        async with asyncio.timeout(ENDED_WITHIN):
+            while True:
+                view = await self.client.job(job)
+                if all(each.log_complete for each in view.attempts[-1].executions):
+                    break
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(SETTLES)
+        return view
 
     async def nodes_ready(self, count: int) -> None:
         """Wait until so many nodes can be used."""

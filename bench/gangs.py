@@ -16,6 +16,7 @@ from bench.fleet import Fleet, fleet, gang
 from bench.programs import ProgramError, finished
 from bench.setting import Setting, stamps
 from bench.slurm import Slurm, slurm
+from muster.domain.view import JobView
 
 SIZES = (1, 8, 16, 32, 64)
 COMMAND_WITHIN = 120.0
@@ -47,7 +48,8 @@ class Stamped:
         job = await self._muster.client.submit(gang(size, self._program, file))
         accepted = time.time_ns()
         await self._muster.ended(job.id)
-        return {"API accepted": (accepted - began) / 1e6, **_times("API", file, began, size)}
+        phases = _phases(await self._muster.settled(job.id))
+        return {"API accepted": (accepted - began) / 1e6, **_times("API", file, began, size), **phases}
 
     async def command_line(self, size: int) -> Mapping[str, float]:
         """Through `muster run`, from its start to its end."""
@@ -57,6 +59,8 @@ class Stamped:
         began = time.time_ns()
         await finished([*words, *options, "--", self._program, file], COMMAND_WITHIN, **environment)
         returned = (time.time_ns() - began) / 1e6
+        newest = [job async for job in self._muster.client.jobs(limit=1)]
+        await self._muster.settled(newest[0].id)
         return {"CLI whole command": returned, **_times("CLI", file, began, size)}
 
     async def srun(self, size: int) -> Mapping[str, float]:
@@ -99,6 +103,23 @@ def _times(way: str, file: Path, began: float, size: int, *, informed: bool = Tr
         raise ProgramError(f"{way}: {len(written)} of {size} workers wrote {written[:3]} …")
     started, informed_at = (max(stamp[field] for stamp in written) for field in (0, 1))
     return {f"{way} started": (started - began) / 1e6, f"{way} all addresses": (informed_at - began) / 1e6}
+
+
+def _phases(job: JobView) -> Mapping[str, float]:
+    """How long each phase took, by the coordinator's clock: for finding out what is slow."""
+    attempt = job.attempts[-1]
+    moments = {
+        "placed": attempt.placed_at,
+        "checked in": attempt.checked_in_at,
+        "released": attempt.released_at,
+        "reported running": attempt.started_at,
+    }
+    since, found = job.submitted_at, {}
+    for name, at in moments.items():
+        if at is not None:
+            found[f"API phase: {name} after"] = (at - since).total_seconds() * 1000
+            since = at
+    return found
 
 
 async def measure(setting: Setting) -> None:

@@ -1,34 +1,22 @@
-"""The programs that a benchmark starts: each with a limit in time, and none left behind.
-
-All of them, and what they leave to themselves, are descendants of this process: it adopts orphans (as a subreaper), so
-that at the end everything that is still there can be found and ended.
-"""
+"""The programs that a benchmark starts: each with a limit in time, told to end; bench/keeper.py ends what is left."""
 
 import asyncio
-import ctypes
 import os
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from muster.domain.errors import MusterError
 
-SUBREAPER = 36
-"""PR_SET_CHILD_SUBREAPER."""
 GRACE = 15.0
 """Seconds between SIGTERM and SIGKILL."""
 
 
 class ProgramError(MusterError):
     """A program did not do what it was started for."""
-
-
-def adopt_orphans() -> None:
-    """What descendants leave behind becomes a child of this process."""
-    ctypes.CDLL(None).prctl(SUBREAPER, 1)
 
 
 def start(command: Sequence[object], log: Path, **more: str) -> "subprocess.Popen[bytes]":
@@ -86,44 +74,6 @@ def _end(programs: Sequence["subprocess.Popen[bytes]"]) -> None:
             with suppress(ProcessLookupError):
                 os.killpg(each.pid, signal.SIGKILL)
             each.wait()
-
-
-def end_descendants() -> list[str]:
-    """End what is still there of all that was started; gives the names of what had to be ended."""
-    left = [name for pid in descendants(os.getpid()) if (name := _name(pid))]
-    for number, pause in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0)):
-        deadline = time.monotonic() + pause
-        for pid in descendants(os.getpid()):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        while list(descendants(os.getpid())) and time.monotonic() < deadline:
-            _reap()
-            time.sleep(0.05)
-    return left
-
-
-def _reap() -> None:
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
-def descendants(pid: int) -> Iterator[int]:
-    """Children, their children, and so on."""
-    with suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            for child in (thread / "children").read_text().split():
-                yield int(child)
-                yield from descendants(int(child))
-
-
-def _name(pid: int) -> str | None:
-    """None for one that has ended and is only not waited for."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return None if state == "Z" else Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return None
 
 
 def resident(pid: int) -> float:

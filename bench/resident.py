@@ -5,7 +5,8 @@ import time
 
 from bench.figures import Bar
 from bench.fleet import fleet, gang
-from bench.programs import descendants, finished, resident
+from bench.keeper import descendants
+from bench.programs import finished, resident
 from bench.setting import Setting
 from bench.throughput import submit_all
 

@@ -16,6 +16,8 @@ from bench.scratch import Scratch
 
 READY_WITHIN = 60.0
 COMMAND_WITHIN = 120.0
+SETTLES = 0.15
+"""Seconds in which the slurmds clear up, as for Muster's agents."""
 CPUS = 4
 TUNED = "batch_sched_delay=0,sched_min_interval=0,bf_interval=5,sched_max_job_start=0"
 """Together they bring `sbatch` from 2.9 s to below 1 s; the defaults favour throughput."""
@@ -77,6 +79,7 @@ class Slurm:
         async with asyncio.timeout(COMMAND_WITHIN):
             while (await self._call("squeue", "-h", "-t", "PD,R,CG,CF,S", "-o", "%t")).strip():
                 await asyncio.sleep(0.02)
+        await asyncio.sleep(SETTLES)
 
     async def ready(self, nodes: int) -> None:
         """Wait until all nodes can be used."""
