@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 
 from coordinator.core.answers import Refused
-from coordinator.core.cluster import HEARTBEAT_INTERVAL, LEASE
+from coordinator.core.cluster import HEARTBEAT_INTERVAL
 from coordinator.core.events import (
     Event,
     ExecutionsReported,
@@ -24,6 +24,7 @@ from coordinator.rpc.refusals import refuse
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from muster import __version__, wire
+from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
@@ -32,6 +33,7 @@ from muster.wire import checks
 
 log = logging.getLogger(__name__)
 
+_LAST_PORT = 65535
 HELLO_WITHIN = 10.0
 """Seconds in which a new stream must say who it is."""
 
@@ -109,8 +111,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         outbox: "asyncio.Queue[pb.CoordinatorMessage]",
     ) -> None:
         async for message in messages:
-            await self._engine.tell(_event(node, session, message))
-            if message.WhichOneof("message") == "heartbeat":
+            event = _event(node, session, message)
+            if not isinstance(event, HeartbeatReceived):
+                await self._engine.tell(event)
+            # Acknowledged once it counts, and only then: the agent's fence relies on it.
+            elif not isinstance(await self._engine.ask(event), Refused):
                 ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
                 await outbox.put(pb.CoordinatorMessage(heartbeat_ack=ack))
         raise _StreamEnded
@@ -164,6 +169,7 @@ def _connected(hello: pb.Hello, session: Session) -> NodeConnected:
         address=checks.address(hello.address, "Hello.address"),
         inventory=wire.inventory_from_wire(hello.inventory),
         reports=tuple(wire.report_from_wire(report) for report in hello.executions),
+        peer_port=checks.between(hello.peer_port, 0, _LAST_PORT, "Hello.peer_port"),
         opened=hello.opened,
     )
 
