@@ -38,6 +38,9 @@ chaos: setup     ## jobs on the fleet testbed while things break, for MINUTES; S
 simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
 	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
 
+bench: setup     ## Muster beside Slurm, Ray, torchrun and Docker; QUICK=1, ONLY=gangs,core, WRITE_DOCS=1 (docs/performance.md)
+	$(PY) -m bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE_DOCS),--write-docs)
+
 check: setup     ## formatting, lint, types, layers
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -51,4 +54,4 @@ docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.spec.reference --write docs/job-file.md
 
-.PHONY: help setup demo test e2e chaos simulate check protos docs
+.PHONY: help setup demo test e2e chaos simulate bench check protos docs
