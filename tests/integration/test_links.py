@@ -184,6 +184,25 @@ class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
             pass
 
 
+class Nobody:
+    """A node that is told nothing it cares for."""
+
+    def hello(self) -> pb.Hello:
+        return pb.Hello()
+
+    async def receive(self, plan: Plan) -> None:
+        del plan
+
+    def revision(self) -> int:
+        return 0
+
+    def now(self) -> float:
+        return 0.0
+
+    def contact(self, sent_at: float) -> None:
+        del sent_at
+
+
 @asynccontextmanager
 async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIterator[Journal]:
     """An agent's link to such a coordinator, and what is logged."""
@@ -191,9 +210,9 @@ async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIter
     agents_pb2_grpc.add_AgentServiceServicer_to_server(coordinator, server)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
-    journal, received = Journal(), asyncio.Queue[Plan]()
+    journal = Journal()
     pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put)
-    link = Link(Coordinator(address=address, patience=0.2), pb.Hello, received.put, lambda: 0, pusher)
+    link = Link(Coordinator(address=address, patience=0.2), Nobody(), pusher)
     journal.start()
     try:
         async with asyncio.TaskGroup() as tasks:
