@@ -4,6 +4,7 @@ PY   := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -p tests.tiers
 SEEDS ?= 200
 SEED_BASE ?= 1
+MINUTES ?= 10
 JOBS ?= 1
 
 .DEFAULT_GOAL := help
@@ -31,8 +32,14 @@ test: setup      ## all tests; those that need root and Docker where these are t
 e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 	MUSTER_REQUIRE_E2E=1 $(PYTEST) tests/e2e
 
+chaos: setup     ## jobs on the fleet testbed while things break, for MINUTES; SEED decides which (docs/testing.md)
+	$(PY) -m tests.e2e.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
+
 simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
 	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
+
+bench: setup     ## Muster beside Slurm, Ray, torchrun and Docker; QUICK=1, ONLY=gangs,core, WRITE_DOCS=1 (docs/performance.md)
+	$(PY) -m bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE_DOCS),--write-docs)
 
 check: setup     ## formatting, lint, types, layers
 	$(VENV)/bin/ruff format --check .
@@ -47,4 +54,4 @@ docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.spec.reference --write docs/job-file.md
 
-.PHONY: help setup demo test e2e simulate check protos docs
+.PHONY: help setup demo test e2e chaos simulate bench check protos docs

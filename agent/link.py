@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -14,9 +14,11 @@ import grpc.aio
 from agent.log_push import LogPusher, StreamLostError, write
 from muster import wire
 from muster.domain.plan import Plan
+from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.wire import checks
 
 log = logging.getLogger(__name__)
 
@@ -50,22 +52,39 @@ class Coordinator:
     """Seconds in which it must answer Hello; more than it needs for a whole fleet that comes back at once."""
 
 
+class Owner(Protocol):
+    """The node at this end of the link."""
+
+    def hello(self) -> pb.Hello:
+        """The whole truth about it, now."""
+        ...
+
+    async def receive(self, plan: Plan) -> None:
+        """Take what the coordinator wants."""
+        ...
+
+    def revision(self) -> int:
+        """Of the last plan that was applied."""
+        ...
+
+    def now(self) -> float:
+        """The time by the clock of `contact`."""
+        ...
+
+    def contact(self, sent_at: float) -> None:
+        """The coordinator has acknowledged what was sent then. Nothing else counts as contact."""
+        ...
+
+
 class Link:
     """Keeps a stream to the coordinator open as long as it runs."""
 
-    def __init__(
-        self,
-        coordinator: Coordinator,
-        hello: Callable[[], pb.Hello],
-        receive: Callable[[Plan], Awaitable[None]],
-        revision: Callable[[], int],
-        logs: LogPusher,
-    ) -> None:
+    def __init__(self, coordinator: Coordinator, owner: Owner, logs: LogPusher) -> None:
         self._coordinator = coordinator
-        self._hello = hello
-        self._receive = receive
-        self._revision = revision
+        self._owner = owner
         self._logs = logs
+        self._beats: dict[int, float] = {}
+        """When each heartbeat was sent that is not acknowledged."""
         self._outbox: asyncio.Queue[pb.AgentMessage] | None = None
         self._choked = asyncio.Event()
         self._renewed = asyncio.Event()
@@ -111,15 +130,18 @@ class Link:
         call = stub.Connect(metadata=shown.metadata)
         self._choked.clear()
         self._renewed.clear()
+        self._beats.clear()
         try:
             outbox = self._outbox = asyncio.Queue(OUTBOX)
+            sent_at = self._owner.now()
             # Nothing is awaited between Hello's content and its place in the queue, so no later report can overtake it.
-            outbox.put_nowait(pb.AgentMessage(hello=self._hello()))
+            outbox.put_nowait(pb.AgentMessage(hello=self._owner.hello()))
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(_write(call, outbox), name="link: write")
                 tasks.create_task(self._until_choked(), name="link: choked")
                 tasks.create_task(self._until_renewed(), name="link: renewed")
                 welcome = await _welcome(call, self._coordinator.patience)
+                self._owner.contact(sent_at)
                 log.info("connected to the coordinator", extra={"address": self._coordinator.address})
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
@@ -161,15 +183,26 @@ class Link:
                 raise StreamLostError(f"silent for {lease.total_seconds():g} s") from None
             if message is grpc.aio.EOF:
                 raise StreamLostError(await call.details() or "the coordinator closed the stream")
-            if message.WhichOneof("message") == "plan":
-                await self._receive(wire.plan_from_wire(message.plan))
+            match message.WhichOneof("message"):
+                case "plan":
+                    await self._owner.receive(wire.plan_from_wire(message.plan))
+                case "heartbeat_ack":
+                    self._acknowledged(message.heartbeat_ack.sequence)
+
+    def _acknowledged(self, sequence: int) -> None:
+        """A heartbeat has arrived; acknowledgements of unknown ones say nothing."""
+        sent_at = self._beats.get(sequence)
+        if sent_at is not None:
+            self._owner.contact(sent_at)
+            self._beats = {later: at for later, at in self._beats.items() if later > sequence}
 
     async def _beat(self, interval: timedelta) -> None:
         sequence = 0
         while True:
             await asyncio.sleep(interval.total_seconds())
             sequence += 1
-            heartbeat = pb.Heartbeat(sequence=sequence, plan_revision=self._revision())
+            self._beats[sequence] = self._owner.now()
+            heartbeat = pb.Heartbeat(sequence=sequence, plan_revision=self._owner.revision())
             self.send(pb.AgentMessage(heartbeat=heartbeat))
 
 
@@ -202,6 +235,7 @@ async def _welcome(call: Stream, patience: float) -> pb.Welcome:
     welcome: pb.Welcome = message.welcome
     if welcome.heartbeat_interval.ToTimedelta() <= timedelta(0) or welcome.lease.ToTimedelta() <= timedelta(0):
         raise wire.WireError("Welcome", "is not the first answer, or has no heartbeat interval or lease")
+    checks.between(welcome.protocol, protocol.OLDEST, protocol.NEWEST, "Welcome.protocol")
     return welcome
 
 

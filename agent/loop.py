@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain, repeat
-from pathlib import Path
 from typing import assert_never
 
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
@@ -19,6 +18,7 @@ from agent.core.events import (
     Armed,
     Event,
     Exited,
+    Fenced,
     Halted,
     LogCompleted,
     Prepared,
@@ -27,18 +27,18 @@ from agent.core.events import (
     Removed,
     Started,
 )
-from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
-from agent.core.ledger import Ledger
+from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch, port_requests
+from agent.deadline_file import why_fenced
+from agent.guard import Guard
 from agent.log_push import LogPusher
 from agent.ports import PortLedger
-from agent.room_record import RoomRecord, note, note_start, noted
+from agent.room_record import note, note_start, noted, record_of
 from agent.runtimes.runtime import Room, Runtime, Sandbox
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Network, PortRequest, RuntimeKind
+from muster.domain.job import Network, RuntimeKind
 from muster.domain.plan import Assignment, Report, Stage
-from muster.domain.roster import MASTER_PORT_NAME, PortLease
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ EVENTS = 10_000
 """Most events that wait; who has more waits."""
 TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
-TAIL_PATIENCE = 0.3
-"""Seconds that the report of a failed exit waits for the last lines, and for faults of GPUs that explain it."""
+TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
+"""Seconds that the report of a failed exit, and with it the end of its gang, waits for last lines and GPU faults."""
 INSIST_PAUSES = (0.2, 1.0, 5.0, 15.0)
 """Seconds between attempts to stop and clear away; the last one again and again."""
 SHUTDOWN_GRACE = timedelta(seconds=5)
@@ -71,18 +71,18 @@ class Loop:
     def __init__(
         self,
         *,
-        rooms: Path,
-        outputs: Path,
+        guard: Guard,
         address: str,
         interface: str | None,
         runtimes: Mapping[RuntimeKind, Runtime],
         ports: PortLedger,
     ) -> None:
-        self.ledger = Ledger()
+        self.ledger = guard.ledger
         self.told: asyncio.Queue[tuple[Report, ...]] = asyncio.Queue(EVENTS)
         """Reports for the coordinator, several at a time."""
-        self._rooms = rooms
-        self._outputs = outputs
+        self._guard = guard
+        self._rooms = guard.site.rooms
+        self._outputs = guard.site.outputs
         self._address = address
         self._interface = interface
         self._runtimes = runtimes
@@ -105,12 +105,13 @@ class Loop:
         await self._events.put(LogCompleted(execution=execution))
 
     async def recover(self, away: Collection[RuntimeKind] = ()) -> None:
-        """Take over what a former life of this agent left; before `run`. Runtimes that are away are left for later."""
+        """Take over what a former life of this agent left; before `run`.
+
+        What a runtime that is away has started counts as running; the rest of it is cleared away when it is back.
+        """
         await asyncio.to_thread(self._rooms.mkdir, parents=True, exist_ok=True)
         now = datetime.now(UTC)
         for runtime in self._runtimes.values():
-            if runtime.kind in away:
-                continue
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 room = Room(self._rooms, sandbox.execution)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
@@ -120,9 +121,9 @@ class Loop:
 
     async def _adopt(self, room: Room, execution: ExecutionId, *, started: bool) -> Recovered:
         """What is known of an execution of an earlier agent; its ports are leased to it again."""
-        record = await asyncio.to_thread(noted, room)
+        record, fenced = await asyncio.to_thread(lambda: (noted(room), why_fenced(room.path)))
         if record is None:
-            return Recovered(execution=execution, started=started)
+            return Recovered(execution=execution, started=started, fenced=fenced)
         self._ports.adopt(execution, record.ports)
         return Recovered(
             execution=execution,
@@ -130,6 +131,8 @@ class Loop:
             address=record.address,
             ports=record.ports,
             started_at=record.started_at,
+            terms=record.terms,
+            fenced=fenced,
         )
 
     async def clear_leftovers(self, kind: RuntimeKind) -> None:
@@ -174,10 +177,11 @@ class Loop:
         for event in events:
             for action in self.ledger.step(event, datetime.now(UTC)):
                 if isinstance(action, Tell):
-                    reports.append(action.report)
+                    reports.append(self._guard.told(action.report))
                     self._end_log(action.report)
                 else:
                     self._carry_out(action)
+        self._guard.look()
         if reports:
             await self.told.put(tuple(reports))
 
@@ -226,7 +230,7 @@ class Loop:
 
     def _end_log(self, report: Report) -> None:
         """An execution that never ran prints nothing more; one that never had a room never printed."""
-        if report.stage not in {Stage.FAILED, Stage.STOPPED} or report.log_complete:
+        if report.stage not in {Stage.FAILED, Stage.STOPPED} or report.log_complete or report.exit is not None:
             return
         occupant = self._occupants.get(report.execution)
         if occupant is not None:
@@ -242,12 +246,13 @@ class Loop:
         if runtime is None:
             kind = assignment.role.runtime
             raise ExecutionError(FailureKind.INVALID_OPTION, f"this node's agent runs no {kind} executions")
+        self._guard.expect(assignment.fence)
         room = Room(self._rooms, execution)
         await asyncio.to_thread(_make, room)
         occupant = self._occupants[execution] = Occupant(runtime.kind, room, LogSpool(room.log))
         self._follow_log(execution, occupant.spool)
         bridge = assignment.network is Network.BRIDGE
-        ports = self._ports.hold(execution, _requests(assignment), bridge=bridge)
+        ports = self._ports.hold(execution, port_requests(assignment), bridge=bridge)
         if bridge:
             self._ports.let_go(execution)  # from here on the holder container holds them
 
@@ -255,7 +260,7 @@ class Loop:
             with suppress(asyncio.QueueFull):
                 self._events.put_nowait(Progressed(execution=execution, detail=detail))
 
-        await asyncio.to_thread(note, room, _record(assignment, self._address, ports))
+        await asyncio.to_thread(note, room, record_of(assignment, self._address, ports))
         occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
         await self.put(Prepared(execution=execution, address=self._address, ports=ports))
 
@@ -271,6 +276,7 @@ class Loop:
     async def _start(self, execution: ExecutionId) -> None:
         occupant = self._occupants[execution]
         assert occupant.sandbox is not None
+        await self._guard.let_start(execution)
         self._ports.let_go(execution)
         occupant.started = True
         await occupant.sandbox.start()
@@ -289,14 +295,24 @@ class Loop:
             return
         tail: tuple[str, ...] = ()
         if exit_.code != 0:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError):  # something that outlives user code may hold its output
                 async with asyncio.timeout(TAIL_PATIENCE):
-                    await asyncio.gather(self.catch_up_on_faults(), occupant.sandbox.drained())
+                    await occupant.sandbox.drained()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAULT_PATIENCE):
+                    await self.catch_up_on_faults()
             tail = occupant.spool.tail(TAIL_LINES)
+            await self._hear_keeper(occupant.room)
         await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
         await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
         await occupant.sandbox.drained()
         occupant.spool.finish()
+
+    async def _hear_keeper(self, room: Room) -> None:
+        """What the keeper killed did not end by itself."""
+        message = await asyncio.to_thread(why_fenced, room.path)
+        if message:
+            await self.put(Fenced(execution=ExecutionId(room.path.name), grace=timedelta(0), message=message))
 
     async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> None:
         if interrupted is not None:
@@ -373,20 +389,6 @@ async def _end(sandbox: Sandbox) -> None:
     """End it so that the next agent does not take for the end of user code what was done to it here."""
     await sandbox.stop(SHUTDOWN_GRACE)
     await sandbox.remove()
-
-
-def _record(assignment: Assignment, address: str, ports: tuple[PortLease, ...]) -> RoomRecord:
-    return RoomRecord(
-        job=assignment.job, attempt=assignment.attempt, rank=assignment.rank, address=address, ports=ports
-    )
-
-
-def _requests(assignment: Assignment) -> tuple[PortRequest, ...]:
-    """The declared ports; rank 0 always has one named `master`."""
-    declared = assignment.role.ports
-    if assignment.rank != 0 or any(request.name == MASTER_PORT_NAME for request in declared):
-        return declared
-    return (PortRequest(name=MASTER_PORT_NAME), *declared)
 
 
 def _os_failure(execution: ExecutionId, error: OSError) -> ActionFailed:

@@ -6,11 +6,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.enrolment import Enrolment
 from agent.gpus import open_source
 from agent.inventory import Declared
+from agent.keeper import Keeper
 from agent.link import Coordinator
 from agent.local_nodes import LocalNode, ShareOfGpus, local_nodes
 from agent.machine import data_address
@@ -30,6 +32,14 @@ from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """What all nodes of one agent share."""
+
+    launcher: Launcher
+    keeper: Keeper
 
 
 def main() -> None:
@@ -105,21 +115,21 @@ async def _run_until(
 
 
 def _nodes(settings: AgentSettings, coordinator: Coordinator) -> Iterator[NodeAgent]:
-    launcher = Launcher()
+    programs = Programs(launcher=Launcher(), keeper=Keeper())
     if not settings.local_nodes:
         address = data_address(settings.coordinator, settings.address)
         alone = LocalNode(name=NodeId(settings.name), state=settings.state, address=address, ports=settings.ports)
-        yield _node(settings, alone, coordinator, launcher, bind="")
+        yield _node(settings, alone, coordinator, programs, bind="")
         return
     for number, local in enumerate(local_nodes(settings.local_nodes, settings.state, settings.ports)):
-        yield _node(settings, local, coordinator, launcher, bind=local.address, share=(number, settings.local_nodes))
+        yield _node(settings, local, coordinator, programs, bind=local.address, share=(number, settings.local_nodes))
 
 
 def _node(
     settings: AgentSettings,
     local: LocalNode,
     coordinator: Coordinator,
-    launcher: Launcher,
+    programs: Programs,
     *,
     bind: str,
     share: tuple[int, int] | None = None,
@@ -132,9 +142,15 @@ def _node(
         source = ShareOfGpus(source, *share)
     declared = Declared(labels=settings.labels, cpus=settings.cpus, memory=settings.memory)
     config = NodeConfig(
-        name=local.name, state=local.state, address=local.address, coordinator=coordinator, declared=declared
+        name=local.name,
+        state=local.state,
+        address=local.address,
+        coordinator=coordinator,
+        declared=declared,
+        docker_socket=settings.docker_socket,
+        keeper=programs.keeper,
     )
-    return NodeAgent(config, _runtimes(settings, local.state, launcher), source, ports)
+    return NodeAgent(config, _runtimes(settings, local.state, programs.launcher), source, ports)
 
 
 def _runtimes(settings: AgentSettings, state: Path, launcher: Launcher) -> dict[RuntimeKind, Runtime]:

@@ -6,17 +6,21 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from agent.clock import Clock
 from agent.core.events import GpuFaulted, PlanReceived
 from agent.gpu_source import GpuSource
+from agent.guard import Guard, Site
 from agent.inventory import Declared, InventoryReader, changed
+from agent.keeper import Keeper
 from agent.link import Coordinator, Link
 from agent.log_push import LogPusher
 from agent.loop import Loop
 from agent.machine import interface_of
+from agent.peer_port import PeerPort
 from agent.ports import PortLedger
 from agent.runtimes.runtime import Runtime
 from muster import __version__, wire
@@ -25,6 +29,7 @@ from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Inventory, RuntimeOffer
 from muster.domain.plan import Plan
+from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 
 log = logging.getLogger(__name__)
@@ -43,6 +48,10 @@ class NodeConfig:
     """Where peers reach its executions."""
     coordinator: Coordinator
     declared: Declared
+    docker_socket: Path | None = None
+    keeper: Keeper = field(default_factory=Keeper)
+    """One for all nodes of a program."""
+    clock: Clock = field(default_factory=Clock)
 
 
 class NodeAgent:
@@ -61,9 +70,10 @@ class NodeAgent:
         self._runtimes = runtimes
         self._source = source
         self._reader = InventoryReader(source, config.state, config.declared)
+        self._guard = Guard(_site(config), config.keeper, config.clock)
+        self._peer_port = PeerPort(config.state, ports)
         self._loop = Loop(
-            rooms=config.state / "executions",
-            outputs=config.state / "outputs",
+            guard=self._guard,
             address=config.address,
             interface=interface_of(config.address),
             runtimes=runtimes,
@@ -71,9 +81,7 @@ class NodeAgent:
         )
         self._loop.catch_up_on_faults = source.catch_up
         self._logs = LogPusher(config.name, self._loop.complete_log)
-        self._link = Link(
-            config.coordinator, self._hello, self._receive, lambda: self._loop.ledger.revision, self._logs
-        )
+        self._link = Link(config.coordinator, self, self._logs)
         self._streams = 0
         """How many were opened; plans come on the last one."""
         self._inventory: Inventory
@@ -89,8 +97,10 @@ class NodeAgent:
         self._inventory = await self._look()
         self._away = {offer.kind for offer in self._inventory.runtimes if offer.problem is not None}
         await self._loop.recover(self._away)
-        async with asyncio.TaskGroup() as tasks:
+        await self._guard.begin()
+        async with self._peer_port.answering(self.name, self._guard, self._address), asyncio.TaskGroup() as tasks:
             tasks.create_task(self._loop.run(self._logs), name=f"{self.name}: loop")
+            tasks.create_task(self._guard.run(self._loop.put), name=f"{self.name}: guard")
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
             tasks.create_task(self._tell(), name=f"{self.name}: reports")
             tasks.create_task(self._refresh(), name=f"{self.name}: inventory")
@@ -100,6 +110,7 @@ class NodeAgent:
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
         await self._loop.shut_down(stop=stop)
+        await self._guard.close(stopped=stop)
         for runtime in self._runtimes.values():
             await runtime.close()
         self._loop.close()
@@ -109,7 +120,10 @@ class NodeAgent:
         """Speak to the coordinator over a new stream, with new credentials; what runs goes on."""
         self._link.reconnect()
 
-    def _hello(self) -> pb.Hello:
+    # what its link asks and says
+
+    def hello(self) -> pb.Hello:
+        """The whole truth about the node, at the head of a stream."""
         self._streams += 1
         return pb.Hello(
             node=self.name,
@@ -117,12 +131,30 @@ class NodeAgent:
             version=__version__,
             address=self._address,
             inventory=wire.inventory_to_wire(self._inventory),
-            executions=[wire.report_to_wire(report) for report in self._loop.ledger.reports()],
+            executions=[wire.report_to_wire(self._guard.told(report)) for report in self._loop.ledger.reports()],
             opened=time.time_ns(),
+            peer_port=self._peer_port.number,
+            protocol=protocol.NEWEST,
+            protocol_oldest=protocol.OLDEST,
         )
 
-    async def _receive(self, plan: Plan) -> None:
+    async def receive(self, plan: Plan) -> None:
+        """Take what the coordinator wants."""
         await self._loop.put(PlanReceived(plan=plan, stream=self._streams))
+
+    def revision(self) -> int:
+        """Of the last plan that was applied."""
+        return self._loop.ledger.revision
+
+    def now(self) -> float:
+        """The time by the clock of fencing."""
+        return self._guard.now()
+
+    def contact(self, sent_at: float) -> None:
+        """The coordinator has acknowledged what was sent then."""
+        self._guard.contact(sent_at)
+
+    # what it does besides
 
     async def _tell(self) -> None:
         while True:
@@ -161,6 +193,16 @@ class NodeAgent:
     async def _look(self) -> Inventory:
         offers: list[RuntimeOffer] = [await runtime.offer() for runtime in self._runtimes.values()]
         return await self._reader.read(offers, self._loop.ledger.assigned())
+
+
+def _site(config: NodeConfig) -> Site:
+    return Site(
+        node=config.name,
+        state=config.state,
+        rooms=config.state / "executions",
+        outputs=config.state / "outputs",
+        docker_socket=config.docker_socket,
+    )
 
 
 def identity(state: Path) -> str:

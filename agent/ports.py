@@ -42,6 +42,11 @@ class PortLedger:
         self._owners: dict[int, ExecutionId] = {}
         self._sockets: dict[ExecutionId, list[socket.socket]] = {}
 
+    @property
+    def numbers(self) -> range:
+        """What is leased to those who do not ask for a number."""
+        return self._range
+
     def hold(
         self, execution: ExecutionId, requests: Sequence[PortRequest], *, bridge: bool = False
     ) -> tuple[PortLease, ...]:

@@ -3,15 +3,23 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from agent.room_files import READABLE, write_whole
+from agent.core.local import DEFAULT_GRACE
+from agent.core.terms import Terms
+from agent.room_files import write_whole
 from agent.runtimes.runtime import Room
+from muster.domain.fence import Fence, OnDisconnect, Witness
+from muster.domain.ids import JobId, NodeId
+from muster.domain.plan import Assignment
 from muster.domain.roster import PortLease
 
 NAME = "room.json"
 """Of the file in the room."""
+
+PRIVATE = 0o600
+"""It has the secret of the attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +32,40 @@ class RoomRecord:
     address: str
     ports: tuple[PortLease, ...] = ()
     started_at: datetime | None = None
+    grace: timedelta = DEFAULT_GRACE
+    fence: Fence | None = None
+    """None where an agent wrote the record that did not know of it."""
+
+    @property
+    def terms(self) -> Terms | None:
+        """On which terms it runs without the coordinator."""
+        if self.fence is None:
+            return None
+        return Terms(job=JobId(self.job), attempt=self.attempt, grace=self.grace, fence=self.fence)
+
+
+def record_of(assignment: Assignment, address: str, ports: tuple[PortLease, ...]) -> RoomRecord:
+    """The record of an execution that is being prepared."""
+    return RoomRecord(
+        job=assignment.job,
+        attempt=assignment.attempt,
+        rank=assignment.rank,
+        address=address,
+        ports=ports,
+        grace=assignment.grace,
+        fence=assignment.fence,
+    )
 
 
 def note(room: Room, record: RoomRecord) -> None:
     """Write the record, whole or not at all."""
-    facts = {**asdict(record), "started_at": record.started_at and record.started_at.isoformat()}
-    write_whole(room.path / NAME, json.dumps(facts).encode(), READABLE)
+    facts = {
+        **asdict(record),
+        "started_at": record.started_at and record.started_at.isoformat(),
+        "grace": record.grace.total_seconds(),
+        "fence": record.fence and _fence_facts(record.fence),
+    }
+    write_whole(room.path / NAME, json.dumps(facts).encode(), PRIVATE)
 
 
 def note_start(room: Room, at: datetime) -> None:
@@ -51,6 +87,21 @@ def noted(room: Room) -> RoomRecord | None:
             address=facts["address"],
             ports=tuple(PortLease(**lease) for lease in facts["ports"]),
             started_at=started_at and datetime.fromisoformat(started_at),
+            grace=timedelta(seconds=facts["grace"]) if "grace" in facts else DEFAULT_GRACE,
+            fence=_fence(facts["fence"]) if facts.get("fence") else None,
         )
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
+
+
+def _fence_facts(fence: Fence) -> Mapping[str, object]:
+    return {**asdict(fence), "lost_after": fence.lost_after.total_seconds(), "key": fence.key.hex()}
+
+
+def _fence(facts: Mapping[str, Any]) -> Fence:
+    return Fence(
+        lost_after=timedelta(seconds=facts["lost_after"]),
+        on_disconnect=OnDisconnect(facts["on_disconnect"]),
+        key=bytes.fromhex(facts["key"]),
+        witnesses=tuple(Witness(node=NodeId(each["node"]), address=each["address"]) for each in facts["witnesses"]),
+    )

@@ -28,6 +28,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from muster.client import Client
@@ -48,6 +49,8 @@ WITHIN = 60.0
 """Seconds for anything that is waited for."""
 SCRIPT = 'echo "$MUSTER_JOB_ID $MUSTER_ATTEMPT $MUSTER_RANK $$" >"$HERE"; exec sleep 3600'
 """Ends by SIGTERM at once. One write to the pipe, so that workers do not mix their words."""
+CHILD = "sleep 3600 & "
+"""In front of it: a child that outlives a worker that is killed, and holds its output, as data loaders do."""
 BARS = {"others stopped": 0.3, "new attempt": 1.5, "in control": 2.0}
 """In seconds."""
 
@@ -60,28 +63,31 @@ async def main(options: argparse.Namespace) -> list[Row]:
     sizes = [int(size) for size in options.sizes.split(",") if size]
     async with fleet() as it:
         for size in sizes:
-            rows += await worker_deaths(it, size, options.repeats)
+            rows += await worker_deaths(it, f"worker of {size} killed", (size, SCRIPT), options.repeats)
+        for size in sizes[:1]:
+            case = f"worker of {size} with a child killed"
+            rows += await worker_deaths(it, case, (size, CHILD + SCRIPT), options.repeats)
         if options.gangs:
             rows += await coordinator_deaths(it, options)
     return rows
 
 
-async def worker_deaths(it: "Fleet", size: int, repeats: int) -> list[Row]:
+async def worker_deaths(it: "Fleet", case: str, workers: tuple[int, str], repeats: int) -> list[Row]:
     """Kill a worker again and again, each time of another gang; the first time is to warm up."""
     found: dict[str, list[float]] = defaultdict(list)
     async with Client(it.address) as client:
         for turn in range(repeats + 1):
-            say(f"worker of {size} killed: {turn} of {repeats}")
-            stopped, restarted = await worker_death(client, it.workers, size)
+            say(f"{case}: {turn} of {repeats}")
+            stopped, restarted = await worker_death(client, it.workers, *workers)
             if turn:
                 found["others stopped"].append(stopped)
                 found["new attempt"].append(restarted)
-    return [row(f"worker of {size} killed", figure, values) for figure, values in found.items()]
+    return [row(case, figure, values) for figure, values in found.items()]
 
 
-async def worker_death(client: Client, workers: "Workers", size: int) -> tuple[float, float]:
+async def worker_death(client: Client, workers: "Workers", size: int, script: str) -> tuple[float, float]:
     """Seconds from the end of a worker to that of the others, and to the new attempt."""
-    job = await client.submit(gang("mortal", size, restarts=1))
+    job = await client.submit(gang("mortal", size, script, restarts=1))
     pids = [worker.pid for worker in await workers.of(job.id, 1, size)]
     with all_ends(pids) as ends:
         victim = random.randrange(size)  # noqa: S311 - a choice, not a secret
@@ -122,20 +128,15 @@ async def coordinator_death(it: "Fleet", gangs: "list[Gang]", down: float) -> Ma
     await it.serves()
     async with Client(it.address) as client, asyncio.TaskGroup() as tasks:
         await client.nodes()
+        answered = time.perf_counter()
         done = {
-            "answers": tasks.create_task(now(), name="answers"),
             "nodes connected, all adopted": tasks.create_task(adopted(client, len(gangs)), name="adopted"),
             "new job runs": tasks.create_task(placed(client, it.workers), name="placed"),
             "gang stopped": tasks.create_task(stopped(client, gangs.pop(0)), name="stopped"),
         }
     assert it.workers.all_run(gangs), "a gang did not outlive the coordinator"
-    found = {figure: task.result() - begun for figure, task in done.items()}
+    found = {"answers": answered - begun, **{figure: task.result() - begun for figure, task in done.items()}}
     return {**found, "in control": max(found.values())}
-
-
-async def now() -> float:
-    """The time."""
-    return time.perf_counter()
 
 
 async def adopted(client: Client, gangs: int) -> float:
@@ -165,32 +166,32 @@ async def stopped(client: Client, it: "Gang") -> float:
     return last
 
 
-def gang(name: str, size: int, restarts: int = 0) -> JobSpec:
+def gang(name: str, size: int, script: str = SCRIPT, *, restarts: int = 0) -> JobSpec:
     """Workers on all nodes, as small as possible."""
     role = Role(
         count=size,
-        command=("/bin/sh", "-c", SCRIPT),
+        command=("/bin/sh", "-c", script),
         env={"HERE": str(Workers.pipe)},
         resources=Resources(cpu_millis=10),
     )
     return JobSpec(name=name, packing=Packing.SPREAD, roles=(role,), restarts=RestartPolicy(limit=restarts))
 
 
+@dataclass(frozen=True, slots=True)
 class Worker:
     """One process of user code."""
 
-    def __init__(self, pid: int, began: float) -> None:
-        self.pid = pid
-        self.began = began
-        """When its first words came."""
+    pid: int
+    began: float
+    """When its first words came."""
 
 
+@dataclass(frozen=True, slots=True)
 class Gang:
     """One that outlives coordinators."""
 
-    def __init__(self, job: str, workers: "Sequence[Worker]") -> None:
-        self.job = job
-        self.workers = workers
+    job: str
+    workers: Sequence[Worker]
 
 
 async def new_gang(client: Client, workers: "Workers") -> Gang:

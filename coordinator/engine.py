@@ -6,7 +6,7 @@ Nobody is answered before what he asked for is durable, and nobody reads what is
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
@@ -18,7 +18,8 @@ from coordinator.core.events import Event, TimePassed
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.signals import Signals
-from coordinator.store.store import Store
+from coordinator.store.store import Snapshot, Store, StoreError
+from muster.domain.errors import ExhaustedError
 from muster.domain.ids import JobId
 from muster.domain.plan import Plan
 
@@ -34,12 +35,21 @@ OUTBOX = 1000
 """Most plans that wait for an agent that does not read; then its stream is closed and it starts over."""
 
 
+REST = 1.0
+"""Seconds for which a store that could not keep something is left alone."""
+
+
 class _Asked:
     """An event, and who waits for its answer."""
 
     def __init__(self, event: Event, answer: "asyncio.Future[Answer] | None") -> None:
         self.event = event
         self.answer = answer
+
+    def refuse(self, reason: str) -> None:
+        """Nothing came of it."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(ExhaustedError(reason))
 
 
 class _Question(Generic[T]):
@@ -75,10 +85,13 @@ class Engine:
     def __init__(self, store: Store, forget_logs: Callable[[JobId], None]) -> None:
         self._store = store
         self._forget_logs = forget_logs
-        self._cluster = _loaded(store, utc_now())
+        self._cluster = _loaded(store.load(), utc_now())
         self._inbox: asyncio.Queue[_Asked | _Question[object]] = asyncio.Queue(QUEUE)
         self._sessions: dict[int, Session] = {}
         self._last_session = 0
+        self._sick = ""
+        """Why the store could not keep what came last; empty: it could."""
+        self._sick_until = 0.0
         self.signals = Signals()
 
     def known_jobs(self) -> frozenset[JobId]:
@@ -86,7 +99,7 @@ class Engine:
         return frozenset(self._cluster.jobs)
 
     async def ask(self, event: Event) -> Answer:
-        """Have an event taken in; the answer comes when it is durable."""
+        """Have an event taken in; the answer comes when it is durable. Raises ExhaustedError if it cannot be stored."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         await self._inbox.put(_Asked(event, answer))
         return await answer
@@ -113,10 +126,17 @@ class Engine:
         self._sessions.pop(session.number, None)
 
     async def run(self) -> None:
-        """Work until cancelled. A store that fails ends it: better to stop than to promise what may be lost."""
+        """Work until cancelled, or until the store cannot even be read any more."""
         with ThreadPoolExecutor(1, thread_name_prefix="store writer") as writer:
             while True:
-                await self._turn(await self._batch(), writer)
+                batch = await self._batch()
+                if self._resting > 0:
+                    self._refuse(batch)
+                    continue
+                try:
+                    await self._turn(batch, writer)
+                except StoreError as error:
+                    await self._go_back(batch, error, writer)
 
     async def _batch(self) -> list[_Asked | _Question[object]]:
         """All that waits, and TimePassed if a deadline has come; at least one."""
@@ -133,7 +153,12 @@ class Engine:
 
     def _patience(self) -> float | None:
         due = self._cluster.next_deadline()
-        return None if due is None else max(0.0, (due - utc_now()).total_seconds())
+        return None if due is None else max(self._resting, (due - utc_now()).total_seconds(), 0.0)
+
+    @property
+    def _resting(self) -> float:
+        """For how many more seconds the store is left alone."""
+        return max(0.0, self._sick_until - asyncio.get_running_loop().time()) if self._sick else 0.0
 
     async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
         now = utc_now()
@@ -143,6 +168,7 @@ class Engine:
         changes = turn.changes()
         if changes:
             await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
+            self._sick = ""
         for effect in turn.effects():  # 3 perform
             self._perform(effect)
         for asked, answer in answers:
@@ -151,6 +177,28 @@ class Engine:
         for question in batch:
             if isinstance(question, _Question):
                 question.reply(self._cluster, now)
+
+    async def _go_back(self, batch: list[_Asked | _Question[object]], error: StoreError, writer: Executor) -> None:
+        """Forget what could not be stored: be as after a restart, with what was stored last.
+
+        Nobody was told of it, and agents that open new streams tell again what they know.
+        """
+        log.warning("nothing new can be stored", extra={"cause": str(error)})
+        snapshot = await asyncio.get_running_loop().run_in_executor(writer, self._store.load)
+        self._cluster = _loaded(snapshot, utc_now())
+        for session in self._sessions.values():
+            session.closed.set()
+        self._sick = f"the coordinator can store nothing new: {error}"
+        self._sick_until = asyncio.get_running_loop().time() + REST
+        self._refuse(batch)
+
+    def _refuse(self, batch: list[_Asked | _Question[object]]) -> None:
+        """Answer questions all the same."""
+        for each in batch:
+            if isinstance(each, _Asked):
+                each.refuse(self._sick)
+            else:
+                each.reply(self._cluster, utc_now())
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -184,6 +232,5 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _loaded(store: Store, now: datetime) -> Cluster:
-    snapshot = store.load()
+def _loaded(snapshot: Snapshot, now: datetime) -> Cluster:
     return load((*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes), now)

@@ -194,7 +194,8 @@ class World:
             session=self._sessions,
             identity=identity or f"identity of {node}",
             version="0.1",
-            address=f"address of {node}",
+            address=f"address-of-{node}",
+            peer_port=20000,
             inventory=having,
             reports=tuple(reports),
         )

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from muster.domain.job import Network, RuntimeKind
+from muster.domain.job import Network, PortRequest, RuntimeKind
 from muster.domain.plan import Assignment, Launch
-from muster.domain.roster import Member, Roster, config_files, host_names
+from muster.domain.roster import MASTER_PORT_NAME, Member, Roster, config_files, host_names
 
 CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""
@@ -88,3 +88,11 @@ def _interfaces(assignment: Assignment, interface: str | None) -> Mapping[str, s
 
 def _port_variable(name: str) -> str:
     return f"MUSTER_PORT_{name.upper().replace('-', '_')}"
+
+
+def port_requests(assignment: Assignment) -> tuple[PortRequest, ...]:
+    """The declared ports; rank 0 always has one named `master`."""
+    declared = assignment.role.ports
+    if assignment.rank != 0 or any(request.name == MASTER_PORT_NAME for request in declared):
+        return declared
+    return (PortRequest(name=MASTER_PORT_NAME), *declared)

@@ -27,7 +27,7 @@ from agent.core.container_spec import (
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import About, Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_image import fetched
-from agent.runtimes.docker_sandbox import DockerSandbox, Holder, Prepared
+from agent.runtimes.docker_sandbox import STARTED, DockerSandbox, Holder, Prepared
 from agent.runtimes.holder import HolderImage, holder_image
 from agent.runtimes.runtime import Progress, Room, Sandbox
 from agent.spool import LogSpool
@@ -63,13 +63,17 @@ class DockerRuntime:
         self._min_free = min_free
         self._engine = Engine(socket)
         self._about: About | None = None
+        self._away = False
+        """Whether the engine did not answer when it was last looked at."""
         self._sandboxes: WeakSet[DockerSandbox] = WeakSet()
 
     async def offer(self) -> RuntimeOffer:
         """The engine's version and whether it can hand out GPUs, or why it cannot be used."""
         try:
             about = self._about = await self._engine.about(patience=0)
+            self._away = False
         except (EngineAwayError, EngineError) as error:
+            self._away = True
             return RuntimeOffer(kind=self.kind, gpus=False, problem=_unreachable(self._socket, error))
         version = f"Podman {about.version}" if about.podman else about.version
         gpus = not about.podman and (about.nvidia or await asyncio.to_thread(_has_hook))
@@ -90,7 +94,13 @@ class DockerRuntime:
         return self._sandbox(containers, spool, prepared)
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
-        """The user containers of this agent whose room is still there; all others of this agent are removed."""
+        """The user containers of this agent whose room is still there; all others of this agent are removed.
+
+        While the engine is away those that were started count as running: they go on without it (live restore), and
+        their sandboxes wait for it. Nothing is removed then.
+        """
+        if self._away:
+            return [self._noted(room, container) for room, container in await asyncio.to_thread(_started, rooms)]
         recovered: list[tuple[Sandbox, LogSpool, bool]] = []
         for execution, parts in (await self._left()).items():
             containers = Containers(self._engine, self._identity, execution)
@@ -111,6 +121,13 @@ class DockerRuntime:
         for sandbox in tuple(self._sandboxes):
             await sandbox.let_go()
         await self._engine.close()
+
+    def _noted(self, room: Room, container: str) -> tuple[Sandbox, LogSpool, bool]:
+        """What was started, as far as the room tells."""
+        spool = LogSpool(room.log)
+        sandbox = self._sandbox(Containers(self._engine, self._identity, ExecutionId(room.path.name)), spool, None)
+        sandbox.adopt(container, started=True)
+        return sandbox, spool, True
 
     def _sandbox(self, containers: Containers, spool: LogSpool, prepared: Prepared | None) -> DockerSandbox:
         sandbox = DockerSandbox(self._engine, containers, spool, prepared)
@@ -188,6 +205,12 @@ class DockerRuntime:
             message = f"the container that holds the network ended at once with exit code {state.exit_code}"
             raise ExecutionError(FailureKind.RUNTIME, message)
         return Holder(id=container, address=state.address)
+
+
+def _started(rooms: Path) -> list[tuple[Room, str]]:
+    """The rooms of containers that were started, or about to be, and the containers."""
+    notes = sorted(rooms.glob(f"*/{STARTED}"))
+    return [(Room(rooms, ExecutionId(note.parent.name)), note.read_text()) for note in notes]
 
 
 def _unreachable(socket: Path, error: Exception) -> str:

@@ -13,6 +13,7 @@ import stat
 import tarfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -97,6 +98,8 @@ class ContainerState:
     memory_limited: bool
     address: str
     """On the bridge; empty elsewhere."""
+    missed: bool
+    """Whether it ended before this engine began to listen, as far as the engine's socket tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +231,15 @@ class Engine:
             out_of_memory=state["OOMKilled"],
             memory_limited=found["HostConfig"]["Memory"] > 0,
             address=next((network["IPAddress"] for network in networks if network["IPAddress"]), ""),
+            missed=not state["Running"] and await asyncio.to_thread(self._missed, state["FinishedAt"]),
         )
+
+    def _missed(self, finished_at: str) -> bool:
+        """An engine makes its socket when it starts; one that systemd made is older, and tells nothing."""
+        try:
+            return datetime.fromisoformat(f"{finished_at[:19]}+00:00").timestamp() + 1 < self._socket.stat().st_ctime
+        except (OSError, ValueError):
+            return False
 
     async def wait(self, container: str) -> None:
         """Wait until a started container has ended, without limit in time; EngineAwayError when the engine goes."""

@@ -21,6 +21,7 @@ class Output:
         self._engine = engine
         self._container = container
         self._spool = spool
+        self._end_missed = False
         name = f"output of {container[:12]}"
         self._copying = asyncio.get_running_loop().create_task(self._copy(), name=name)
 
@@ -50,17 +51,26 @@ class Output:
         The end of a reading alone says nothing: an engine that is stopped ends its answers as a container does.
         """
         cursor = Cursor(*self._spool.resume_point(stream))
-        over = False
+        over, away = False, not await self._engine.stays()
         while not over:
             state = await self._engine.state(self._container, RETURN_LIMIT)
-            over = state.started and not state.running
+            over = not state.running
+            if over and state.started and (away or state.missed):
+                self._miss_the_end()
             resumption = Resumption(cursor)
             try:
                 await self._read(stream, resumption)
-            except EngineAwayError as away:
-                over = False
-                log.info("output broke off", extra={"container": self._container, "cause": str(away)})
+                away = False
+            except EngineAwayError as cause:
+                over, away = False, True
+                log.info("output broke off", extra={"container": self._container, "cause": str(cause)})
             cursor = resumption.cursor
+
+    def _miss_the_end(self) -> None:
+        """What a container prints without its engine waits in a pipe, and goes with it when the container ends."""
+        if not self._end_missed:
+            self._end_missed = True
+            self._spool.mark("the last lines may be missing: Docker was away when user code ended")
 
     async def _read(self, stream: Stream, resumption: Resumption) -> None:
         parser = FrameParser(stream)

@@ -34,6 +34,9 @@ from muster.domain.ids import ExecutionId
 from muster.domain.job import InlineFile
 from muster.domain.plan import Assignment, Launch
 
+STARTED = "started"
+"""File in the room with the id of the container, written just before its start: what may run while no engine tells."""
+
 _KILLED = 137
 """Exit code of what SIGKILL ended."""
 _FIRST_LINE = 256
@@ -108,6 +111,8 @@ class DockerSandbox:
         if self._output is not None:
             return
         assert self._container, "start comes after arm"
+        if self._prepared is not None:
+            await asyncio.to_thread(write_whole, self._prepared.room.path / STARTED, self._container.encode(), READABLE)
         with as_failures():
             await self._engine.start(self._container)
         self._output = Output(self._engine, self._container, self._spool)
@@ -160,6 +165,8 @@ class DockerSandbox:
             if self._removing:
                 return Exit(code=_KILLED)  # by `remove`, and gone before anybody could ask
             raise
+        if not state.started:
+            return ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
         if lives:
             return self._exit(state)
         message = (

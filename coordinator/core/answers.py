@@ -20,6 +20,7 @@ class RefusalCause(Enum):
     UNKNOWN = auto()  #: there is no such job or node
     CONFLICT = auto()  #: it does not fit the present state
     IMPOSSIBLE = auto()  #: no node could ever do it
+    EXHAUSTED = auto()  #: there is too much already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,7 @@ def go_on(turn: Turn, key: AttemptKey) -> None:
 
 def fail(turn: Turn, execution: Execution, failure: Failure) -> None:
     """An execution failed and nothing of it runs: it ends the attempt, and if it is the first it is to blame."""
+    execution = _confirmed(turn, execution)
     if execution.state is State.STOPPING:
         confirm_stop(turn, execution if execution.failure else replace(execution, failure=_at(execution, failure)))
     elif execution.state not in TERMINAL:
@@ -60,7 +61,7 @@ def lose(turn: Turn, execution: Execution, failure: Failure) -> None:
 
 def confirm_stop(turn: Turn, execution: Execution) -> None:
     """Nothing runs any more of an execution that was ordered to stop."""
-    turn.move(execution, Trigger.FAILED if execution.condemned else Trigger.STOPPED)
+    turn.move(_confirmed(turn, execution), Trigger.FAILED if execution.condemned else Trigger.STOPPED)
     settle(turn, (execution.job, execution.attempt))
 
 
@@ -154,6 +155,11 @@ def _summary(turn: Turn, key: AttemptKey, late: str, missing: Sequence[Execution
     return _at(missing[0], replace(several, message=f"{late} ({_doing(turn, missing[0])}), as the only one of {size}"))
 
 
+def _confirmed(turn: Turn, execution: Execution) -> Execution:
+    """With the time until which its agent may have told peers to go on: until now, if nobody knows better."""
+    return execution if execution.last_permit_at is not None else replace(execution, last_permit_at=turn.now)
+
+
 def _at(execution: Execution, failure: Failure) -> Failure:
     return replace(failure, rank=execution.rank, node=execution.node)
 
@@ -197,7 +203,8 @@ def _has_succeeded(turn: Turn, key: AttemptKey) -> bool:
 
 def _doing(turn: Turn, member: Execution) -> str:
     doing = member.detail or _words(member.state)
-    there = member.node is not None and turn.cluster.presence[member.node].state is NodeState.READY
+    presence = turn.cluster.presence.get(member.node) if member.node is not None else None
+    there = presence is not None and presence.state is NodeState.READY
     return doing if there else f"{doing}; its node is unreachable"
 
 

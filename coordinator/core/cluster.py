@@ -10,20 +10,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from coordinator.core.limits import Limits
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.reservation import Reservation
 from coordinator.core.rooms import Usage, capacity, less
 from coordinator.core.stock import LiveStock, Room
+from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
 from muster.domain.node import NodeState
 
 HEARTBEAT_INTERVAL = timedelta(seconds=10)
-LEASE = timedelta(seconds=30)
-"""How long a silent node is believed: three missed heartbeats."""
-LOST_AFTER = timedelta(seconds=90)
-"""How long a silent node's executions are believed to run."""
-
 OVERSLEPT = timedelta(seconds=10)
 """A look at a lease that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
 
@@ -42,6 +39,8 @@ class Presence:
     """The open stream; None: there is none."""
     opened: int = 0
     """When its agent opened that stream, or the last one, by the agent's own count."""
+    in_contact_since: datetime | None = None
+    """Since when it has been silent for no lease; None: never since the coordinator started."""
     lost: bool = False
     judged_at: datetime | None = None
     """When its lease is looked at next."""
@@ -76,6 +75,11 @@ class Cluster:
     def __init__(self) -> None:
         self.awake_since = datetime.min.replace(tzinfo=UTC)
         """Since when the coordinator looks at leases without a gap; before that nobody was silent."""
+        self.started_at = datetime.min.replace(tzinfo=UTC)
+        """Of the coordinator; times of before are those of another clock."""
+        self.fleet_key = b""
+        """Secret from which those of the attempts are made."""
+        self.limits = Limits()
         self.jobs: dict[JobId, Job] = {}
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.executions: dict[ExecutionId, Execution] = {}
@@ -150,6 +154,10 @@ class Cluster:
         """What of a node is given away; not to be changed."""
         return self._usage[node]
 
+    def heard_at(self, node: NodeId) -> datetime:
+        """Until when a node was not silent, as far as the coordinator could hear."""
+        return max(self.presence[node].last_seen_at, self.awake_since)
+
     def placeable(self, node: NodeId) -> str | None:
         """Why nothing can be placed on a node at all; None: something can."""
         presence = self.presence[node]
@@ -170,6 +178,11 @@ class Cluster:
     def queued(self) -> Iterator[Job]:
         """Jobs that wait for placement: higher priority first, then first come, first served."""
         return (self.jobs[job] for _, _, job in self._queue)
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs are in the queue."""
+        return len(self._queue)
 
     def queue_position(self, job: JobId) -> int:
         """1 for the head of the queue; 0: it does not wait."""
@@ -213,6 +226,16 @@ class Cluster:
                 node = self.executions.pop(execution).node
                 if node is not None:
                     self._planned[node].pop(execution, None)
+
+    def drop_node(self, node: NodeId) -> None:
+        """Forget a node that runs nothing."""
+        del self.nodes[node], self.presence[node]
+        self._planned.pop(node, None)
+        self._usage.pop(node, None)
+        for stock in (self.capacities, self.empty_rooms, self.rooms, self.rooms_beside):
+            stock.forget(node)
+        if self._reservation is not None and node in self._reservation.nodes:
+            self.reserve(None)
 
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""
@@ -258,8 +281,8 @@ class Cluster:
     def _still_planned(self, deadline: Deadline) -> bool:
         if not isinstance(deadline.subject, str):
             return True
-        presence = self.presence[deadline.subject]
-        if presence.judged_at != deadline.at:
+        presence = self.presence.get(deadline.subject)
+        if presence is None or presence.judged_at != deadline.at:
             return False
         presence.judged_at = None
         return True
@@ -331,9 +354,10 @@ class Cluster:
             usage.executions.discard(after.id)
 
 
-def load(records: Iterable[Record], now: datetime) -> Cluster:
+def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cluster:
     """The cluster as stored: jobs come before their attempts and executions."""
     cluster = Cluster()
+    cluster.fleet_key, cluster.started_at = fleet_key, now
     for record in records:
         cluster.put(record)
         if isinstance(record, Node):

@@ -48,6 +48,7 @@ class NodeConnected:
     inventory: Inventory
     reports: tuple[Report, ...] = ()
     """Every execution that the agent knows of."""
+    peer_port: int = 0
     opened: int = 0
     """Grows from one stream of the agent to its next, by the agent's own count."""
 
@@ -91,6 +92,13 @@ class ExecutionsReported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalRequested:
+    """An operator says that a node will not come back, and that nothing runs there any more."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
     """The earliest deadline may have come."""
 
@@ -104,5 +112,6 @@ Event = (
     | HeartbeatReceived
     | InventoryChanged
     | ExecutionsReported
+    | RemovalRequested
     | TimePassed
 )

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from coordinator.core import attempts, placement
 from coordinator.core.answers import Accepted, Answer, RefusalCause, Refused
+from coordinator.core.cluster import Cluster
 from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
 from coordinator.core.placement import Offer
 from coordinator.core.records import Job
@@ -25,6 +26,9 @@ def submit(turn: Turn, event: JobSubmitted) -> Answer:
             message=f"no node could ever run it: {never}",
             refusals=placement.refusals(event.spec, Offer(stock=turn.cluster.capacities.fresh())),
         )
+    full = _full(turn.cluster, event.spec.size)
+    if full is not None:
+        return full
     if event.job in turn.cluster.jobs:
         return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
     job = Job(
@@ -64,6 +68,21 @@ def delete(turn: Turn, event: DeleteRequested) -> Answer:
         return Refused(cause=RefusalCause.CONFLICT, message=message)
     turn.put(replace(job, delete_when_ended=True))
     return stop(turn, StopRequested(job=job.id))
+
+
+def _full(cluster: Cluster, size: int) -> Refused | None:
+    """Why there is no room for another job of so many executions; None where there is."""
+    limits, kept = cluster.limits, len(cluster.executions)
+    if cluster.waiting >= limits.waiting:
+        message = f"{cluster.waiting} jobs wait already, as many as the coordinator takes; try again when some have run"
+    elif kept + size > limits.executions:
+        message = (
+            f"the coordinator keeps {kept} executions and takes {limits.executions} at most, so {size} more are too "
+            "many; delete jobs that have ended (`muster delete`)"
+        )
+    else:
+        return None
+    return Refused(cause=RefusalCause.EXHAUSTED, message=message)
 
 
 def unknown(job: JobId) -> Refused:

@@ -1,20 +1,25 @@
-"""Nodes come, stay, change and go silent."""
+"""Nodes come, stay, change, go silent and are given up."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from coordinator.core import attempts, reports
 from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
-from coordinator.core.cluster import LEASE, LOST_AFTER, Presence
+from coordinator.core.cluster import Cluster, Presence
 from coordinator.core.events import (
     ExecutionsReported,
     HeartbeatReceived,
     InventoryChanged,
     NodeConnected,
     NodeDisconnected,
+    RemovalRequested,
 )
-from coordinator.core.records import Node
+from coordinator.core.fencing import lost_at
+from coordinator.core.records import Execution, Node
 from coordinator.core.turn import Turn
 from muster.domain.failure import Failure, FailureKind
+from muster.domain.fence import DEFAULT_LOST_AFTER, LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import TERMINAL, State
 
@@ -32,7 +37,10 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
         return Refused(cause=RefusalCause.CONFLICT, message=message)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
+    heard_at = turn.cluster.heard_at(event.node)
     turn.close_session(event.node)
+    if not presence.seen or turn.now >= presence.last_seen_at + LEASE:
+        presence.in_contact_since = turn.now
     presence.session, presence.seen, presence.lost = event.session, True, False
     presence.opened = event.opened
     presence.last_seen_at, presence.plan_at_heartbeat = turn.now, 0
@@ -41,6 +49,8 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
         for report in event.reports
         if report.stage not in reports.ENDED and not _wanted(turn, event.node, report.execution)
     }
+    if known is not None and known.identity != event.identity:
+        _lose_to_a_namesake(turn, event, heard_at)
     _miss_executions(turn, event)
     for report in event.reports:
         reports.take(turn, event.node, report)
@@ -60,13 +70,14 @@ def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
 
 
 def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
-    """Its lease begins anew; a node that missed a plan gets the whole one."""
+    """Its lease begins anew; a node that missed a plan gets the whole one. Refused if that stream does not count."""
     presence = turn.cluster.presence.get(event.node)
-    if presence is not None and _is_open(presence, event.session):
-        presence.last_seen_at = turn.now
-        if not presence.plan_at_heartbeat <= event.plan_revision <= presence.plan_revision:
-            turn.replan_node(event.node)
-        presence.plan_at_heartbeat = presence.plan_revision
+    if presence is None or not _is_open(presence, event.session):
+        return Refused(cause=RefusalCause.CONFLICT, message="the stream is not open any more")
+    presence.last_seen_at = turn.now
+    if not presence.plan_at_heartbeat <= event.plan_revision <= presence.plan_revision:
+        turn.replan_node(event.node)
+    presence.plan_at_heartbeat = presence.plan_revision
     return Noted()
 
 
@@ -91,24 +102,77 @@ def take_reports(turn: Turn, event: ExecutionsReported) -> Answer:
 
 
 def judge(turn: Turn, node: NodeId) -> None:
-    """Look at the lease of a node: silent past LOST_AFTER, its executions count as lost."""
-    presence = turn.cluster.presence[node]
-    if presence.lost:
-        return
-    heard_at = max(presence.last_seen_at, turn.cluster.awake_since)
+    """Look at the lease of a node that may be silent; what it runs is lost by the rules of each job."""
+    presence, heard_at = turn.cluster.presence[node], turn.cluster.heard_at(node)
     if turn.now < heard_at + LEASE:
         turn.cluster.watch_lease(node, heard_at + LEASE)
         return
     turn.close_session(node)
-    if turn.now < heard_at + LOST_AFTER:
-        turn.cluster.watch_lease(node, heard_at + LOST_AFTER)
-        return
-    presence.lost = True
-    turn.cluster.touch(node)
-    message = f"its node has been silent for {(turn.now - heard_at).total_seconds():.0f} s"
-    for execution in list(turn.cluster.planned(node)):
-        failure = Failure(kind=FailureKind.NODE_LOST, message=message)
-        attempts.lose(turn, turn.cluster.executions[execution.id], failure)
+    looks = list(_lose_overdue(turn, node))
+    if not presence.lost and turn.now >= heard_at + DEFAULT_LOST_AFTER:
+        presence.lost = True
+        turn.cluster.touch(node)
+    if not presence.lost:
+        looks.append(heard_at + DEFAULT_LOST_AFTER)
+    if looks:
+        turn.cluster.watch_lease(node, min(looks))
+
+
+def _lose_overdue(turn: Turn, node: NodeId) -> Iterator[datetime]:
+    """Give up what was silent for too long; when the rest is worth another look."""
+    for name in [execution.id for execution in turn.cluster.planned(node)]:
+        execution = turn.cluster.executions[name]
+        if execution.state in TERMINAL:
+            continue
+        at = lost_at(turn.cluster, execution)
+        if at is None or at > turn.now:
+            yield turn.now + LEASE if at is None else at
+            continue
+        heard_at = turn.cluster.heard_at(node)
+        _lose(turn, execution, heard_at, f"its node has been silent for {(turn.now - heard_at).total_seconds():.0f} s")
+
+
+def _lose_to_a_namesake(turn: Turn, event: NodeConnected, heard_at: datetime) -> None:
+    """The machine that had the name before may be cut off and still run what it had."""
+    reported = {report.execution for report in event.reports}
+    for name in [planned.id for planned in turn.cluster.planned(event.node) if planned.id not in reported]:
+        execution = turn.cluster.executions[name]
+        if execution.state not in {State.PLACED, State.PREPARING}:
+            _lose(turn, execution, heard_at, "another machine has joined as its node")
+
+
+def _lose(turn: Turn, execution: Execution, heard_at: datetime, message: str) -> None:
+    silent_until = heard_at + turn.cluster.jobs[execution.job].spec.timeouts.lost_after
+    failure = Failure(kind=FailureKind.NODE_LOST, message=message)
+    attempts.lose(turn, replace(execution, silent_until=silent_until), failure)
+
+
+def remove(turn: Turn, event: RemovalRequested) -> Answer:
+    """Forget a node that is not there; what it ran is lost, and counts as ended."""
+    presence = turn.cluster.presence.get(event.node)
+    if presence is None:
+        message = f"there is no node {event.node!r}; `muster nodes` lists them"
+        return Refused(cause=RefusalCause.UNKNOWN, message=message)
+    if presence.session is not None:
+        message = f"node {event.node} is connected; stop its agent first (what runs there would run on)"
+        return Refused(cause=RefusalCause.CONFLICT, message=message)
+    failure = Failure(kind=FailureKind.NODE_LOST, message="its node was removed by an operator")
+    for member in list(_live_members(turn.cluster, event.node)):
+        turn.put(replace(member, given_up=True))
+    for name in [planned.id for planned in turn.cluster.planned(event.node)]:
+        execution = turn.cluster.executions[name]
+        attempts.lose(turn, execution, failure)
+        if execution.state in TERMINAL:
+            turn.put(replace(execution, log_complete=True))  # as complete as it will ever be
+    turn.drop_node(event.node)
+    return Noted()
+
+
+def _live_members(cluster: Cluster, node: NodeId) -> Iterator[Execution]:
+    """The executions on a node of attempts that have not ended, lost ones too."""
+    for job in cluster.jobs.values():
+        if job.ended_at is None:
+            yield from (member for member in cluster.members((job.id, job.attempt)) if member.node == node)
 
 
 def _is_open(presence: Presence, session: int | None) -> bool:
@@ -137,6 +201,7 @@ def _record(turn: Turn, known: Node | None, event: NodeConnected) -> Node:
         inventory=event.inventory,
         agent_version=event.version,
         joined_at=known.joined_at if known is not None else turn.now,
+        peer_port=event.peer_port,
     )
 
 

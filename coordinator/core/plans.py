@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from coordinator.core import fencing
 from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.records import Execution
+from muster.domain.fence import Fence
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import TERMINAL, State
 from muster.domain.plan import Assignment, Desired, Goal, Plan
@@ -28,6 +30,8 @@ class Gangs:
         self._cluster = cluster
         self._seating: dict[AttemptKey, dict[int, Seating]] = {}
         self._rosters: dict[AttemptKey, Roster] = {}
+        self._fences: dict[tuple[AttemptKey, NodeId], Fence] = {}
+        self._first: dict[AttemptKey, tuple[NodeId, ...]] = {}
 
     def seating(self, execution: Execution) -> Seating:
         """Of an execution that is placed."""
@@ -35,6 +39,15 @@ class Gangs:
         if key not in self._seating:
             self._seating[key] = _seating(self._cluster.members(key))
         return self._seating[key][execution.rank]
+
+    def fence(self, execution: Execution) -> Fence:
+        """Of an execution that is placed."""
+        key, node = _attempt_of(execution), execution.node or NodeId("")
+        if key not in self._first:
+            self._first[key] = fencing.first_nodes(self._cluster, key)
+        if (key, node) not in self._fences:
+            self._fences[(key, node)] = fencing.fence(self._cluster, key, self._first[key], node)
+        return self._fences[(key, node)]
 
     def roster(self, attempt: AttemptKey) -> Roster:
         """Of an attempt that has checked in."""
@@ -128,6 +141,7 @@ def _assignment(cluster: Cluster, execution: Execution, gangs: Gangs) -> Assignm
         network=spec.network,
         gpus=execution.gpus,
         grace=spec.timeouts.grace,
+        fence=gangs.fence(execution),
     )
 
 

@@ -77,6 +77,12 @@ class Execution:
     ports: tuple[PortLease, ...] = ()
     exit: Exit | None = None
     failure: Failure | None = None
+    last_permit_at: datetime | None = None
+    """Once its end is confirmed: when its agent can last have told a peer to go on without the coordinator."""
+    silent_until: datetime | None = None
+    """Lost: from when on its agent's last contact keeps nothing running."""
+    given_up: bool = False
+    """Lost, and an operator says that nothing of it runs."""
     condemned: bool = False
     """Ordered to stop because it is to blame: it will have failed when its end is confirmed."""
     log_complete: bool = False
@@ -92,6 +98,8 @@ class Node:
     inventory: Inventory
     agent_version: str
     joined_at: datetime
+    peer_port: int = 0
+    """Where other agents ask its agent; 0: they cannot."""
 
 
 Record = Job | Attempt | Execution | Node

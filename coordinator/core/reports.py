@@ -24,7 +24,7 @@ def take(turn: Turn, node: NodeId, report: Report) -> None:
         message = "its agent does not say where its peers reach it"
         attempts.fail(turn, execution, Failure(kind=FailureKind.RUNTIME, message=message))
     elif execution.state not in TERMINAL:
-        _progress(turn, execution, report)
+        _progress(turn, _heard_out(turn, execution, report), report)
     if report.log_complete:
         _complete_log(turn, report)
 
@@ -33,6 +33,13 @@ def _nowhere(execution: Execution, report: Report) -> bool:
     """A roster with such a member would be refused by the agents of all the others."""
     known = execution.address or report.address
     return execution.state in PROGRESS and not known and report.stage in {Stage.ARMED, Stage.RUNNING, Stage.EXITED}
+
+
+def _heard_out(turn: Turn, execution: Execution, report: Report) -> Execution:
+    """With the time until which its agent may have told peers to go on, if this is its end."""
+    if report.stage not in ENDED or report.no_permit_for is None:
+        return execution
+    return replace(execution, last_permit_at=turn.now - report.no_permit_for)
 
 
 def _progress(turn: Turn, execution: Execution, report: Report) -> None:

@@ -1,9 +1,10 @@
 """How an attempt comes into the queue: the first one at submit, later ones after a failure, by the job's rules."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from coordinator.core.cluster import AttemptKey, watch_deadlines
+from coordinator.core.fencing import Unproven, over_from
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.turn import Turn
 from muster.domain.ids import NodeId, execution_id
@@ -39,25 +40,20 @@ def start_again(turn: Turn, key: AttemptKey) -> bool:
     if not failures:
         return False
     decided = verdict(job.spec.restarts, failures)
-    astray = _may_still_run(turn, key)
-    if isinstance(decided, Restart) and astray is not None:
-        decided = GiveUp(
-            reason=f"{astray} may only be cut off and still run it, and two attempts must never run at once"
-        )
+    over = over_from(turn.cluster, key)
+    if isinstance(decided, Restart) and isinstance(over, Unproven):
+        decided = GiveUp(reason=str(over))
     if isinstance(decided, GiveUp):
         turn.put(replace(job, gave_up=decided.reason))
         return False
     again = replace(job, attempt=job.attempt + 1)
     turn.put(again)
-    enqueue(turn, again, decided.pause, avoid=failures[-1].node)
+    enqueue(turn, again, max(decided.pause, _until(over, turn.now)), avoid=failures[-1].node)
     return True
 
 
-def _may_still_run(turn: Turn, key: AttemptKey) -> NodeId | None:
-    """A node on which user code of an attempt that has ended may still run, because nobody heard of its end."""
-    if turn.cluster.attempts[key].released_at is None:
-        return None
-    return next((member.node for member in turn.cluster.members(key) if member.state is State.LOST), None)
+def _until(over: datetime | Unproven, now: datetime) -> timedelta:
+    return max(timedelta(), over - now) if isinstance(over, datetime) else timedelta()
 
 
 def come_due(turn: Turn, key: AttemptKey) -> None:

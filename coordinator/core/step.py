@@ -13,6 +13,7 @@ from coordinator.core.events import (
     JobSubmitted,
     NodeConnected,
     NodeDisconnected,
+    RemovalRequested,
     StopRequested,
     TimePassed,
 )
@@ -20,7 +21,7 @@ from coordinator.core.scheduling import schedule
 from coordinator.core.turn import Turn
 
 
-def step(turn: Turn, event: Event) -> Answer:  # noqa: PLR0911 - one line for each kind of event
+def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911 - one line for each kind of event
     """Take one event into the cluster; the changes and orders that follow are in the turn."""
     match event:
         case JobSubmitted():
@@ -39,6 +40,8 @@ def step(turn: Turn, event: Event) -> Answer:  # noqa: PLR0911 - one line for ea
             return nodes.change_inventory(turn, event)
         case ExecutionsReported():
             return nodes.take_reports(turn, event)
+        case RemovalRequested():
+            return nodes.remove(turn, event)
         case TimePassed():
             return _pass_time(turn)
         case _:

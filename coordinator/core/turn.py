@@ -7,7 +7,7 @@ from datetime import datetime
 from coordinator.core import plans
 from coordinator.core.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
-from coordinator.core.records import Attempt, Change, DropJob, Execution, Job, Node, Put, Record
+from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put, Record
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import State, Trigger, advance
 
@@ -25,6 +25,7 @@ class Turn:
         """Whether the queue is worth another look: something came free, or somebody joined the queue."""
         self._puts: dict[object, Record] = {}
         self._drops: dict[JobId, None] = {}
+        self._dropped_nodes: dict[NodeId, None] = {}
         self._jobs: dict[JobId, None] = {}
         self._plans: dict[NodeId, dict[ExecutionId, None]] = {}
         self._whole_plans: dict[NodeId, None] = {}
@@ -87,9 +88,22 @@ class Turn:
         self._drops[job] = None
         self._jobs[job] = None
 
+    def drop_node(self, node: NodeId) -> None:
+        """Forget a node that runs nothing and has no stream."""
+        self._puts.pop(("node", node), None)
+        self._plans.pop(node, None)
+        self._whole_plans.pop(node, None)
+        self.cluster.drop_node(node)
+        self._dropped_nodes[node] = None
+        self.room_changed = True
+
     def changes(self) -> tuple[Change, ...]:
         """What must become durable, in an order in which every record finds the one it belongs to."""
-        return (*(DropJob(job=job) for job in self._drops), *(Put(record=record) for record in self._puts.values()))
+        return (
+            *(DropJob(job=job) for job in self._drops),
+            *(DropNode(node=node) for node in self._dropped_nodes),
+            *(Put(record=record) for record in self._puts.values()),
+        )
 
     def effects(self) -> tuple[Effect, ...]:
         """What to do once it is."""

@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from coordinator.core.answers import Refused
-from coordinator.core.cluster import HEARTBEAT_INTERVAL, LEASE
+from coordinator.core.cluster import HEARTBEAT_INTERVAL
 from coordinator.core.events import (
     Event,
     ExecutionsReported,
@@ -29,8 +29,10 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from muster import __version__, wire
 from muster.domain.errors import PermissionDeniedError
+from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.node import Inventory
+from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import requested_key
@@ -38,6 +40,7 @@ from muster.wire import checks
 
 log = logging.getLogger(__name__)
 
+_LAST_PORT = 65535
 HELLO_WITHIN = 10.0
 """Seconds in which a new stream must say who it is."""
 
@@ -63,13 +66,15 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
-            connected = self._labelled(_connected(await _hello(messages), session))
+            hello = await _hello(messages)
+            welcome = _welcome(protocol.agreed(hello.protocol, hello.protocol_oldest))
+            connected = self._labelled(_connected(hello, session))
             _require_own(connected.node)
             try:
                 answer = await self._engine.ask(connected)
                 if isinstance(answer, Refused):
                     await refuse(context, answer)
-                await self._serve(connected, session, messages, context)
+                await self._serve(connected, session, messages, context, welcome)
             finally:
                 await asyncio.shield(self._engine.tell(NodeDisconnected(node=connected.node, session=session.number)))
 
@@ -104,13 +109,18 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         return replace(inventory, labels={**inventory.labels, **labels}) if labels else inventory
 
     async def _serve(
-        self, connected: NodeConnected, session: Session, messages: AsyncIterator[pb.AgentMessage], context: Context
+        self,
+        connected: NodeConnected,
+        session: Session,
+        messages: AsyncIterator[pb.AgentMessage],
+        context: Context,
+        welcome: pb.Welcome,
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         node = connected.node
         log.info("node connected", extra={"node": node, "address": connected.address, "version": connected.version})
         outbox: asyncio.Queue[pb.CoordinatorMessage] = asyncio.Queue(16)
-        await outbox.put(pb.CoordinatorMessage(welcome=_welcome()))
+        await outbox.put(pb.CoordinatorMessage(welcome=welcome))
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._read(node, session, messages, outbox), name=f"{node}: read")
@@ -133,8 +143,10 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             event = _event(node, session, message)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
-            await self._engine.tell(event)
-            if message.WhichOneof("message") == "heartbeat":
+            if not isinstance(event, HeartbeatReceived):
+                await self._engine.tell(event)
+            # Acknowledged once it counts, and only then: the agent's fence relies on it.
+            elif not isinstance(await self._engine.ask(event), Refused):
                 ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
                 await outbox.put(pb.CoordinatorMessage(heartbeat_ack=ack))
         raise _StreamEnded
@@ -194,6 +206,7 @@ def _connected(hello: pb.Hello, session: Session) -> NodeConnected:
         address=checks.address(hello.address, "Hello.address"),
         inventory=wire.inventory_from_wire(hello.inventory),
         reports=tuple(wire.report_from_wire(report) for report in hello.executions),
+        peer_port=checks.between(hello.peer_port, 0, _LAST_PORT, "Hello.peer_port"),
         opened=hello.opened,
     )
 
@@ -213,8 +226,8 @@ def _event(node: NodeId, session: Session, message: pb.AgentMessage) -> Event:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
 
 
-def _welcome() -> pb.Welcome:
-    welcome = pb.Welcome(version=__version__)
+def _welcome(spoken: int) -> pb.Welcome:
+    welcome = pb.Welcome(version=__version__, protocol=spoken)
     welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
     welcome.lease.FromTimedelta(LEASE)
     return welcome

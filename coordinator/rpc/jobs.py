@@ -2,6 +2,8 @@
 
 import asyncio
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,11 +21,12 @@ from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from muster import wire
 from muster.domain.access import Access
-from muster.domain.errors import InvalidJobError, UnknownNameError
+from muster.domain.errors import ExhaustedError, InvalidJobError, UnknownNameError
 from muster.domain.ids import JobId
 from muster.domain.view import JobView
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
+from muster.wire import checks
 
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
@@ -31,6 +34,11 @@ Context = grpc.aio.ServicerContext[Any, Any]
 PAGE = 100
 MAX_PAGE = 1000
 LINES_PER_MESSAGE = 500
+
+MAX_SPEC = 4 * 1024 * 1024
+"""Bytes of one job as it is submitted; job files and their inline files are at most a quarter of it each."""
+MAX_SUBMITS = 4000
+"""Most submits that are being taken in at once; bounds memory however many clients there are."""
 
 _ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letters that look like digits."""
@@ -43,19 +51,15 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     def __init__(self, engine: Engine, logs: LogMerge) -> None:
         self._engine = engine
         self._logs = logs
+        self._submits = 0
+        """How many are being taken in."""
         self.closing = asyncio.Event()
 
     @translated
     async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:  # noqa: N802 - gRPC's name
         """Accept a job."""
-        event = JobSubmitted(
-            job=new_job_id(),
-            spec=wire.job_spec_from_wire(request.spec),
-            queue_anyway=request.queue_anyway,
-            dry_run=request.dry_run,
-            idempotency_key=_own_key(request.idempotency_key),
-        )
-        job = await _accepted(await self._engine.ask(event), context)
+        with self._one_more():
+            job = await _accepted(await self._engine.ask(_submitted(request)), context)
         view = views.unaccepted_view(job) if request.dry_run else await self._view(job.id)
         return pb.SubmitResponse(job=wire.job_to_wire(view))
 
@@ -133,11 +137,36 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         )
         return wire.explanation_to_wire(explanation)
 
+    @contextmanager
+    def _one_more(self) -> Iterator[None]:
+        if self._submits >= MAX_SUBMITS:
+            raise ExhaustedError(f"{self._submits} jobs are being taken in at this moment; try again in a few seconds")
+        self._submits += 1
+        try:
+            yield
+        finally:
+            self._submits -= 1
+
     async def _id(self, name: str) -> JobId:
         return await self._engine.read(lambda cluster, _: views.resolve(cluster, name))
 
     async def _view(self, name: str) -> JobView:
         return await self._engine.read(lambda cluster, _: views.job_view(cluster, views.resolve(cluster, name)))
+
+
+def _submitted(request: pb.SubmitRequest) -> JobSubmitted:
+    if request.ByteSize() > MAX_SPEC:
+        size, most = (round(each / 2**20, 1) for each in (request.ByteSize(), MAX_SPEC))
+        raise InvalidJobError(
+            f"the job is {size:g} MiB large; {most:g} MiB are the most. Put large files into the image"
+        )
+    return JobSubmitted(
+        job=new_job_id(),
+        spec=wire.job_spec_from_wire(request.spec),
+        queue_anyway=request.queue_anyway,
+        dry_run=request.dry_run,
+        idempotency_key=checks.text(request.idempotency_key, "SubmitRequest.idempotency_key"),
+    )
 
 
 def new_job_id() -> JobId:

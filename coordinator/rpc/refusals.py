@@ -10,6 +10,7 @@ import grpc.aio
 from coordinator.core.answers import RefusalCause, Refused
 from muster.domain.errors import (
     ConflictError,
+    ExhaustedError,
     InvalidJobError,
     MusterError,
     PermissionDeniedError,
@@ -24,6 +25,7 @@ _CAUSES: Mapping[RefusalCause, grpc.StatusCode] = {
     RefusalCause.UNKNOWN: grpc.StatusCode.NOT_FOUND,
     RefusalCause.CONFLICT: grpc.StatusCode.FAILED_PRECONDITION,
     RefusalCause.IMPOSSIBLE: grpc.StatusCode.FAILED_PRECONDITION,
+    RefusalCause.EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
 }
 
 _ERRORS: Mapping[type[MusterError], grpc.StatusCode] = {
@@ -31,6 +33,7 @@ _ERRORS: Mapping[type[MusterError], grpc.StatusCode] = {
     InvalidJobError: grpc.StatusCode.INVALID_ARGUMENT,
     UnknownNameError: grpc.StatusCode.NOT_FOUND,
     ConflictError: grpc.StatusCode.FAILED_PRECONDITION,
+    ExhaustedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     PermissionDeniedError: grpc.StatusCode.PERMISSION_DENIED,
     UnavailableError: grpc.StatusCode.UNAVAILABLE,
     CertificateError: grpc.StatusCode.INVALID_ARGUMENT,

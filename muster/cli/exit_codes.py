@@ -5,6 +5,7 @@ from enum import IntEnum
 
 from muster.domain.errors import (
     ConflictError,
+    ExhaustedError,
     InvalidJobError,
     MusterError,
     PermissionDeniedError,
@@ -22,7 +23,7 @@ class ExitCode(IntEnum):
     USAGE = 2  #: wrong options, or a job file that is not valid
     UNAVAILABLE = 3  #: no coordinator answers, or a time-out ran out
     UNKNOWN_NAME = 4  #: there is no such job or node
-    REFUSED = 5  #: it does not fit the present state, or is not allowed
+    REFUSED = 5  #: it does not fit the present state, is not allowed, or a limit is reached
     JOB_STOPPED = 6  #: the job that was waited for was stopped before it ended
     INTERRUPTED = 130  #: Ctrl-C
 
@@ -32,6 +33,7 @@ _OF_ERROR: Mapping[type[MusterError], ExitCode] = {
     UnavailableError: ExitCode.UNAVAILABLE,
     UnknownNameError: ExitCode.UNKNOWN_NAME,
     ConflictError: ExitCode.REFUSED,
+    ExhaustedError: ExitCode.REFUSED,
     PermissionDeniedError: ExitCode.REFUSED,
 }
 

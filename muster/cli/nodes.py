@@ -1,10 +1,9 @@
 """The commands about nodes: without another word they list."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from click import Context
 from typer.core import TyperGroup
 
 from muster.cli import trust
@@ -16,7 +15,7 @@ from muster.cli.session import answers, screen, session_of
 class _Listing(TyperGroup):
     """What is no command of the group is the name of a node to be shown."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own Context has no public name
         """Begin with `show` where no command is named."""
         named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
         return super().parse_args(ctx, args if named else ["show", *args])

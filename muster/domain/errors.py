@@ -5,6 +5,7 @@ MusterError
 ├── UnknownNameError       no such job, node or execution
 ├── ConflictError          the request does not fit the present state
 ├── UnavailableError       a peer did not answer in time or is not there
+├── ExhaustedError         a limit is reached, or the disk is full; nothing was accepted
 ├── PermissionDeniedError  the peer is not allowed to do that
 └── IllegalTransitionError a bug: a state machine was asked for a move that its table does not list
 """
@@ -28,6 +29,10 @@ class ConflictError(MusterError):
 
 class UnavailableError(MusterError):
     """A peer did not answer in time, or is not there."""
+
+
+class ExhaustedError(MusterError):
+    """A limit is reached, or the disk is full; nothing was accepted, and it may be later."""
 
 
 class PermissionDeniedError(MusterError):

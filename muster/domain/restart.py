@@ -73,7 +73,6 @@ _NOT_AGAIN = {
     FailureKind.COMMAND_NOT_FOUND: "a command that is not there will not be there the next time",
     FailureKind.INVALID_OPTION: "the job asks for something that the node does not allow",
     FailureKind.TIME_LIMIT: "the job has used up its time",
-    FailureKind.NODE_LOST: "a node that is only cut off may still run it, and two attempts must never run at once",
 }
 
 

@@ -6,6 +6,7 @@ import grpc
 
 from muster.domain.errors import (
     ConflictError,
+    ExhaustedError,
     InvalidJobError,
     MusterError,
     PermissionDeniedError,
@@ -19,6 +20,7 @@ ERRORS: Mapping[grpc.StatusCode, type[MusterError]] = {
     grpc.StatusCode.FAILED_PRECONDITION: ConflictError,
     grpc.StatusCode.ALREADY_EXISTS: ConflictError,
     grpc.StatusCode.ABORTED: ConflictError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ExhaustedError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
     # So a stream ends when the coordinator shuts down.
     grpc.StatusCode.CANCELLED: UnavailableError,

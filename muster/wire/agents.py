@@ -169,12 +169,13 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         raise WireError("ExecutionReport.stage", f"is {message.stage}, which is no stage")
     checks.require(message, "at")
     _check_says_how(message, stage)
+    checks.few(message.ports, "ExecutionReport.ports")
     checks.unique([lease.name for lease in message.ports], "ExecutionReport.ports")
     return Report(
         execution=ExecutionId(checks.identifier(message.execution, "ExecutionReport.execution")),
         stage=stage,
         at=checks.moment(message.at, "ExecutionReport.at"),
-        detail=message.detail,
+        detail=checks.message(message.detail),
         address=checks.address(message.address, "ExecutionReport.address") if message.address else None,
         ports=tuple(port_lease_from_wire(lease) for lease in message.ports),
         started_at=checks.optional_moment(message, "started_at"),

@@ -1,7 +1,7 @@
 """What a message from a peer must satisfy before it becomes a value; each check names message and field."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
@@ -18,6 +18,15 @@ MAX_BYTES = 2**63 - 1
 """Sizes in bytes fit a signed 64-bit integer, as databases keep them."""
 MAX_COUNT = 2**31 - 1
 """Other whole numbers."""
+
+MAX_TEXT = 1024
+"""Characters of a name, a version, a sentence."""
+MAX_MESSAGE = 16 * 1024
+"""Characters of a message for people; what is longer is cut."""
+MAX_TAIL = 100
+"""Last lines of a log in a failure."""
+MAX_PARTS = 1024
+"""GPUs, addresses, labels, processes and the like of one thing; far above any machine."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
@@ -67,6 +76,24 @@ def port(value: int, where: str) -> int:
 def size(value: int, where: str) -> int:
     """A number of bytes."""
     return between(value, 0, MAX_BYTES, where)
+
+
+def text(value: str, where: str) -> str:
+    """A short text, kept as it is."""
+    if len(value) > MAX_TEXT:
+        raise WireError(where, f"has {len(value)} characters; at most {MAX_TEXT} are taken")
+    return value
+
+
+def few(values: Sized, where: str) -> None:
+    """Refuse a list that is longer than anything real."""
+    if len(values) > MAX_PARTS:
+        raise WireError(where, f"has {len(values)} entries; at most {MAX_PARTS} are taken")
+
+
+def message(value: str) -> str:
+    """A message for people, cut if it is far too long to be read."""
+    return value if len(value) <= MAX_MESSAGE else value[:MAX_MESSAGE] + "…"
 
 
 def identifier(value: str, where: str) -> str:

@@ -248,11 +248,11 @@ def failure_from_wire(message: pb.Failure) -> Failure:
     """Why an execution failed; raises WireError."""
     return Failure(
         kind=checks.word(FailureKind, message.kind, "Failure.kind"),
-        message=message.message,
+        message=checks.message(message.message),
         rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "Failure.rank") if message.HasField("rank") else None,
         node=NodeId(checks.identifier(message.node, "Failure.node")) if message.node else None,
         exit=exit_from_wire(message.exit) if message.HasField("exit") else None,
-        log_tail=tuple(message.log_tail),
+        log_tail=tuple(map(checks.message, message.log_tail[-checks.MAX_TAIL :])),
     )
 
 

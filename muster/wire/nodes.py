@@ -33,6 +33,12 @@ def inventory_to_wire(inventory: Inventory) -> model_pb2.Inventory:
 
 def inventory_from_wire(message: model_pb2.Inventory) -> Inventory:
     """What a node has; raises WireError."""
+    for name in ("addresses", "gpus", "labels", "runtimes"):
+        checks.few(getattr(message, name), f"Inventory.{name}")
+    for name in ("kernel", "os", "architecture", "gpu_driver", "cuda"):
+        checks.text(getattr(message, name), f"Inventory.{name}")
+    for label in (*message.labels, *message.labels.values()):
+        checks.text(label, "Inventory.labels")
     checks.unique([gpu.uuid for gpu in message.gpus], "Inventory.gpus")
     checks.unique([offer.kind for offer in message.runtimes], "Inventory.runtimes")
     return Inventory(
@@ -47,7 +53,7 @@ def inventory_from_wire(message: model_pb2.Inventory) -> Inventory:
         gpus=tuple(gpu_from_wire(gpu) for gpu in message.gpus),
         gpu_driver=message.gpu_driver or None,
         cuda=message.cuda or None,
-        gpu_problem=message.gpu_problem or None,
+        gpu_problem=checks.message(message.gpu_problem) or None,
         runtimes=tuple(_runtime_offer(offer) for offer in message.runtimes),
         labels=dict(message.labels),
     )
@@ -72,6 +78,10 @@ def gpu_to_wire(gpu: Gpu) -> model_pb2.Gpu:
 
 def gpu_from_wire(message: model_pb2.Gpu) -> Gpu:
     """One GPU; raises WireError."""
+    for name in ("nvlink_peers", "problems", "processes"):
+        checks.few(getattr(message, name), f"Gpu.{name}")
+    for name in ("model", "compute_capability", "pci_bus_id"):
+        checks.text(getattr(message, name), f"Gpu.{name}")
     return Gpu(
         uuid=GpuUuid(checks.identifier(message.uuid, "Gpu.uuid")),
         index=checks.between(message.index, 0, checks.MAX_COUNT, "Gpu.index"),
@@ -80,9 +90,9 @@ def gpu_from_wire(message: model_pb2.Gpu) -> Gpu:
         compute_capability=message.compute_capability or None,
         pci_bus_id=message.pci_bus_id or None,
         numa_node=message.numa_node if message.HasField("numa_node") else None,
-        nvlink_peers=tuple(GpuUuid(uuid) for uuid in message.nvlink_peers),
+        nvlink_peers=tuple(GpuUuid(checks.identifier(uuid, "Gpu.nvlink_peers")) for uuid in message.nvlink_peers),
         mig_enabled=message.mig_enabled if message.HasField("mig_enabled") else None,
-        problems=tuple(message.problems),
+        problems=tuple(checks.message(problem) for problem in message.problems),
         processes=tuple(_gpu_process(process) for process in message.processes),
     )
 
@@ -125,9 +135,9 @@ def node_from_wire(message: nodes_pb2.Node) -> NodeView:
 def _runtime_offer(message: model_pb2.RuntimeOffer) -> RuntimeOffer:
     return RuntimeOffer(
         kind=checks.word(RuntimeKind, message.kind, "RuntimeOffer.kind"),
-        version=message.version,
+        version=checks.text(message.version, "RuntimeOffer.version"),
         gpus=message.gpus,
-        problem=message.problem or None,
+        problem=checks.message(message.problem) or None,
     )
 
 

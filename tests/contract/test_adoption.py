@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.guard import Guard, Site
 from agent.loop import Loop
 from agent.ports import PortLedger
 from agent.room_record import NAME, RoomRecord, note, note_start, noted
@@ -12,7 +13,7 @@ from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Room
 from muster.domain.failure import ExecutionError, FailureKind
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import PortRequest, RuntimeKind
 from muster.domain.plan import Stage
 from muster.domain.roster import PortLease
@@ -52,9 +53,9 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
     note_start(room, NOON)
     ports = PortLedger(30_180, 30_189)
     runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    site = Site(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
     loop = Loop(
-        rooms=path.parent,
-        outputs=tmp_path / "outputs",
+        guard=Guard(site),
         address="10.0.0.8",
         interface=None,
         runtimes={RuntimeKind.PROCESS: runtime},

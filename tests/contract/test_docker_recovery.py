@@ -10,13 +10,13 @@ import pytest
 
 from agent.core.container_spec import EXECUTION_LABEL, IDENTITY_LABEL
 from agent.runtimes.runtime import Room
-from agent.spool import LogSpool, Stream
+from agent.spool import LogSpool, Stream, parse_records
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import Network
 from muster.domain.plan import Assignment
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script
-from tests.contract.runtimes import Trial, ignored, launch_for, room_for
+from tests.contract.runtimes import Trial, ignored, launch_for, room_for, running
 from tests.docker_daemon import IMAGE, PrivateDaemon, containers, daemon, import_busybox, request, why_no_daemon
 
 pytestmark = pytest.mark.docker
@@ -238,6 +238,71 @@ async def test_with_live_restore_nothing_is_lost(own_daemon: PrivateDaemon, tmp_
         (it.room.outputs / "go").touch()
         assert await waiting == Exit(code=5)
         assert it.printed() == [b"ready", b"went"]
+
+
+@pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)
+@pytest.mark.parametrize("ending", ["while it is away", "when it is back"])
+async def test_an_agent_that_starts_while_the_engine_is_away_adopts_what_goes_on(
+    own_daemon: PrivateDaemon, tmp_path: Path, ending: str
+) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    await asyncio.to_thread(own_daemon.stop)
+    async with recovered_without_engine(place, tmp_path, assignment) as it, asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(it.end(), name="waiting")
+        if ending == "while it is away":
+            (it.room.outputs / "go").touch()
+            while running(assignment.execution):  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await asyncio.to_thread(own_daemon.start)
+        await it.says(b"ready")
+        (it.room.outputs / "go").touch()
+        assert await waiting == Exit(code=5)
+        marked = [record.text for record in parse_records(it.room.log.read_bytes()) if record.marker]
+        if ending == "while it is away":  # Docker loses what is printed then
+            assert it.printed()[0] == b"ready"
+            assert marked == [b"[muster] the last lines may be missing: Docker was away when user code ended"]
+        else:
+            assert (it.printed(), marked) == ([b"ready", b"went"], [])
+
+
+@asynccontextmanager
+async def recovered_without_engine(place: DockerPlace, directory: Path, assignment: Assignment) -> AsyncIterator[Trial]:
+    """The only execution that an agent goes on with that finds no engine when it starts."""
+    with ExitStack() as after_the_runtime:
+        async with place.runtime() as runtime:
+            assert (await runtime.offer()).problem is not None
+            [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
+            after_the_runtime.callback(spool.close)
+            assert (sandbox.execution, started) == (assignment.execution, True)
+            yield Trial(sandbox, spool, Room(directory / "rooms", assignment.execution), launch_for(assignment))
+
+
+@pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)
+async def test_what_was_about_to_start_when_engine_and_agent_went_never_ran(
+    own_daemon: PrivateDaemon, tmp_path: Path
+) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script("echo ran"))
+    room = room_for(tmp_path, assignment.execution)
+    with closing(LogSpool(room.log)) as spool:
+        async with place.runtime() as runtime:
+            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+            await sandbox.arm(launch_for(assignment))
+            await asyncio.to_thread(own_daemon.stop)
+            starting = asyncio.create_task(sandbox.start(), name="starting")
+            while not (room.path / "started").exists():  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.01)
+            starting.cancel()
+            await asyncio.wait([starting])
+    async with recovered_without_engine(place, tmp_path, assignment) as it:
+        await asyncio.to_thread(own_daemon.start)
+        assert (await failure_of(it)).kind is FailureKind.AGENT_RESTARTED
+        await it.sandbox.drained()
+        await it.sandbox.remove()
+    assert containers(own_daemon.socket, f"{EXECUTION_LABEL}={assignment.execution}") == []
 
 
 async def test_calls_wait_for_an_engine_that_is_being_restarted(own_daemon: PrivateDaemon, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState
 from muster.domain.plan import Plan
+from muster.rpc import protocol
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
@@ -145,11 +146,12 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
     """Welcomes agents, and ends their streams at once."""
 
     hellos = 0
+    protocol = protocol.NEWEST
 
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
         assert (await anext(aiter(messages))).HasField("hello")
         self.hellos += 1
-        welcome = pb.Welcome()
+        welcome = pb.Welcome(protocol=self.protocol)
         welcome.heartbeat_interval.FromSeconds(10)
         welcome.lease.FromSeconds(30)
         await context.write(pb.CoordinatorMessage(welcome=welcome))
@@ -168,12 +170,37 @@ class CoordinatorThatSendsNonsense(CoordinatorThatDropsStreams):
             pass
 
 
+class CoordinatorOfBefore(CoordinatorThatDropsStreams):
+    """Knows nothing of versions of the protocol."""
+
+    protocol = 0
+
+
 class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
     """Takes streams, and that is all."""
 
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, ARG002, N802
         async for _ in messages:
             pass
+
+
+class Nobody:
+    """A node that is told nothing it cares for."""
+
+    def hello(self) -> pb.Hello:
+        return pb.Hello()
+
+    async def receive(self, plan: Plan) -> None:
+        del plan
+
+    def revision(self) -> int:
+        return 0
+
+    def now(self) -> float:
+        return 0.0
+
+    def contact(self, sent_at: float) -> None:
+        del sent_at
 
 
 @asynccontextmanager
@@ -183,9 +210,9 @@ async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIter
     agents_pb2_grpc.add_AgentServiceServicer_to_server(coordinator, server)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
-    journal, received = Journal(), asyncio.Queue[Plan]()
+    journal = Journal()
     pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put)
-    link = Link(Coordinator(address=address, patience=0.2), pb.Hello, received.put, lambda: 0, pusher)
+    link = Link(Coordinator(address=address, patience=0.2), Nobody(), pusher)
     journal.start()
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -228,6 +255,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
     ("coordinator", "cause"),
     [
         (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
+        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 1"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
     ],
 )

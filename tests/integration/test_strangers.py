@@ -15,6 +15,7 @@ from muster import wire
 from muster.domain.job import RuntimeKind
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import Inventory, RuntimeOffer
+from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from muster.rpc.v1.agents_pb2_grpc import AgentServiceStub
@@ -36,6 +37,7 @@ def hello(node: str = "x", **fields: object) -> pb.AgentMessage:
         "identity": "stranger",
         "address": "127.0.0.99",
         "inventory": wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30)),
+        "protocol": protocol.NEWEST,
         **fields,
     }
     return pb.AgentMessage(hello=pb.Hello(node=node, **given))
@@ -87,6 +89,36 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
         await call.write(first)
         assert await refusal(call) == (INVALID, reason)
         assert await fleet.client.nodes() == ()
+
+
+@pytest.mark.parametrize(
+    ("spoken", "reason"),
+    [
+        (
+            {"protocol": 0},
+            "the agent speaks an unnumbered version of the protocol, the coordinator version 1; upgrade the agent",
+        ),
+        (
+            {"protocol": 3, "protocol_oldest": 2},
+            "the agent speaks versions 2 to 3 of the protocol, the coordinator version 1; upgrade the coordinator",
+        ),
+    ],
+)
+async def test_an_agent_of_another_time_is_told_who_must_be_upgraded(
+    tmp_path: Path, spoken: dict[str, int], reason: str
+) -> None:
+    async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
+        call = stub.Connect()
+        await call.write(hello(**spoken))
+        assert await refusal(call) == (grpc.StatusCode.FAILED_PRECONDITION, reason)
+        assert await fleet.client.nodes() == ()
+
+
+async def test_an_agent_that_also_speaks_our_version_is_told_to(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
+        call = stub.Connect()
+        await call.write(hello(protocol=7, protocol_oldest=1))
+        assert (await call.read()).welcome.protocol == protocol.NEWEST
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,9 @@ class AgentProgram:
         self._fence = AgentFence(self._life, self.node, self.ledger, self._peers, self.put)
         self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles, self._fence)
         for sandbox in self._runtime.recovered():
-            self.ledger.step(_recovered(sandbox), self.clock.now)
-            self._adopt(sandbox)
+            started = self._runtime.counts_as_started(sandbox)
+            self.ledger.step(_recovered(sandbox, started=started), self.clock.now)
+            self._adopt(sandbox, started=started)
         self._engine_was_away = self.node.engine_away
         self._fence.look()
         self._inventory = self.node.inventory()
@@ -114,10 +115,10 @@ class AgentProgram:
         self.link = AgentLink(self._world, self._life, self.node, self._coordinator, self)
         self.link.connect()
 
-    def _adopt(self, sandbox: Sandbox) -> None:
+    def _adopt(self, sandbox: Sandbox, *, started: bool) -> None:
         self._world.tell(f"adopts rank {sandbox.assignment.rank}", self.node.name, sandbox.assignment.job)
         self._logs.follow(sandbox.execution, sandbox.behaviour.log if sandbox.started else 0)
-        if sandbox.started:
+        if started:
             self._runtime.await_exit(sandbox)
         else:
             self._logs.finish(sandbox.execution)
@@ -231,14 +232,14 @@ class AgentProgram:
             self.link.send(inventory)
 
 
-def _recovered(sandbox: Sandbox) -> Recovered:
+def _recovered(sandbox: Sandbox, *, started: bool) -> Recovered:
     """What is known of an execution of an earlier agent."""
     note = sandbox.note
     if note is None:
-        return Recovered(execution=sandbox.execution, started=sandbox.started)
+        return Recovered(execution=sandbox.execution, started=started)
     return Recovered(
         execution=sandbox.execution,
-        started=sandbox.started,
+        started=started,
         address=note.address,
         ports=note.ports,
         started_at=note.started_at,

@@ -73,7 +73,7 @@ class AgentRuntime:
     def recovered(self) -> Iterator[Sandbox]:
         """What is left from a former life, as far as somebody tells; everything else is cleared away."""
         for execution, sandbox in list(self._node.sandboxes.items()):
-            if sandbox.in_docker and self._node.engine_away:
+            if sandbox.in_docker and self._node.engine_away and not sandbox.start_noted:
                 continue
             if sandbox.adoptable:
                 self._occupants[execution] = None
@@ -106,8 +106,20 @@ class AgentRuntime:
             case Tell():
                 pass
 
+    def counts_as_started(self, sandbox: Sandbox) -> bool:
+        """Whether it was, or may have been as long as Docker does not tell."""
+        return sandbox.started or (sandbox.in_docker and self._node.engine_away and sandbox.start_noted)
+
     def await_exit(self, sandbox: Sandbox) -> None:
-        """Tell when user code has ended, or at once that it has."""
+        """Tell when user code has ended, or at once that it has, or that it never began."""
+        if not sandbox.started:
+            words = "the agent was restarted before user code ran"
+            kind = FailureKind.AGENT_RESTARTED
+            self._with_engine(
+                sandbox,
+                lambda: self.await_exit(sandbox) if sandbox.started else self._cannot_tell(sandbox, kind, words),
+            )
+            return
         if sandbox.exit is not None:
             self._with_engine(sandbox, lambda: self._exited(sandbox))
             return
@@ -245,6 +257,7 @@ class AgentRuntime:
                 return
             if died_at is None and self._fails(execution, self._troubles.start):
                 return
+            sandbox.start_noted = True
             if not (sandbox.in_docker and self._node.engine_away):
                 self._node.start_code(sandbox)
                 self._life.after(0.02 * self._chance.random(), lambda: self._started(sandbox))

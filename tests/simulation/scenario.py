@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 
+from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, RestartPolicy
@@ -32,15 +33,20 @@ LARGE = Scale(nodes=(24, 48), jobs=(250, 400), seconds=(1200.0, 1800.0))
 
 FAULTS = (
     "cut a node off",
+    "cut a rack off",
+    "cut peers",
     "cut one way",
     "cut several off",
     "slow a link",
     "break a stream",
     "kill the coordinator",
     "kill an agent",
+    "kill an agent for long",
+    "pause an agent",
     "reboot a node",
     "reinstall a node",
     "break a GPU",
+    "lose Docker",
 )
 
 SPELLS = ((0.3, 3.0), (3.0, 12.0, 35.0), (80.0, 150.0), (0.3, 3.0, 12.0, 35.0, 80.0, 150.0))
@@ -130,18 +136,93 @@ def _dockerless(scenario: Scenario) -> Scenario:
         scenario,
         parts=tuple(replace(parts, docker=True) for parts in scenario.parts),
         fault_every=60.0 / len(scenario.parts),
-        faults=("lose Docker", "lose Docker", "cut a node off", "kill the coordinator"),
-        frailty=Frailty(troubles=scenario.frailty.troubles),
+        faults=("lose Docker", "kill an agent", "lose Docker", "reboot a node", "cut a node off"),
         code_seconds=120.0,
         spells=(1.0, 12.0, 80.0, 400.0),
     )
 
 
+def _outage(scenario: Scenario) -> Scenario:
+    """Only the coordinator is away, again and again, for up to an hour; healthy gangs must not notice."""
+    return replace(
+        _peaceful(scenario),
+        specs=tuple((at, replace(spec, on_disconnect=OnDisconnect.KEEP)) for at, spec in scenario.specs),
+        fault_every=200.0,
+        faults=("kill the coordinator",),
+        deaths=0.0,
+        client_nerves=0.0,
+        spells=(20.0, 120.0, 600.0, 3000.0),
+        no_fence=True,
+    )
+
+
+def _outage_and_partition(scenario: Scenario) -> Scenario:
+    """The coordinator is away for long, and meanwhile nodes cannot reach each other either."""
+    return replace(
+        _peaceful(scenario),
+        fault_every=60.0,
+        faults=(
+            "kill the coordinator",
+            "cut a node off",
+            "cut a rack off",
+            "cut peers",
+            "cut one way",
+            "reboot a node",
+        ),
+        spells=(20.0, 60.0, 120.0, 600.0),
+    )
+
+
+def _rack(scenario: Scenario) -> Scenario:
+    """Several nodes are cut off together and still reach each other."""
+    return replace(
+        _peaceful(scenario),
+        fault_every=80.0,
+        faults=("cut a rack off", "cut a rack off", "cut peers", "slow a link"),
+        spells=(25.0, 80.0, 150.0, 400.0),
+    )
+
+
+def _headless(scenario: Scenario) -> Scenario:
+    """Agents die and stay dead while user code runs on: the keepers must see to it."""
+    return replace(
+        _peaceful(scenario),
+        fault_every=60.0,
+        faults=(
+            "kill an agent for long",
+            "kill an agent for long",
+            "kill an agent",
+            "pause an agent",
+            "cut a node off",
+        ),
+        spells=(20.0, 60.0, 120.0, 300.0),
+    )
+
+
+def _peaceful(scenario: Scenario) -> Scenario:
+    """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
+    return replace(
+        scenario,
+        seconds=scenario.seconds * 3 + 600.0,
+        specs=tuple((at * 3, spec) for at, spec in scenario.specs),
+        weakness=Weakness(),
+        frailty=Frailty(),
+        harshness_up=Harshness(),
+        harshness_down=Harshness(),
+        endless=0.2,
+        code_seconds=300.0,
+    )
+
+
 FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
-    "anything": (0.6, _as_it_is),
-    "silent": (0.2, _silent),
-    "restless": (0.12, _restless),
-    "docker": (0.08, _dockerless),
+    "anything": (0.4, _as_it_is),
+    "silent": (0.15, _silent),
+    "restless": (0.1, _restless),
+    "docker": (0.05, _dockerless),
+    "outage": (0.08, _outage),
+    "outage and partition": (0.08, _outage_and_partition),
+    "rack": (0.07, _rack),
+    "headless": (0.07, _headless),
 }
 """By name: how often, and what it makes of what was drawn."""
 
@@ -209,7 +290,9 @@ def _spec(chance: Random, number: int) -> JobSpec:
             check_in=timedelta(seconds=chance.choice((15.0, 60.0, 120.0))),
             grace=timedelta(seconds=chance.choice((0.5, 5.0, 10.0))),
             run=timedelta(seconds=chance.choice((5.0, 30.0, 60.0))) if chance.random() < 0.3 else None,
+            lost_after=timedelta(seconds=chance.choice((60.0, 60.0, 90.0, 90.0, 120.0, 1800.0))),
         ),
+        on_disconnect=chance.choice((OnDisconnect.KEEP, OnDisconnect.KEEP, OnDisconnect.STOP)),
         restarts=_restarts(chance) if chance.random() < 0.5 else RestartPolicy(),
     )
 

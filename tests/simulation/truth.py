@@ -72,6 +72,8 @@ class Sandbox:
     """Why nobody can tell how it ended."""
     note: Note | None = None
     """On the node's disk."""
+    start_noted: bool = False
+    """Whether its agent noted that it was about to start it."""
     terminated: bool = False
     fenced: str = ""
     """Why its agent or the keeper ended it, as noted on the node's disk."""

@@ -183,9 +183,10 @@ class Watcher:
             raise Violation(f"{after.id} has {after.exit}; in truth it has {self._exits.get(after.id)}", *about)
         if after.state is State.SUCCEEDED and (after.exit is None or after.exit.code != 0):
             raise Violation(f"{after.id} succeeded with {after.exit}", *about)
-        if after.state is State.RUNNING and after.id not in self._started:
-            raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
         sandbox = self._newest.get(after.id)
+        about_to = sandbox is not None and sandbox.start_noted
+        if after.state is State.RUNNING and after.id not in self._started and not about_to:
+            raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
         if known is None and after.address is not None and sandbox is not None and after.ports != sandbox.ports:
             raise Violation(f"{after.id} counts as having other ports than it holds", *about)
 

@@ -11,7 +11,6 @@ NOT_AGAIN = [
     FailureKind.COMMAND_NOT_FOUND,
     FailureKind.INVALID_OPTION,
     FailureKind.TIME_LIMIT,
-    FailureKind.NODE_LOST,
 ]
 AT_ONCE = Restart(pause=timedelta())
 
@@ -67,6 +66,12 @@ def test_only_listed_exit_codes_are_restarted() -> None:
 def test_exit_codes_do_not_matter_for_failures_of_the_infrastructure() -> None:
     policy = RestartPolicy(limit=5, infrastructure=5, restart_on=parse_exit_codes("1"))
     assert verdict(policy, [GONE]) == AT_ONCE
+
+
+def test_a_lost_node_is_a_failure_of_the_infrastructure() -> None:
+    lost = Failure(kind=FailureKind.NODE_LOST, message="")
+    assert verdict(RestartPolicy(limit=1, infrastructure=1), [lost]) == AT_ONCE
+    assert isinstance(verdict(RestartPolicy(limit=1), [lost]), GiveUp)
 
 
 @pytest.mark.parametrize("kind", NOT_AGAIN)

@@ -194,6 +194,8 @@ class Hello(_message.Message):
     EXECUTIONS_FIELD_NUMBER: _builtins.int
     OPENED_FIELD_NUMBER: _builtins.int
     PEER_PORT_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
+    PROTOCOL_OLDEST_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """The node's name, unique in the fleet."""
     identity: _builtins.str
@@ -206,6 +208,10 @@ class Hello(_message.Message):
     """Grows with every stream that the agent opens, also over its restarts: a Hello that a newer one overtook does not count."""
     peer_port: _builtins.int
     """Where other agents ask this one, at `address`; 0: they cannot."""
+    protocol: _builtins.int
+    """The newest version of this protocol that the agent speaks; 0: an agent of before versions had numbers."""
+    protocol_oldest: _builtins.int
+    """The oldest version that it speaks; 0: no other than `protocol`."""
     @_builtins.property
     def inventory(self) -> _model_pb2.Inventory:
         """What the node has."""
@@ -225,10 +231,12 @@ class Hello(_message.Message):
         executions: _abc.Iterable[Global___ExecutionReport] | None = ...,
         opened: _builtins.int = ...,
         peer_port: _builtins.int = ...,
+        protocol: _builtins.int = ...,
+        protocol_oldest: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["inventory", b"inventory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "executions", b"executions", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "executions", b"executions", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "protocol_oldest", b"protocol_oldest", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -291,8 +299,11 @@ class Welcome(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     HEARTBEAT_INTERVAL_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """The coordinator's version."""
+    protocol: _builtins.int
+    """The version of this protocol that is spoken from here on: the newest that both sides know."""
     @_builtins.property
     def heartbeat_interval(self) -> _duration_pb2.Duration:
         """How often the agent sends a heartbeat."""
@@ -307,10 +318,11 @@ class Welcome(_message.Message):
         version: _builtins.str = ...,
         heartbeat_interval: _duration_pb2.Duration | None = ...,
         lease: _duration_pb2.Duration | None = ...,
+        protocol: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "lease", b"lease"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "lease", b"lease", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "lease", b"lease", "protocol", b"protocol", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,6 +4,7 @@ A stamp is one write to a file that was opened for appending, so the order of st
 happened, whatever the node, the runtime or the attempt.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,13 +74,13 @@ def deeds(of: Sequence[Stamp], attempt: int, rank: int) -> Deeds:
 
 
 def overlaps(of: Sequence[Stamp]) -> Iterator[str]:
-    """Stamps of an attempt that came when a later attempt had begun."""
-    newest = 0
+    """Attempts that went on when a later one had begun."""
+    newest, late = 0, Counter[str]()
     for stamp in of:
         if stamp.attempt < newest:
-            who = f"rank {stamp.rank} of attempt {stamp.attempt}"
-            yield f"{who} went on ({stamp.what} {stamp.number}) when attempt {newest} had begun"
+            late[f"rank {stamp.rank} of attempt {stamp.attempt} went on when attempt {newest} had begun"] += 1
         newest = max(newest, stamp.attempt)
+    yield from (f"{what} ({count} stamps)" for what, count in late.items())
 
 
 def _stamp(attempt: str, rank: str, what: str, number: str) -> Stamp:

@@ -103,7 +103,7 @@ def _log(execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> It
         yield "its log never became complete"
     markers = [line.text for line in lines if line.text.startswith(MARKER)]
     for stream, pattern in NUMBERED.items():
-        printed = [line.text for line in lines if line.stream == stream and not line.text.startswith(MARKER)]
+        printed = [line.text for line in lines if line.stream == stream and not _extra(line.text)]
         found = [pattern.fullmatch(text) for text in printed]
         if None in found:
             yield f"{stream} has strange lines: {printed[found.index(None)]!r}"
@@ -119,6 +119,11 @@ def _log(execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> It
             yield f"{stream} ends after {len(numbers)} of {known.lines} lines, and no marker"
         elif known.ended and len(numbers) > known.lines:
             yield f"{stream} has {len(numbers)} lines, {known.lines} were printed"
+
+
+def _extra(text: bytes) -> bool:
+    """What workers did not print: our markers, and what a shell says when SIGTERM hits the program it waits for."""
+    return text.startswith(MARKER) or text == b"Terminated"
 
 
 def _cut_off(execution: ExecutionView) -> bool:

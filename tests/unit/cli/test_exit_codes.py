@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from muster.cli.exit_codes import ExitCode, code_of_error, code_of_job
-from muster.domain.errors import ConflictError, InvalidJobError, MusterError, UnavailableError, UnknownNameError
+from muster.domain.errors import (
+    ConflictError,
+    ExhaustedError,
+    InvalidJobError,
+    MusterError,
+    UnavailableError,
+    UnknownNameError,
+)
 from muster.domain.lifecycle import JobPhase
 from muster.spec import FieldError
 
@@ -31,6 +38,7 @@ def test_the_page_lists_every_exit_code() -> None:
         (UnavailableError(), ExitCode.UNAVAILABLE),
         (UnknownNameError(), ExitCode.UNKNOWN_NAME),
         (ConflictError(), ExitCode.REFUSED),
+        (ExhaustedError(), ExitCode.REFUSED),
         (MusterError(), ExitCode.JOB_FAILED),
     ],
 )

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from coordinator.core.answers import Accepted, Answer, Noted, Refused
+from coordinator.core.answers import Accepted, Noted, Refused
 from coordinator.core.cluster import Cluster
 from coordinator.core.events import (
     DeleteRequested,
@@ -20,7 +20,6 @@ from coordinator.core.events import (
 from coordinator.core.records import Change
 from coordinator.engine import OUTBOX, Engine, Session
 from coordinator.store.memory import MemoryStore
-from coordinator.store.store import StoreError
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
@@ -54,13 +53,6 @@ class StoreThatWaits(MemoryStore):
         self.entered.set()
         self.let_go.wait(60)
         super().commit(changes)
-
-
-class StoreThatFails(MemoryStore):
-    """Its disk is full."""
-
-    def commit(self, changes: Sequence[Change]) -> None:
-        raise StoreError(f"cannot store {len(changes)} records: the disk is full")
 
 
 def submission(name: str = J, **fields: object) -> JobSubmitted:
@@ -147,21 +139,6 @@ async def test_a_question_that_comes_during_a_commit_waits_for_it() -> None:
         store.let_go.set()
 
         assert await question == 1
-
-
-async def test_a_store_that_fails_ends_the_engine_and_nobody_is_told_that_it_worked() -> None:
-    engine = engine_on(StoreThatFails())
-    asked: list[asyncio.Task[Answer]] = []
-
-    async def submit() -> None:
-        async with working(engine) as tasks:
-            asked.append(tasks.create_task(engine.ask(submission()), name="submit"))
-            await asked[0]
-
-    with pytest.raises(ExceptionGroup) as failures:
-        await submit()
-    assert str(failures.value.exceptions[0]) == "cannot store 3 records: the disk is full"
-    assert asked[0].cancelled()
 
 
 async def test_many_events_are_one_commit() -> None:

@@ -1,5 +1,6 @@
 """Nodes join, go silent, are lost and come back."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from coordinator.core.effects import CloseSession
 from coordinator.core.events import ExecutionsReported, HeartbeatReceived, NodeDisconnected, TimePassed
 from coordinator.core.records import Node
 from muster.domain.failure import FailureKind
+from muster.domain.fence import OnDisconnect
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState
@@ -42,10 +44,11 @@ def test_a_node_that_joins_is_remembered() -> None:
     assert w.store.load().nodes[0] == Node(
         name=A,
         identity="identity of a",
-        address="address of a",
+        address="address-of-a",
         inventory=inventory("a", 1),
         agent_version="0.1",
         joined_at=AT,
+        peer_port=20000,
     )
     assert state(w, A) is NodeState.READY
 
@@ -137,9 +140,9 @@ def test_what_runs_on_a_node_that_is_silent_for_too_long_is_lost() -> None:
     assert (failure.kind, str(failure)) == (FailureKind.NODE_LOST, "rank 0 on a: its node has been silent for 90 s")
 
 
-def test_a_job_of_which_every_node_is_lost_has_failed() -> None:
+def test_a_job_that_does_not_go_on_without_the_coordinator_has_failed_when_every_node_is_lost() -> None:
     w = world()
-    job = w.running(PAIR)
+    job = w.running(replace(PAIR, on_disconnect=OnDisconnect.STOP))
     w.advance(90)
 
     assert w.states(job) == [State.LOST, State.LOST]
@@ -272,7 +275,7 @@ def test_a_second_agent_of_the_same_name_is_refused_while_the_first_one_is_conne
 
     assert w.connect("a", identity="somebody else") == Refused(
         cause=RefusalCause.CONFLICT,
-        message="another agent is connected as node a from address of a; give each agent its own --name",
+        message="another agent is connected as node a from address-of-a; give each agent its own --name",
     )
     assert w.store.load() == before
     assert w.effects == []
@@ -290,7 +293,7 @@ def test_a_name_whose_agent_is_gone_can_be_taken_over() -> None:
 
 def test_after_a_restart_of_the_coordinator_nobody_is_lost_before_its_agent_had_time_to_come_back() -> None:
     w = world()
-    job = w.running(PAIR)
+    job = w.running(replace(PAIR, on_disconnect=OnDisconnect.STOP))
     w.advance(29)
     w.restart()
     w.advance(89)
@@ -315,7 +318,7 @@ def test_after_a_restart_of_the_coordinator_what_agents_report_is_adopted() -> N
 
 def test_a_coordinator_that_slept_or_whose_clock_jumped_does_not_blame_its_nodes() -> None:
     w = world()
-    job = w.running(PAIR)
+    job = w.running(replace(PAIR, on_disconnect=OnDisconnect.STOP))
     w.now += timedelta(hours=1)
     w.turn(TimePassed())
     assert w.phase(job) is JobPhase.RUNNING

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from coordinator.core.effects import SendPlan
+from coordinator.core.fencing import fence
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import Network, Packing, Timeouts
 from muster.domain.plan import Assignment, Desired, Goal, Plan, Stage
@@ -49,6 +50,7 @@ def test_what_is_placed_comes_with_everything_that_is_needed_to_prepare_it() -> 
                     network=Network.HOST,
                     gpus=("GPU-b-0",),
                     grace=timedelta(seconds=3),
+                    fence=fence(w.cluster, (job, 1), (NodeId("a"), NodeId("b")), NodeId("b")),
                 ),
             ),
         ),

@@ -171,20 +171,6 @@ def test_a_job_to_be_deleted_goes_when_its_last_attempt_ended(world: World) -> N
     assert job not in world.cluster.jobs
 
 
-def test_no_new_attempt_begins_if_a_node_that_is_lost_may_still_run_the_old_one(world: World) -> None:
-    job = world.running(restarting())
-    world.disconnect("node-1")
-    exit_with(world, job, 1, 3)
-    world.advance(100)
-
-    assert world.states(job) == [State.LOST, State.FAILED]
-    assert (world.attempt(job).number, world.phase(job)) == (1, JobPhase.FAILED)
-    assert views.summary(world.cluster, job) == (
-        "rank 1 on node-2: ended with exit code 3; "
-        "node-1 may only be cut off and still run it, and two attempts must never run at once"
-    )
-
-
 def test_a_lost_node_that_was_never_told_to_run_the_old_attempt_does_not_hinder_the_new_one(world: World) -> None:
     job = world.submit(restarting())
     world.tell(job, 1, Stage.FAILED)

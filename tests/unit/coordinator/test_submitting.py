@@ -2,9 +2,12 @@
 
 from coordinator.core.answers import Accepted, RefusalCause, Refused
 from coordinator.core.events import DeleteRequested
+from coordinator.core.limits import Limits
 from coordinator.store.store import Snapshot
+from muster.domain.failure import Exit
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import JobPhase
+from muster.domain.plan import Stage
 from muster.domain.view import NodeRefusal
 from tests.builders import World, gpu, spec
 
@@ -29,6 +32,39 @@ def test_a_job_that_no_node_could_ever_run_is_queued_if_the_client_insists() -> 
     job = w.submit(spec(1, gpus=8), queue_anyway=True)
 
     assert w.phase(job) is JobPhase.QUEUED
+
+
+def test_a_full_queue_takes_no_more_until_a_job_has_left_it() -> None:
+    w = World(("a", 1))
+    w.cluster.limits = Limits(waiting=2)
+    runs = w.running(spec(1, gpus=1))
+    for _ in range(2):
+        w.submit(spec(1, gpus=1))
+
+    assert w.try_submit(spec(1, gpus=1)) == Refused(
+        cause=RefusalCause.EXHAUSTED,
+        message="2 jobs wait already, as many as the coordinator takes; try again when some have run",
+    )
+    assert len(w.store.load().jobs) == 3
+
+    w.tell_all(runs, Stage.EXITED, exit=Exit(code=0))
+    w.submit(spec(1, gpus=1))
+
+
+def test_jobs_that_have_ended_count_until_they_are_deleted() -> None:
+    w = World(("a", 4))
+    w.cluster.limits = Limits(executions=5)
+    ended = w.running(spec(4))
+    w.tell_all(ended, Stage.EXITED, exit=Exit(code=0))
+
+    answer = w.try_submit(spec(2))
+    assert isinstance(answer, Refused)
+    assert answer.message == (
+        "the coordinator keeps 4 executions and takes 5 at most, so 2 more are too many; "
+        "delete jobs that have ended (`muster delete`)"
+    )
+    w.delete(ended)
+    w.submit(spec(2))
 
 
 def test_a_job_is_possible_even_if_its_nodes_are_away_busy_or_have_broken_gpus() -> None:

@@ -1,0 +1,64 @@
+"""What an agent notes for the keeper and for the agent after it: by when user code must be dead, and where it is."""
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+LONGEST_SLEEP = 1.0
+"""Seconds between looks at the clock while there are deadlines, as a machine that slept wakes in the middle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """Of one execution."""
+
+    execution: str
+    dead_by: float
+    """By CLOCK_BOOTTIME."""
+    room: str
+    """Its directory, which tells of its processes."""
+    container: str = ""
+    """What its container is called, if it is one."""
+    socket: str = ""
+    """Of the Docker engine; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """All of one node."""
+
+    boot: str
+    """The start of the machine in which they hold: nothing that runs outlives it."""
+    agent: str
+    """Names the life of the agent that wrote them."""
+    deadlines: tuple[Deadline, ...] = ()
+
+
+def written(notes: Notes) -> bytes:
+    """The notes as they are on disk."""
+    entries = [{field.name: getattr(each, field.name) for field in fields(each)} for each in notes.deadlines]
+    return json.dumps({"boot": notes.boot, "agent": notes.agent, "deadlines": entries}).encode() + b"\n"
+
+
+def read(text: bytes) -> Notes:
+    """What was written; raises ValueError for notes that are torn, or that this version does not know."""
+    try:
+        facts: dict[str, Any] = json.loads(text)
+        deadlines = tuple(Deadline(**each) for each in facts["deadlines"])
+        return Notes(boot=str(facts["boot"]), agent=str(facts["agent"]), deadlines=deadlines)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"these are no notes: {error}") from error
+
+
+def overdue(notes: Notes, at: float, boot: str) -> tuple[Deadline, ...]:
+    """What must be dead by now."""
+    if notes.boot != boot:
+        return ()
+    return tuple(each for each in notes.deadlines if at >= each.dead_by)
+
+
+def next_look(notes: Notes, at: float, boot: str) -> float | None:
+    """Seconds until the notes must be looked at again; None: not before they change."""
+    if notes.boot != boot or not notes.deadlines:
+        return None
+    return min([LONGEST_SLEEP, *(each.dead_by - at for each in notes.deadlines if each.dead_by > at)])

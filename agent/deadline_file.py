@@ -1,0 +1,54 @@
+"""The file of deadlines in an agent's state directory, and the word in a room that something ended because of one."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from agent.core.deadlines import Notes, read, written
+
+NAME = "deadlines.json"
+FENCED = "fenced"
+"""In the room: why it was killed."""
+
+PRIVATE = 0o600
+
+
+def write_notes(state: Path, notes: Notes) -> None:
+    """Replace the notes. On a full disk they are written over those of before, which needs no room.
+
+    Raises OSError where neither can be done. Nothing is flushed: nothing that runs outlives the page cache.
+    """
+    path, content = state / NAME, written(notes)
+    fresh = path.with_suffix(".new")
+    try:
+        try:
+            fresh.write_bytes(content)
+            fresh.chmod(PRIVATE)
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError:
+        with path.open("r+b") as file:
+            file.write(content)
+            file.truncate()
+
+
+def read_notes(state: Path) -> Notes | None:
+    """The notes; None where there are none. Raises ValueError for what is torn."""
+    try:
+        return read((state / NAME).read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def mark_fenced(room: Path, message: str) -> None:
+    """Leave word why it is killed, unless somebody did; what cannot be written is not worth more."""
+    with suppress(OSError), (room / FENCED).open("x", encoding="utf-8") as file:
+        file.write(message)
+
+
+def why_fenced(room: Path) -> str:
+    """Why it was killed; empty: it was not."""
+    try:
+        return (room / FENCED).read_text(encoding="utf-8") or "stopped by its agent, which had lost the coordinator"
+    except OSError:
+        return ""

@@ -1,0 +1,219 @@
+"""Fencing on a real node: a clock, deadlines on disk, a keeper beside it, peers to ask."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent.clock import Clock
+from agent.core.container_spec import Part, container_name
+from agent.core.deadlines import LONGEST_SLEEP, Deadline, Notes
+from agent.core.events import Fenced
+from agent.core.fence import Ask, Contact, CutOff, FenceEvent, Fencing, PeersAnswered, TimePassed
+from agent.core.ledger import Ledger
+from agent.core.terms import AttemptKey
+from agent.deadline_file import mark_fenced, read_notes, write_notes
+from agent.keeper import Keeper
+from agent.peers import ANSWER_LIMIT, PeerClient
+from agent.runtimes.pids import boot_id
+from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.fence import Fence, OnDisconnect, PeerWord
+from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.plan import Report
+
+log = logging.getLogger(__name__)
+
+RETRY = 0.5
+"""Seconds until deadlines that could not be noted are noted again."""
+MARK_LIMIT = 0.2
+"""Seconds that a stop waits for the disk to take down why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where things are on the node."""
+
+    node: NodeId
+    state: Path
+    rooms: Path
+    """The directories of executions."""
+    outputs: Path
+    """Where what they leave is kept."""
+    docker_socket: Path | None = None
+
+
+class Guard:
+    """Keeps the executions of one node from running beside later attempts."""
+
+    def __init__(self, site: Site, keeper: Keeper | None = None, clock: Clock | None = None) -> None:
+        self.ledger = Ledger()
+        """What runs; the loop feeds it."""
+        self.site = site
+        self._keeper = keeper or Keeper()
+        self._clock = clock or Clock()
+        self._fencing = Fencing(self.ledger, self._clock.now())
+        self._client = PeerClient(site.node)
+        self._expecting = False
+        """Whether something is to run that has a deadline."""
+        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
+        """Set when deadlines may have to be noted."""
+        self._ordered: list[Ask | CutOff] = []
+        self._noted: Notes | None = None
+        self._noting = asyncio.Lock()
+
+    async def begin(self) -> None:
+        """Go on from what was noted before; once the ledger knows what was recovered."""
+        noted = await asyncio.to_thread(self._read)
+        self._fencing = Fencing(self.ledger, self._clock.now(), noted)
+        if self._fencing.deadlines():
+            await asyncio.to_thread(self._keeper.start)
+            await self._note()
+
+    async def run(self, put: Callable[[Fenced], Awaitable[None]]) -> None:
+        """Ask, note and cut off as time passes, until cancelled; `put` tells the loop."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._keep_noted(), name=f"{self.site.node}: deadlines")
+                while True:
+                    self._news.clear()
+                    self._step(TimePassed())
+                    await self._carry_out(tasks, put)
+                    self._changed.set()
+                    await self._rest()
+        finally:
+            await self._client.close()
+
+    async def close(self, *, stopped: bool) -> None:
+        """Leave what runs on to the keeper; `stopped` says that nothing does."""
+        if stopped and self._noted is not None and self._noted.deadlines:
+            with suppress(OSError):
+                await asyncio.to_thread(self._write, replace(self._noted, deadlines=()))
+        await asyncio.to_thread(self._keeper.close)
+
+    # what the link, the loop and peers say and ask
+
+    def now(self) -> float:
+        """The time, for messages that are about to be sent."""
+        return self._clock.now()
+
+    def contact(self, sent_at: float) -> None:
+        """The coordinator has acknowledged what was sent then."""
+        self._step(Contact(sent_at=sent_at))
+        self._news.set()
+
+    def look(self) -> None:
+        """The ledger has changed."""
+        self._news.set()
+
+    def expect(self, fence: Fence) -> None:
+        """Something on these terms is being prepared: have the keeper there by the time it starts."""
+        if not self._expecting and (fence.witnesses or fence.on_disconnect is OnDisconnect.STOP):
+            self._expecting = True
+            self._changed.set()
+
+    async def let_start(self, execution: ExecutionId) -> None:
+        """Note by when it must be dead, then let it start; raises ExecutionError or OSError if it must not."""
+        await self._note()
+        if not self._fencing.may_start(execution, self._clock.now()):
+            message = "its agent had no word from the coordinator for so long that it did not start it"
+            raise ExecutionError(FailureKind.NODE_LOST, message)
+
+    def told(self, report: Report) -> Report:
+        """A report as it is sent now."""
+        return replace(report, no_permit_for=self._fencing.no_permit_for(report.execution, self._clock.now()))
+
+    def secret(self, attempt: AttemptKey) -> bytes | None:
+        """With what peers of an attempt sign."""
+        terms = self.ledger.attempt(attempt)
+        return None if terms is None else terms.fence.key
+
+    def answer(self, attempt: AttemptKey) -> PeerWord:
+        """What peers of an attempt hear."""
+        return self._fencing.answer(attempt, self._clock.now())
+
+    # deadlines
+
+    def _step(self, event: FenceEvent) -> None:
+        self._ordered += self._fencing.step(event, self._clock.now())
+
+    async def _carry_out(self, tasks: asyncio.TaskGroup, put: Callable[[Fenced], Awaitable[None]]) -> None:
+        orders, self._ordered = self._ordered, []
+        for order in orders:
+            if isinstance(order, Ask):
+                tasks.create_task(self._ask(order), name=f"{self.site.node}: ask peers")
+                continue
+            log.warning("execution is cut off", extra={"execution": order.execution, "cause": order.message})
+            with suppress(TimeoutError):  # a disk that hangs must not save anybody
+                async with asyncio.timeout(MARK_LIMIT):
+                    await asyncio.to_thread(mark_fenced, self.site.rooms / order.execution, order.message)
+            await put(Fenced(execution=order.execution, grace=order.grace, message=order.message))
+
+    async def _ask(self, ask: Ask) -> None:
+        words = await self._client.ask(ask, self._clock.real(ANSWER_LIMIT))
+        self._step(PeersAnswered(attempt=ask.attempt, asked_at=ask.asked_at, words=words))
+        self._news.set()
+
+    async def _rest(self) -> None:
+        """Until there is news, or a deadline."""
+        wake_at = self._fencing.wake_at()
+        limit = None if wake_at is None else max(0.0, self._clock.real(wake_at - self._clock.now()))
+        if limit is not None:
+            limit = min(limit, LONGEST_SLEEP)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await self._news.wait()
+
+    async def _keep_noted(self) -> None:
+        """Note what has changed, beside everything else: disks may be slow."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                if self._expecting:
+                    await asyncio.to_thread(self._keeper.start)
+                await self._note()
+            except OSError as error:
+                log.warning("deadlines cannot be noted", extra={"node": self.site.node, "cause": str(error)})
+                self._changed.set()
+                await asyncio.sleep(RETRY)
+
+    async def _note(self) -> None:
+        """Tell the keeper, and the disk; nothing where nothing has changed."""
+        async with self._noting:
+            notes = self._notes()
+            if notes == self._noted or (self._noted is None and not notes.deadlines):
+                return
+            await asyncio.to_thread(self._write, notes)
+            self._noted = notes
+
+    def _write(self, notes: Notes) -> None:
+        """The keeper comes first: it must hear of a contact also when the disk is full."""
+        self._keeper.tell(self.site.state, notes)
+        write_notes(self.site.state, notes)
+
+    def _notes(self) -> Notes:
+        socket = self.site.docker_socket
+        deadlines = tuple(
+            Deadline(
+                execution=execution,
+                dead_by=self._clock.real(dead_by),
+                room=str((self.site.rooms / execution).absolute()),
+                container=container_name(execution, Part.USER) if socket is not None else "",
+                socket=str(socket or ""),
+            )
+            for execution, dead_by in self._fencing.deadlines().items()
+        )
+        return Notes(boot=boot_id(), agent=self._keeper.name, deadlines=deadlines)
+
+    def _read(self) -> dict[ExecutionId, float]:
+        try:
+            notes = read_notes(self.site.state)
+        except ValueError as error:
+            log.warning("the deadlines of before cannot be read", extra={"cause": str(error)})
+            return {}
+        if notes is None or notes.boot != boot_id():
+            return {}
+        return {ExecutionId(each.execution): self._clock.shown(each.dead_by) for each in notes.deadlines}

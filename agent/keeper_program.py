@@ -1,0 +1,119 @@
+"""The keeper: kills user code that is overdue, whether or not its agent still lives.
+
+Its agent tells it every change of the deadlines. It ends when the agent is gone and nothing is left of what was noted,
+or when another agent has taken over, which it sees in the notes on disk. To kill it needs no disk.
+"""
+
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+from agent.core.deadlines import LONGEST_SLEEP, Deadline, Notes, next_look, overdue, read
+from agent.deadline_file import mark_fenced, read_notes
+from agent.keeper_kill import kill
+from agent.runtimes.pids import boot_id
+
+LONGEST_PACKET = 1 << 20
+
+REPEAT = 0.1
+"""Seconds until it looks again at what it has killed."""
+
+MARK_LIMIT = 0.2
+"""Seconds that a kill waits for the disk."""
+
+MESSAGE = "killed by its keeper: the agent had no word from the coordinator for too long, and did not stop it in time"
+
+
+def main() -> None:
+    """Take one's place beside the agent whose name is the first argument, and stay."""
+    if os.fork():
+        os._exit(0)
+    Path("/proc/self/comm").write_text("muster-keeper", encoding="ascii")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[2])) as line:
+        Watch(sys.argv[1], line).run()
+
+
+class Watch:
+    """Over the deadlines of one agent."""
+
+    def __init__(self, agent: str, line: socket.socket) -> None:
+        self._agent = agent
+        self._line = line
+        self._attended = True
+        """Whether the agent lives."""
+        self._notes: dict[Path, Notes] = {}
+        self._boot = boot_id()
+
+    def run(self) -> None:
+        """Stay as long as there is something to watch over."""
+        pause: float | None = None
+        while self._attended or self._notes:
+            self._hear(pause)
+            left = [each for state in tuple(self._notes) for each in self._look(state)]
+            pause = REPEAT if left else self._next()
+
+    def _next(self) -> float | None:
+        """How long nothing has to be done."""
+        at = _now()
+        looks = [next_look(notes, at, self._boot) for notes in self._notes.values()]
+        return min((look for look in looks if look is not None), default=None)
+
+    def _hear(self, limit: float | None) -> None:
+        """Wait for the agent, or for a deadline."""
+        if not self._attended:
+            time.sleep(LONGEST_SLEEP if limit is None else limit)
+            return
+        self._line.settimeout(None if limit is None else max(limit, 0.001))
+        try:
+            packet = self._line.recv(LONGEST_PACKET)
+        except TimeoutError:
+            return
+        except OSError:
+            packet = b""
+        self._attended = bool(packet)
+        if packet:
+            state, _, text = packet.partition(b"\n")
+            self._notes[Path(os.fsdecode(state))] = read(text)
+
+    def _look(self, state: Path) -> list[Deadline]:
+        """Kill what is overdue on one node; what still runs of it."""
+        notes = self._notes[state]
+        if not self._attended and self._replaced(state):
+            del self._notes[state]
+            return []
+        late = overdue(notes, _now(), self._boot)
+        left = [each for each in late if not _dead(each)]
+        if not self._attended and not left and len(late) == len(notes.deadlines):
+            del self._notes[state]  # nobody else takes the last ones off
+        return left
+
+    def _replaced(self, state: Path) -> bool:
+        with suppress(OSError, ValueError):
+            found = read_notes(state)
+            return found is not None and found.agent != self._agent
+        return False
+
+
+def _dead(deadline: Deadline) -> bool:
+    """Kill it, if anything of it runs; whether it is dead."""
+    with suppress(OSError, ValueError):
+        return kill(deadline, lambda: _mark(Path(deadline.room)))
+    return False
+
+
+def _mark(room: Path) -> None:
+    """Leave word, but do not wait long for a disk that hangs."""
+    marking = Thread(target=mark_fenced, args=(room, MESSAGE), daemon=True)
+    marking.start()
+    marking.join(MARK_LIMIT)
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

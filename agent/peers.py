@@ -1,0 +1,167 @@
+"""Questions between the agents of an attempt: whether the coordinator is away for all of them.
+
+Questions and answers are signed with the attempt's secret. A question names whom it is for, so that nobody's word is
+taken for another's. To an attempt that is not known here the answer is a status without a signature, as there is no
+secret to sign with; whoever forges that can only take a permit away, and could drop the question as well.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import grpc
+import grpc.aio
+
+from agent.core.fence import Ask
+from agent.core.terms import AttemptKey
+from muster.domain.fence import PeerWord, Witness
+from muster.domain.ids import JobId, NodeId
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+ANSWER_LIMIT = 1.5
+"""Seconds for one round; less than lies between two."""
+LONGEST_MESSAGE = 4096
+MOST_AT_ONCE = 256
+NONCE = 16
+
+OPTIONS = (
+    ("grpc.max_receive_message_length", LONGEST_MESSAGE),
+    ("grpc.max_send_message_length", LONGEST_MESSAGE),
+    ("grpc.enable_http_proxy", 0),
+)
+SERVER_OPTIONS = (*OPTIONS, ("grpc.so_reuseport", 0), ("grpc.max_concurrent_streams", 64))
+CLIENT_OPTIONS = (
+    *OPTIONS,
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+class Respondent(Protocol):
+    """Who knows the answers."""
+
+    def secret(self, attempt: AttemptKey) -> bytes | None:
+        """With what questions about an attempt are signed; None: it is not known here."""
+        ...
+
+    def answer(self, attempt: AttemptKey) -> PeerWord:
+        """The word; it counts as given from here on."""
+        ...
+
+
+class PeerServer(agents_pb2_grpc.PeerServiceServicer):
+    """Answers for one node."""
+
+    def __init__(self, node: NodeId, respondent: Respondent) -> None:
+        self._node = node
+        self._respondent = respondent
+
+    async def Ask(  # noqa: N802 - the service definition names it
+        self, request: pb.PeerQuestion, context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]"
+    ) -> pb.PeerAnswer:
+        """The word of this node, to whoever shows that it belongs to the attempt."""
+        attempt = (JobId(request.job), request.attempt)
+        secret = self._respondent.secret(attempt)
+        if not secret:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "this attempt is not known here")
+        assert secret
+        if len(request.nonce) != NONCE or not hmac.compare_digest(
+            request.signature, _question_signature(secret, request, self._node)
+        ):
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the question is not signed with the secret")
+        word = self._respondent.answer(attempt)
+        return pb.PeerAnswer(word=word, signature=_answer_signature(secret, request, self._node, word))
+
+
+@asynccontextmanager
+async def answering(node: NodeId, respondent: Respondent, address: str, port: int) -> AsyncIterator[int]:
+    """Answer peers while the context is open; gives the port. Raises OSError if that cannot be had."""
+    server = grpc.aio.server(options=SERVER_OPTIONS, maximum_concurrent_rpcs=MOST_AT_ONCE)
+    agents_pb2_grpc.add_PeerServiceServicer_to_server(PeerServer(node, respondent), server)
+    try:
+        bound = server.add_insecure_port(_joined(address, port))
+    except RuntimeError as error:
+        raise OSError(f"port {port} of {address} cannot be had for questions of peers: {error}") from error
+    await server.start()
+    try:
+        yield bound
+    finally:
+        await server.stop(None)
+
+
+class PeerClient:
+    """Asks for one node; channels stay open from one round to the next."""
+
+    def __init__(self, node: NodeId) -> None:
+        self._node = node
+        self._channels: dict[str, grpc.aio.Channel] = {}
+
+    async def ask(self, ask: Ask, limit: float = ANSWER_LIMIT) -> Mapping[NodeId, PeerWord]:
+        """The words of the witnesses that answer in time."""
+        async with asyncio.TaskGroup() as tasks:
+            asked = {
+                witness.node: tasks.create_task(self._ask(ask, witness, limit), name=f"ask {witness.node}")
+                for witness in ask.witnesses
+                if witness.address
+            }
+        words = {node: task.result() for node, task in asked.items()}
+        return {node: word for node, word in words.items() if word is not None}
+
+    async def close(self) -> None:
+        """Let go of the channels; another question opens them again."""
+        channels, self._channels = list(self._channels.values()), {}
+        for channel in channels:
+            await channel.close()
+
+    async def _ask(self, ask: Ask, witness: Witness, limit: float) -> PeerWord | None:
+        """The word of one; None: there is none that counts."""
+        job, attempt = ask.attempt
+        question = pb.PeerQuestion(job=job, attempt=attempt, node=self._node, nonce=os.urandom(NONCE))
+        question.signature = _question_signature(ask.key, question, witness.node)
+        stub: agents_pb2_grpc.PeerServiceAsyncStub = agents_pb2_grpc.PeerServiceStub(self._channel(witness.address))
+        try:
+            answer = await stub.Ask(question, timeout=limit)
+            word = PeerWord(answer.word)
+        except grpc.aio.AioRpcError as error:
+            return PeerWord.OVER if error.code() is grpc.StatusCode.NOT_FOUND else None
+        except ValueError:
+            return None
+        genuine = _answer_signature(ask.key, question, witness.node, word)
+        return word if hmac.compare_digest(answer.signature, genuine) else None
+
+    def _channel(self, address: str) -> grpc.aio.Channel:
+        if address not in self._channels:
+            self._channels[address] = grpc.aio.insecure_channel(address, options=CLIENT_OPTIONS)
+        return self._channels[address]
+
+
+def _question_signature(key: bytes, question: pb.PeerQuestion, witness: NodeId) -> bytes:
+    return _signature(key, "question", *_fields(question, witness))
+
+
+def _answer_signature(key: bytes, question: pb.PeerQuestion, witness: NodeId, word: PeerWord) -> bytes:
+    return _signature(key, "answer", *_fields(question, witness), word)
+
+
+def _fields(question: pb.PeerQuestion, witness: NodeId) -> tuple[str, ...]:
+    return (question.job, str(question.attempt), question.node, witness, question.nonce.hex())
+
+
+def _signature(key: bytes, *fields: str) -> bytes:
+    """Each field with its length, so that no two lists of fields look the same."""
+    encoded = [field.encode() for field in fields]
+    return hmac.new(key, b"".join(len(each).to_bytes(4) + each for each in encoded), hashlib.sha256).digest()
+
+
+def _joined(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -1,0 +1,1 @@
+"""Benchmarks of Muster beside its peers; `python -m bench --help`."""

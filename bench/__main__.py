@@ -1,0 +1,108 @@
+"""Measures Muster beside Slurm, Ray, torchrun and Docker, on this machine, in one run: see docs/performance.md.
+
+Peers are installed into a scratch directory where they are missing. The exit status is 0 when everything was measured,
+whether or not the bars were met, and 130 after Ctrl-C; nothing that was started is left running.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from bench import actors, containers, core, deaths, gangs, rendezvous, resident, scale, throughput, transitions
+from bench.figures import Findings
+from bench.keeper import keep
+from bench.programs import ProgramError
+from bench.quiet import machine
+from bench.report import write_docs
+from bench.scratch import Scratch
+from bench.setting import Setting
+from muster.domain.errors import MusterError
+
+SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
+    "gangs": gangs.measure,
+    "throughput": throughput.measure,
+    "recovery": deaths.measure,
+    "resident": resident.measure,
+    "core": core.measure,
+    "transitions": transitions.measure,
+    "containers": containers.measure,
+    "gloo": rendezvous.measure,
+    "ray": actors.measure,
+    "scale": scale.measure,
+    "queue": scale.measure_queue,
+}
+PEERS = ("slurm", "ray", "torch", "docker")
+SECTION_WITHIN = 3600.0
+KEPT = "MUSTER_BENCH_KEPT"
+"""Set in the environment of the program that measures; its parent ends what it leaves behind."""
+
+
+async def measure(setting: Setting, sections: list[str]) -> bool:
+    """Take the sections in turn; one that fails is reported and the others go on. True: none failed."""
+    well = True
+    for name in sections:
+        setting.findings.section = name
+        try:
+            async with asyncio.timeout(SECTION_WITHIN):
+                await SECTIONS[name](setting)
+        except* (MusterError, ProgramError, TimeoutError, OSError) as errors:
+            traceback.print_exception(errors)
+            setting.findings.remark(f"{name} could not be measured: {_first(errors)!r}")
+            well = False
+        setting.findings.write(setting.scratch.path / "results.json")
+    return well
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def main() -> None:
+    """Measure what is asked for and say how it compares."""
+    options = parse()
+    if KEPT not in os.environ:
+        sys.exit(keep([sys.executable, "-m", "bench", *sys.argv[1:]], **{KEPT: "1"}))
+    scratch = Scratch(options.scratch)
+    findings = Findings(machine=machine())
+    setting = Setting(
+        scratch=scratch,
+        findings=findings,
+        peers=frozenset(options.peers.split(",")),
+        quick=options.quick,
+        patience=options.patience if options.patience is not None else (10 if options.quick else 60),
+        largest=options.largest,
+    )
+    try:
+        well = asyncio.run(measure(setting, options.only.split(",") if options.only else list(SECTIONS)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    print(f"\n{findings.table()}\nall of it: {scratch.path / 'results.json'}")
+    if options.write_docs:
+        write_docs(scratch, scratch.path / "results.json")
+    sys.exit(not well)
+
+
+def parse() -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--quick", action="store_true", help="fewer repeats, a few minutes in all")
+    add("--only", metavar="A,B", help=f"only these sections: {', '.join(SECTIONS)}")
+    add("--peers", default=",".join(PEERS), help="which peers to measure beside (%(default)s)")
+    add("--write-docs", action="store_true", help="write docs/performance.md and its charts from all that was found")
+    add("--largest", type=int, default=64, help="executions of the largest gang (%(default)s)")
+    add("--patience", type=float, help="seconds to wait for a quiet machine before each measurement (60; quick: 10)")
+    add("--scratch", type=Path, default=Path("~/.cache/muster-bench").expanduser(), help="(%(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""Many simulated agents in one program, each with a channel and a stream of its own, mTLS and heartbeats.
+
+    python -m bench.crowd ADDRESS COUNT CA CERT KEY
+
+They do at once what a plan asks for and report it; nothing is started. Orders come on stdin, one a line; each is
+answered with one line of JSON:
+
+* `connect`: all connect at once; seconds until the last was welcomed, and the longest wait of one
+* `drop`: all connections are closed at once
+* `state`: how many are connected, how often a stream was lost
+"""
+
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from muster import wire
+from muster.domain.ids import GpuUuid
+from muster.domain.job import RuntimeKind
+from muster.domain.node import Gpu, Inventory, RuntimeOffer
+from muster.rpc import protocol
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc, model_pb2
+
+HEARTBEAT = 10.0
+GPUS = 8
+STAGES = {
+    pb.GOAL_PREPARE: (pb.STAGE_PREPARING, pb.STAGE_PREPARED),
+    pb.GOAL_ARM: (pb.STAGE_ARMED,),
+    pb.GOAL_RUN: (pb.STAGE_RUNNING,),
+    pb.GOAL_STOP: (pb.STAGE_STOPPED,),
+}
+"""What an agent reports once it has done what a goal asks for."""
+
+
+class Agent:
+    """One of the crowd."""
+
+    def __init__(self, number: int, address: str, credentials: Credentials) -> None:
+        self._name = f"node{number:05}"
+        self._address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+        self._coordinator = address
+        self._credentials = credentials
+        self._inventory = wire.inventory_to_wire(_inventory(self._name))
+        self._opened = 0
+        self._revision = 0
+        self._reports: dict[str, pb.ExecutionReport] = {}
+        self._writing = asyncio.Lock()
+        self.lost = 0
+        """How often the stream ended although nobody here wanted it to."""
+        self.connected = False
+
+    async def run(self, welcomed: "asyncio.Future[None]") -> None:
+        """Streams, one after the other, until cancelled."""
+        while True:
+            try:
+                await self._stream(welcomed)
+            except* (grpc.aio.AioRpcError, EOFError) as errors:
+                self.lost += 1
+                print(f"{self._name} lost its stream: {errors.exceptions[0]!r:.300}", file=sys.stderr, flush=True)
+            await asyncio.sleep(random.uniform(0.05, 0.15))  # noqa: S311 - not a secret
+
+    async def _stream(self, welcomed: "asyncio.Future[None]") -> None:
+        async with open_channel(self._coordinator, self._credentials) as channel:
+            stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
+            call = stub.Connect()
+            try:
+                await self._write(call, pb.AgentMessage(hello=self._hello()))
+                answer = await call.read()
+                if answer is grpc.aio.EOF:
+                    raise EOFError
+                self.connected = True
+                if not welcomed.done():
+                    welcomed.set_result(None)
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._beat(call), name=f"{self._name}: heartbeats")
+                    await self._read(call)
+            finally:
+                self.connected = False
+
+    async def _read(self, call: Any) -> None:  # noqa: ANN401 - grpc's generic call
+        while True:
+            message = await call.read()
+            if message is grpc.aio.EOF:
+                raise EOFError
+            if message.HasField("plan"):
+                self._revision = message.plan.revision
+                for execution in message.plan.removed:
+                    self._reports.pop(execution, None)
+                reports = [report for line in message.plan.desired for report in self._obey(line)]
+                if reports:
+                    await self._write(call, pb.AgentMessage(reports=pb.Reports(reports=reports)))
+
+    def _obey(self, line: pb.DesiredExecution) -> Iterable[pb.ExecutionReport]:
+        known = self._reports.get(line.execution)
+        for stage in STAGES[line.goal]:
+            if known is not None and known.stage >= stage:
+                continue
+            report = self._reports[line.execution] = self._report(line.execution, stage)
+            yield report
+
+    def _report(self, execution: str, stage: "pb.Stage.ValueType") -> pb.ExecutionReport:
+        report = pb.ExecutionReport(execution=execution, stage=stage, log_complete=stage == pb.STAGE_STOPPED)
+        report.at.FromNanoseconds(time.time_ns())
+        if stage != pb.STAGE_PREPARING:
+            report.address = self._address
+            report.ports.append(model_pb2.PortLease(name="master", host_port=20000, container_port=20000))
+        return report
+
+    async def _beat(self, call: Any) -> None:  # noqa: ANN401 - grpc's generic call
+        await asyncio.sleep(random.uniform(0, HEARTBEAT))  # noqa: S311 - not a secret
+        sequence = 0
+        while True:
+            sequence += 1
+            beat = pb.Heartbeat(sequence=sequence, plan_revision=self._revision)
+            await self._write(call, pb.AgentMessage(heartbeat=beat))
+            await asyncio.sleep(HEARTBEAT)
+
+    async def _write(self, call: Any, message: pb.AgentMessage) -> None:  # noqa: ANN401 - grpc's generic call
+        """GRPC loses messages of concurrent writers."""
+        async with self._writing:
+            await call.write(message)
+
+    def _hello(self) -> pb.Hello:
+        self._opened += 1
+        return pb.Hello(
+            node=self._name,
+            identity=self._name,
+            version="bench",
+            address=self._address,
+            inventory=self._inventory,
+            executions=self._reports.values(),
+            opened=self._opened,
+            protocol=protocol.NEWEST,
+        )
+
+
+class Crowd:
+    """All of them."""
+
+    def __init__(self, count: int, address: str, credentials: Credentials, tasks: asyncio.TaskGroup) -> None:
+        self._agents = [Agent(number, address, credentials) for number in range(count)]
+        self._tasks = tasks
+        self._running: list[asyncio.Task[None]] = []
+
+    async def connect(self) -> dict[str, float]:
+        """All at once."""
+        began, loop = time.perf_counter(), asyncio.get_running_loop()
+        waits: list[float] = []
+        welcomes = []
+        for number, agent in enumerate(self._agents):
+            welcomed: asyncio.Future[None] = loop.create_future()
+            welcomed.add_done_callback(lambda _: waits.append(time.perf_counter() - began))
+            welcomes.append(welcomed)
+            self._running.append(self._tasks.create_task(agent.run(welcomed), name=f"agent {number}"))
+        await asyncio.gather(*welcomes)
+        waits.sort()
+        return {"all": waits[-1], "median": waits[len(waits) // 2]}
+
+    async def drop(self) -> dict[str, float]:
+        """All connections are closed."""
+        for each in self._running:
+            each.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._running.clear()
+        return {}
+
+    async def state(self) -> dict[str, float]:
+        """How they are."""
+        connected = sum(agent.connected for agent in self._agents)
+        return {"connected": connected, "lost": sum(agent.lost for agent in self._agents)}
+
+
+async def main() -> None:
+    """Obey until stdin ends."""
+    address, count, *files = sys.argv[1:]
+    ca, cert, key = map(Path, files)
+    async with asyncio.TaskGroup() as tasks:
+        crowd = Crowd(int(count), address, Credentials(ca=ca, cert=cert, key=key), tasks)
+        orders = {"connect": crowd.connect, "drop": crowd.drop, "state": crowd.state}
+        while order := (await asyncio.to_thread(sys.stdin.readline)).strip():
+            print(json.dumps(await orders[order]()), flush=True)
+        await crowd.drop()
+
+
+def _inventory(node: str) -> Inventory:
+    gpus = tuple(
+        Gpu(uuid=GpuUuid(f"GPU-{node}-{index}"), index=index, model="NVIDIA H100", memory=80 * 2**30)
+        for index in range(GPUS)
+    )
+    runtimes = (RuntimeOffer(kind=RuntimeKind.PROCESS),)
+    return Inventory(cpus=64, memory=2**39, gpus=gpus, runtimes=runtimes)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

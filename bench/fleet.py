@@ -1,0 +1,132 @@
+"""Muster as it is deployed: a coordinator and one agent process for each node, mTLS between all of them."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.programs import ProgramError, ended_at_exit, start
+from bench.scratch import Certificates, Scratch
+from muster.client import Client
+from muster.domain.job import JobSpec, Packing, Resources, Role
+from muster.domain.lifecycle import JobPhase
+from muster.domain.node import NodeState
+from muster.domain.view import JobView
+
+READY_WITHIN = 120.0
+ENDED_WITHIN = 120.0
+CPUS = 4
+FIRST_PORT, PORTS_EACH = 20_000, 100
+SETTLES = 0.15
+"""Seconds in which agents clear away what is of no use any more; nobody is told when they have."""
+AGENTS_AT_ONCE = 8
+"""So many agents start at a time; more would only wait for each other."""
+
+
+@dataclass(slots=True)
+class Fleet:
+    """What runs."""
+
+    client: Client
+    address: str
+    certificates: Certificates
+    coordinator: int
+    """Its process id."""
+    agents: list[int] = field(default_factory=list)
+
+    def command_line(self) -> tuple[Sequence[str | Path], Mapping[str, str]]:
+        """`muster` for this fleet, and what goes into its environment."""
+        tls = self.certificates
+        known = {
+            "MUSTER_COORDINATOR": self.address,
+            "MUSTER_TLS_CA": str(tls.ca),
+            "MUSTER_TLS_CERT": str(tls.peer),
+            "MUSTER_TLS_KEY": str(tls.peer_key),
+        }
+        return [Path(sys.executable).with_name("muster")], known
+
+    async def ended(self, job: str, *, well: bool = True) -> None:
+        """Wait for the end of a job; ProgramError if it is not the right one."""
+        async with asyncio.timeout(ENDED_WITHIN):
+            view = await self.client.wait(job)
+        if well and view.phase is not JobPhase.SUCCEEDED:
+            raise ProgramError(f"{job} {view.phase}: {view.summary}")
+
+    async def settled(self, job: str) -> JobView:
+        """The job once its logs are here and its agents have cleared up, so that nothing of it slows the next one."""
+        async with asyncio.timeout(ENDED_WITHIN):
+            while True:
+                view = await self.client.job(job)
+                if all(each.log_complete for each in view.attempts[-1].executions):
+                    break
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(SETTLES)
+        return view
+
+    async def nodes_ready(self, count: int) -> None:
+        """Wait until so many nodes can be used."""
+        async with asyncio.timeout(READY_WITHIN):
+            while sum(node.state is NodeState.READY for node in await self.client.nodes()) < count:
+                await asyncio.sleep(0.05)
+
+
+def gang(size: int, *command: str | Path, cpus: int = 100, spread: bool = True, **role: object) -> JobSpec:
+    """A job with an execution for each of so many nodes."""
+    one = Role(count=size, command=tuple(map(str, command)), resources=Resources(cpu_millis=cpus), **role)  # type: ignore[arg-type]
+    if not spread:
+        return JobSpec(name="bench", roles=(one,))
+    return JobSpec(name="bench", roles=(one,), packing=Packing.SPREAD, max_per_node=1)
+
+
+@asynccontextmanager
+async def coordinator(scratch: Scratch, directory: Path) -> AsyncIterator[Fleet]:
+    """A coordinator without nodes, and a client that is connected to it."""
+    certificates = scratch.certificates()
+    async with ended_at_exit() as programs:
+        process, address = await start_coordinator(directory, certificates)
+        programs.append(process)
+        async with Client(address, certificates.credentials, timeout=60) as client:
+            await client.nodes()
+            yield Fleet(client, address, certificates, process.pid)
+
+
+async def start_coordinator(
+    directory: Path, certificates: Certificates, listen: str = "127.0.0.1:0"
+) -> "tuple[subprocess.Popen[bytes], str]":
+    """The process, and where it serves."""
+    ready = directory / "address"
+    ready.unlink(missing_ok=True)
+    places = ["--state", directory / "coordinator", "--listen", listen, "--ready-file", ready]
+    command = [sys.executable, "-m", "coordinator", *places, "--log-level", "warning", *certificates.of_coordinator()]
+    process = start(command, directory / "coordinator.log")
+    async with asyncio.timeout(READY_WITHIN):
+        while not ready.exists():
+            if process.poll() is not None:
+                raise ProgramError(f"the coordinator ended: {(directory / 'coordinator.log').read_text()[-2000:]}")
+            await asyncio.sleep(0.02)
+    return process, ready.read_text().strip()
+
+
+@asynccontextmanager
+async def fleet(scratch: Scratch, nodes: int, *options: str | Path) -> AsyncIterator[Fleet]:
+    """So many nodes that are ready, each an agent process of its own; `options` are for the agents."""
+    directory = scratch.fresh("muster")
+    async with coordinator(scratch, directory) as it, ended_at_exit() as agents:
+        for number in range(1, nodes + 1):
+            agents.append(_agent(it, directory, number, options or ("--no-docker", "--processes")))
+            it.agents.append(agents[-1].pid)
+            await it.nodes_ready(number - AGENTS_AT_ONCE)
+        await it.nodes_ready(nodes)
+        yield it
+
+
+def _agent(it: Fleet, directory: Path, number: int, options: Sequence[str | Path]) -> "subprocess.Popen[bytes]":
+    first = FIRST_PORT + number * PORTS_EACH
+    place = ["--state", directory / f"node{number}", "--address", f"127.0.1.{number}"]
+    offer = ["--cpus", str(CPUS), "--memory", str(500 * 2**20), "--ports", f"{first}-{first + PORTS_EACH - 1}"]
+    who = ["--coordinator", it.address, "--name", f"node{number}", *it.certificates.of_peer()]
+    command = [sys.executable, "-m", "agent", *who, *place, *offer, "--stop-on-exit", "--log-level", "warning"]
+    return start([*command, *options], directory / f"node{number}.log")

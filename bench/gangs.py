@@ -1,0 +1,179 @@
+"""From submit to the last worker that runs and holds all addresses: Muster beside srun, alone and with PMI2.
+
+Everything is stamped by the workers themselves at their first instruction and once they hold every address. Slurm and
+Muster take turns. `srun` alone tells its workers nothing of each other; with PMI2 they put, fence and get all
+addresses, which is the job that the roster does.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bench.figures import Bar
+from bench.fleet import Fleet, fleet, gang
+from bench.programs import ProgramError, finished
+from bench.setting import Setting, stamps
+from bench.slurm import Slurm, slurm
+from muster.domain.view import JobView
+
+SIZES = (1, 8, 16, 32, 64)
+COMMAND_WITHIN = 120.0
+PMI2_BARS = {8: 0.6, 16: 0.6, 32: 0.4}
+SRUN_BAR = Bar(figure="all started with all addresses, 64 executions, API: Muster / plain srun", limit=0.6)
+QUEUED_BAR = Bar(figure="queued submit → running: Muster / tuned sbatch", limit=0.15)
+CLI_FROM = 16
+"""From so many executions on the command line must keep up with srun."""
+
+
+class Stamped:
+    """Runs gangs of the stamping program, and reads what they wrote."""
+
+    def __init__(self, setting: Setting, muster: Fleet, peer: Slurm | None) -> None:
+        self._program = setting.scratch.program("stamp", "-static")
+        self._pmi2 = None if peer is None else setting.scratch.program("stamp_pmi2", "-lpmi2")
+        self._directory = setting.scratch.fresh("stamps")
+        self._count = 0
+        self._muster = muster
+        self._peer = peer
+
+    def _file(self) -> Path:
+        self._count += 1
+        return self._directory / str(self._count)
+
+    async def api(self, size: int) -> Mapping[str, float]:
+        """Through a client that is connected."""
+        file, began = self._file(), time.time_ns()
+        job = await self._muster.client.submit(gang(size, self._program, file))
+        accepted = time.time_ns()
+        await self._muster.ended(job.id)
+        phases = _phases(await self._muster.settled(job.id))
+        return {"API accepted": (accepted - began) / 1e6, **_times("API", file, began, size), **phases}
+
+    async def command_line(self, size: int) -> Mapping[str, float]:
+        """Through `muster run`, from its start to its end."""
+        file = self._file()
+        words, environment = self._muster.command_line()
+        options = ["run", "-N", str(size), "--cpus", "0.1", "--placement", "spread", "--max-per-node", "1"]
+        began = time.time_ns()
+        await finished([*words, *options, "--", self._program, file], COMMAND_WITHIN, **environment)
+        returned = (time.time_ns() - began) / 1e6
+        newest = [job async for job in self._muster.client.jobs(limit=1)]
+        await self._muster.settled(newest[0].id)
+        return {"CLI whole command": returned, **_times("CLI", file, began, size)}
+
+    async def srun(self, size: int) -> Mapping[str, float]:
+        """The same program under srun, which tells it no addresses."""
+        assert self._peer is not None
+        file = self._file()
+        began = await self._peer.srun(size, self._program, file)
+        returned = (time.time_ns() - began) / 1e6
+        times = _times("srun", file, began, size, informed=False)
+        await self._peer.idle()
+        return {"srun whole command": returned, "srun started": times["srun started"]}
+
+    async def pmi2(self, size: int) -> Mapping[str, float]:
+        """Under srun with PMI2."""
+        assert self._peer is not None
+        assert self._pmi2 is not None
+        file = self._file()
+        began = await self._peer.srun(size, "--mpi=pmi2", self._pmi2, file)
+        times = _times("srun+PMI2", file, began, size)
+        await self._peer.idle()
+        return times
+
+    async def sbatch(self) -> Mapping[str, float]:
+        """A batch script, from `sbatch` to its first instruction."""
+        assert self._peer is not None
+        file, script = self._file(), self._directory / "script"
+        script.write_text(f'#!/bin/sh\nexec {self._program} "$1"\n')
+        began = await self._peer.sbatch(script, file)
+        async with asyncio.timeout(COMMAND_WITHIN):
+            while not stamps(file):
+                await asyncio.sleep(0.01)
+        await self._peer.idle()
+        return {"sbatch started": _times("sbatch", file, began, 1, informed=False)["sbatch started"]}
+
+
+def _times(way: str, file: Path, began: float, size: int, *, informed: bool = True) -> Mapping[str, float]:
+    """Milliseconds until the last was started, and until the last held all addresses."""
+    written = stamps(file)
+    if len(written) != size or (informed and any(known != size for _, _, known in written)):
+        raise ProgramError(f"{way}: {len(written)} of {size} workers wrote {written[:3]} …")
+    started, informed_at = (max(stamp[field] for stamp in written) for field in (0, 1))
+    return {f"{way} started": (started - began) / 1e6, f"{way} all addresses": (informed_at - began) / 1e6}
+
+
+def _phases(job: JobView) -> Mapping[str, float]:
+    """How long each phase took, by the coordinator's clock: for finding out what is slow."""
+    attempt = job.attempts[-1]
+    moments = {
+        "placed": attempt.placed_at,
+        "checked in": attempt.checked_in_at,
+        "released": attempt.released_at,
+        "reported running": attempt.started_at,
+    }
+    since, found = job.submitted_at, {}
+    for name, at in moments.items():
+        if at is not None:
+            found[f"API phase: {name} after"] = (at - since).total_seconds() * 1000
+            since = at
+    return found
+
+
+async def measure(setting: Setting) -> None:
+    """Gangs of all sizes, then the queue."""
+    sizes = [size for size in SIZES if size <= setting.largest]
+    async with AsyncExitStack() as stack:
+        peer = await stack.enter_async_context(slurm(setting.scratch, max(sizes))) if setting.has("slurm") else None
+        muster = await stack.enter_async_context(fleet(setting.scratch, max(sizes)))
+        stamped = Stamped(setting, muster, peer)
+        for size in sizes:
+            await setting.quiet(f"gangs of {size}: API, CLI" + (", srun, srun with PMI2" if peer else ""))
+            await _gangs(setting, stamped, size, with_slurm=peer is not None)
+        if peer is not None:
+            await setting.quiet("sbatch")
+            await _queued(setting, stamped)
+    _judge(setting, sizes)
+
+
+async def _gangs(setting: Setting, stamped: Stamped, size: int, *, with_slurm: bool) -> None:
+    ways = [stamped.api, stamped.command_line]
+    if with_slurm:
+        ways = [stamped.api, stamped.pmi2, stamped.command_line, stamped.srun]
+    found: dict[str, list[float]] = {}
+    for turn in range(setting.repeats(12, 4) + 1):
+        for way in ways:
+            for name, value in (await way(size)).items():
+                # The first of each warms up.
+                if turn:
+                    found.setdefault(name, []).append(value)
+    for name, values in sorted(found.items()):
+        setting.findings.take(f"gang {size}: {name}", values, "ms")
+
+
+async def _queued(setting: Setting, stamped: Stamped) -> None:
+    found: dict[str, list[float]] = {}
+    for turn in range(setting.repeats(10, 3) + 1):
+        for result in (await stamped.sbatch(), await stamped.api(1)):
+            for name, value in result.items():
+                if turn:
+                    found.setdefault(name, []).append(value)
+    for name in ("sbatch started", "API started"):
+        setting.findings.take(f"queued: {name}", found[name], "ms")
+    setting.findings.ratio(QUEUED_BAR, "queued: API started", "queued: sbatch started")
+
+
+def _judge(setting: Setting, sizes: Sequence[int]) -> None:
+    findings = setting.findings
+    for size, limit in PMI2_BARS.items():
+        figure = f"all started with all addresses, {size} executions, API: Muster / (srun + PMI2)"
+        ours, theirs = f"gang {size}: API all addresses", f"gang {size}: srun+PMI2 all addresses"
+        findings.ratio(Bar(figure=figure, limit=limit), ours, theirs)
+    findings.ratio(SRUN_BAR, "gang 64: API all addresses", "gang 64: srun started")
+    for size in sizes:
+        if size >= CLI_FROM:
+            figure = f"through the CLI, {size} executions: Muster / plain srun (whole command)"
+            bar = Bar(figure=figure, limit=1.0)
+            findings.ratio(bar, f"gang {size}: CLI whole command", f"gang {size}: srun whole command")

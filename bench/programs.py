@@ -1,0 +1,90 @@
+"""The programs that a benchmark starts: each with a limit in time, told to end; bench/keeper.py ends what is left."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from muster.domain.errors import MusterError
+
+GRACE = 15.0
+"""Seconds between SIGTERM and SIGKILL."""
+
+
+class ProgramError(MusterError):
+    """A program did not do what it was started for."""
+
+
+def start(command: Sequence[object], log: Path, **more: str) -> "subprocess.Popen[bytes]":
+    """A program that goes on, in a group of its own so that Ctrl-C reaches only us; `more` is for its environment."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            list(map(str, command)),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **more},
+            process_group=0,
+        )
+
+
+async def finished(command: Sequence[object], limit: float, **more: str) -> str:
+    """What a program printed; ProgramError if it fails or takes too long."""
+    return await asyncio.to_thread(run, command, limit, more)
+
+
+def run(command: Sequence[object], limit: float, more: Mapping[str, str] | None = None) -> str:
+    """As `finished`. Blocks."""
+    words = list(map(str, command))
+    environment = {**os.environ, **(more or {})}
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=limit, check=False, env=environment)
+    except (subprocess.TimeoutExpired, OSError) as error:
+        raise ProgramError(f"{words[0]}: {error}") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()[-2000:]
+        raise ProgramError(f"`{' '.join(words)[:200]}` ended with {done.returncode}: {said}")
+    return done.stdout
+
+
+@asynccontextmanager
+async def ended_at_exit() -> AsyncIterator[list["subprocess.Popen[bytes]"]]:
+    """A list of programs that are told to end, last first, and wait for, when the block is left."""
+    programs: list[subprocess.Popen[bytes]] = []
+    try:
+        yield programs
+    finally:
+        await asyncio.shield(asyncio.to_thread(_end, programs[::-1]))
+
+
+def _end(programs: Sequence["subprocess.Popen[bytes]"]) -> None:
+    for each in programs:
+        with suppress(ProcessLookupError):
+            each.terminate()
+    deadline = time.monotonic() + GRACE
+    for each in programs:
+        try:
+            each.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(each.pid, signal.SIGKILL)
+            each.wait()
+
+
+def resident(pid: int) -> float:
+    """MiB of a process in main memory."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU that a process has used, in user and system mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,228 @@
+"""Thousands of nodes on one coordinator: real gRPC with mTLS, simulated agents in one other program.
+
+Both share the CPUs of this machine, so a figure is the sum of what the coordinator and all the agents do for it.
+"""
+
+import asyncio
+import json
+import resource
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from bench.figures import Bar
+from bench.fleet import Fleet, coordinator, gang
+from bench.programs import ProgramError, cpu_seconds, resident
+from bench.setting import Setting
+from bench.throughput import submit_all
+from muster.domain.job import JobSpec, Packing, Resources, Role
+from muster.domain.lifecycle import JobPhase
+
+ORDER_WITHIN = 300.0
+RUNNING_WITHIN = 180.0
+STORMS = {1000: 2.5, 5000: 12.0}
+RELEASES = {1000: 0.35, 5000: 1.5}
+CPU_BAR = Bar(figure="5,000 nodes' heartbeats (10 s): coordinator CPU, share of one core", limit=0.2)
+MEMORY_BAR = Bar(figure="5,000 nodes: coordinator memory", limit=700, unit="MiB")
+LEASES_BAR = Bar(figure="5,000 nodes: leases missed, streams lost", limit=0)
+GANGS, GANG = 32, 32
+LONG_QUEUE = 100_000
+
+
+@dataclass(slots=True)
+class Crowd:
+    """Simulated agents in a program of their own."""
+
+    process: asyncio.subprocess.Process
+
+    async def order(self, order: str) -> dict[str, float]:
+        """Have them do something."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{order}\n".encode())
+        async with asyncio.timeout(ORDER_WITHIN):
+            answer = await self.process.stdout.readline()
+        if not answer:
+            raise ProgramError("the simulated agents ended; see crowd.log in the scratch directory")
+        found: dict[str, float] = json.loads(answer)
+        return found
+
+
+async def measure(setting: Setting) -> None:
+    """1,000 nodes, then 5,000."""
+    _many_files()
+    for nodes in (1000,) if setting.quick else (1000, 5000):
+        async with coordinator(setting.scratch, setting.scratch.fresh("scale")) as muster:
+            alone = resident(muster.coordinator)
+            async with crowd(setting, muster, nodes) as agents:
+                await _storm(setting, agents, nodes)
+                await _at_rest(setting, muster, agents, nodes, alone)
+                await _release(setting, muster, nodes)
+                await _gangs(setting, muster, nodes)
+
+
+async def measure_queue(setting: Setting) -> None:
+    """A long queue on a fleet of 100."""
+    _many_files()
+    jobs = LONG_QUEUE // 10 if setting.quick else LONG_QUEUE
+    async with (
+        coordinator(setting.scratch, setting.scratch.fresh("scale")) as muster,
+        crowd(setting, muster, 100) as agents,
+    ):
+        await agents.order("connect")
+        await setting.quiet(f"a queue of {jobs} jobs")
+        # More CPUs than a node has: they wait, whatever comes free.
+        waiting, rates, parts = gang(1, "train", cpus=65_000, spread=False), [], 10
+        for _ in range(parts):
+            began = time.perf_counter()
+            await submit_all(muster, waiting, jobs // parts, queue_anyway=True)
+            rates.append(jobs / parts / (time.perf_counter() - began))
+        setting.findings.take(f"queue of {jobs}: submits, first to last tenth", rates, "/s")
+        await _lists(setting, muster, jobs)
+        before, began = cpu_seconds(muster.coordinator), time.perf_counter()
+        await asyncio.sleep(10)
+        share = (cpu_seconds(muster.coordinator) - before) / (time.perf_counter() - began)
+        setting.findings.take(f"queue of {jobs}: coordinator at rest", [share * 100], "% of a core")
+        setting.findings.take(f"queue of {jobs}: coordinator memory", [resident(muster.coordinator)], "MiB")
+
+
+async def _lists(setting: Setting, muster: Fleet, jobs: int) -> None:
+    """A page, the whole list, and a filter that nothing passes."""
+    found: dict[str, list[float]] = {"first page of 20": [], "filter that none passes": [], "submit": []}
+    for _ in range(setting.repeats(10, 5)):
+        for name, values in found.items():
+            began = time.perf_counter()
+            if name == "submit":
+                await muster.client.submit(gang(1, "train", cpus=65_000, spread=False), queue_anyway=True)
+            else:
+                phases = [] if name.startswith("first") else [JobPhase.RUNNING]
+                [job async for job in muster.client.jobs(limit=20, phases=phases)]
+            values.append((time.perf_counter() - began) * 1000)
+    for name, values in found.items():
+        setting.findings.take(f"queue of {jobs}: {name}", values, "ms")
+    began = time.perf_counter()
+    count = len([job async for job in muster.client.jobs()])
+    took = time.perf_counter() - began
+    setting.findings.take(f"queue of {jobs}: the whole list of {count}, paged", [took], "s")
+
+
+async def _storm(setting: Setting, agents: Crowd, nodes: int) -> None:
+    await setting.quiet(f"{nodes} nodes connect, and connect again")
+    first = await agents.order("connect")
+    setting.findings.take(f"{nodes} nodes: join, all at once", [first["all"]], "s")
+    storms = []
+    for _ in range(setting.repeats(5, 2)):
+        await agents.order("drop")
+        await asyncio.sleep(1)
+        storms.append((await agents.order("connect"))["all"])
+    setting.findings.take(f"{nodes} nodes: reconnect storm", storms, "s")
+    bar = Bar(figure=f"reconnect storm, {nodes:,} agents, mTLS", limit=STORMS[nodes], unit="s")
+    setting.findings.absolute(bar, f"{nodes} nodes: reconnect storm")
+
+
+async def _at_rest(setting: Setting, muster: Fleet, agents: Crowd, nodes: int, alone: float) -> None:
+    """Nothing but heartbeats."""
+    await asyncio.sleep(5)
+    await setting.quiet(f"{nodes} nodes at rest")
+    shares = []
+    for _ in range(3):
+        before, began = cpu_seconds(muster.coordinator), time.perf_counter()
+        await asyncio.sleep(10)
+        shares.append((cpu_seconds(muster.coordinator) - before) / (time.perf_counter() - began))
+    memory, state = resident(muster.coordinator), await agents.order("state")
+    missed = nodes - state["connected"] + state["lost"]
+    findings = setting.findings
+    findings.take(f"{nodes} nodes at rest: coordinator CPU, share of one core", shares, "")
+    findings.take(f"{nodes} nodes: coordinator memory", [memory], "MiB")
+    findings.take(f"{nodes} nodes: coordinator memory for each", [(memory - alone) / nodes * 1024], "KiB")
+    findings.take(f"{nodes} nodes: leases missed, streams lost", [missed], "")
+    if nodes == max(STORMS):
+        findings.absolute(CPU_BAR, f"{nodes} nodes at rest: coordinator CPU, share of one core")
+        findings.absolute(MEMORY_BAR, f"{nodes} nodes: coordinator memory")
+        findings.absolute(LEASES_BAR, f"{nodes} nodes: leases missed, streams lost")
+
+
+async def _release(setting: Setting, muster: Fleet, nodes: int) -> None:
+    """One gang over all nodes: from submit to release, and from release until all are reported to run."""
+    await setting.quiet(f"a gang of {nodes}")
+    one = Role(count=nodes, command=("train",), resources=Resources(gpus=8))
+    spec = JobSpec(name="all", roles=(one,), packing=Packing.SPREAD, max_per_node=1)
+    found: dict[str, list[float]] = {}
+    for _ in range(setting.repeats(3, 1)):
+        job = await _run(muster, spec)
+        attempt = (await muster.client.job(job)).attempts[-1]
+        submitted = (await muster.client.job(job)).submitted_at
+        assert attempt.placed_at
+        assert attempt.checked_in_at
+        assert attempt.released_at
+        assert attempt.started_at
+        moments = {
+            "submit → placed": (submitted, attempt.placed_at),
+            "placed → all checked in": (attempt.placed_at, attempt.checked_in_at),
+            "checked in → all armed, released": (attempt.checked_in_at, attempt.released_at),
+            "released → all running (release barrier)": (attempt.released_at, attempt.started_at),
+            "submit → all running": (submitted, attempt.started_at),
+        }
+        for name, (since, until) in moments.items():
+            found.setdefault(name, []).append((until - since).total_seconds())
+        await muster.client.stop(job)
+        await muster.ended(job, well=False)
+    for name, values in found.items():
+        setting.findings.take(f"gang of {nodes}: {name}", values, "s")
+    bar = Bar(figure=f"release barrier, {nodes:,} agents, mTLS", limit=RELEASES[nodes], unit="s")
+    setting.findings.absolute(bar, f"gang of {nodes}: released → all running (release barrier)")
+
+
+async def _gangs(setting: Setting, muster: Fleet, nodes: int) -> None:
+    """Many gangs at once, over gRPC: from submit until all executions of all run."""
+    await setting.quiet(f"{GANGS} gangs of {GANG} at once")
+    one = Role(count=GANG, command=("train",), resources=Resources(gpus=8))
+    spec = JobSpec(name="many", roles=(one,), packing=Packing.SPREAD, max_per_node=1)
+    # As many as have room at a time.
+    count = min(GANGS, nodes // GANG)
+    rates = []
+    for _ in range(setting.repeats(3, 1)):
+        began = time.perf_counter()
+        jobs = await asyncio.gather(*(_run(muster, spec) for _ in range(count)))
+        rates.append(count * GANG * 5 / (time.perf_counter() - began))
+        await asyncio.gather(*(muster.client.stop(job) for job in jobs))
+        await asyncio.gather(*(muster.ended(job, well=False) for job in jobs))
+    setting.findings.take(f"{nodes} nodes: transitions of {count} gangs of {GANG} over gRPC", rates, "/s")
+
+
+async def _run(muster: Fleet, spec: JobSpec) -> str:
+    """Submit and wait until all of it runs; polled gently, for a watcher would be sent everything each time."""
+    job = await muster.client.submit(spec, queue_anyway=True)
+    async with asyncio.timeout(RUNNING_WITHIN):
+        while True:
+            found = [each async for each in muster.client.jobs(limit=2 * GANGS, phases=[JobPhase.RUNNING])]
+            mine = next((each for each in found if each.id == job.id), None)
+            if mine is not None and mine.attempts[-1].started_at is not None:
+                return job.id
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def crowd(setting: Setting, muster: Fleet, nodes: int) -> AsyncIterator[Crowd]:
+    """So many simulated agents, not connected yet."""
+    tls = muster.certificates
+    files = map(str, (tls.ca, tls.peer, tls.peer_key))
+    command = [sys.executable, "-m", "bench.crowd", muster.address, str(nodes), *files]
+    with (setting.scratch.path / "crowd.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, process_group=0
+        )
+    try:
+        yield Crowd(process)
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _many_files() -> None:
+    """Thousands of connections need as many descriptors; children inherit the limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,159 @@
+"""The scratch directory of the benchmarks, outside the repository: peers, compiled programs, certificates.
+
+What is missing is installed on the way, asking nothing: Debian packages as root, Python packages into a virtual
+environment of its own. A peer that cannot be installed is named by PeerMissingError, and reported as missing.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.programs import ProgramError, run
+from muster.domain.errors import MusterError
+from muster.rpc.channel import Credentials
+
+PROGRAMS = Path(__file__).parent / "programs"
+DEBIAN = {
+    "slurm": ("slurmctld", "slurmd", "slurm-client", "munge", "libpmi2-0-dev", "gcc", "libc6-dev"),
+    "docker": ("docker.io", "busybox-static", "iproute2"),
+    "compiler": ("gcc", "libc6-dev"),
+}
+NEEDS = {
+    "slurm": ("slurmctld", "slurmd", "srun", "munged", "/usr/include/slurm/pmi2.h", "gcc"),
+    "docker": ("dockerd", "/bin/busybox"),
+    "compiler": ("gcc",),
+}
+"""Programs, and files, whose presence says that the packages are installed."""
+PYTHON = {"torch": ("torch==2.13.0", "numpy"), "ray": ("ray[default]==2.60.0",), "charts": ("matplotlib",)}
+MODULES = {"torch": "torch", "ray": "ray", "charts": "matplotlib"}
+POLICY = Path("/usr/sbin/policy-rc.d")
+INSTALL_WITHIN = 1200.0
+
+
+class PeerMissingError(MusterError):
+    """A peer is not there and cannot be installed."""
+
+
+class Scratch:
+    """A directory, and how to get what should be in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the peers' virtual environment."""
+        return self.path / "venv" / "bin" / "python"
+
+    def fresh(self, name: str) -> Path:
+        """An empty directory."""
+        directory = self.path / name
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        return directory
+
+    def need(self, peer: str) -> None:
+        """Have a peer installed; PeerMissingError if it cannot be."""
+        try:
+            if peer in DEBIAN:
+                self._need_debian(peer)
+            if peer in PYTHON:
+                self._need_python(peer)
+        except ProgramError as error:
+            raise PeerMissingError(f"{peer} is missing and cannot be installed: {error}") from error
+
+    def program(self, name: str, *flags: str) -> Path:
+        """A compiled program of bench/programs."""
+        self.need("compiler")
+        binary, source = self.path / "bin" / name, PROGRAMS / f"{name}.c"
+        if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
+            binary.parent.mkdir(exist_ok=True)
+            run(["gcc", "-O2", "-o", binary, source, *flags], 60)
+        return binary
+
+    def certificates(self) -> "Certificates":
+        """A test authority with one certificate for the coordinator and one for agents and clients."""
+        directory = self.path / "tls"
+        if not (directory / "peer.crt").exists():
+            make_certificates(self.fresh("tls"))
+        return Certificates(directory)
+
+    def _need_debian(self, peer: str) -> None:
+        if all(shutil.which(each) or Path(each).exists() for each in NEEDS[peer]):
+            return
+        if os.geteuid() != 0 or shutil.which("apt-get") is None:
+            raise PeerMissingError(f"{peer} is missing, and only root on Debian can install it here")
+        print(f"installing {' '.join(DEBIAN[peer])} ...", flush=True)
+        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+        with _services_stay_off():
+            run(["apt-get", "update", "-qq"], INSTALL_WITHIN, quiet)
+            run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *DEBIAN[peer]], INSTALL_WITHIN, quiet)
+
+    def _need_python(self, peer: str) -> None:
+        if not self.python.exists():
+            run([sys.executable, "-m", "venv", self.path / "venv"], INSTALL_WITHIN)
+        probe = [
+            self.python,
+            "-c",
+            f"import importlib.util, sys; sys.exit(not importlib.util.find_spec('{MODULES[peer]}'))",
+        ]
+        if subprocess.run(list(map(str, probe)), check=False, timeout=60).returncode:
+            print(f"installing {' '.join(PYTHON[peer])} ...", flush=True)
+            run([self.python, "-m", "pip", "install", "-q", *PYTHON[peer]], INSTALL_WITHIN)
+
+
+class Certificates:
+    """Files in PEM form."""
+
+    def __init__(self, directory: Path) -> None:
+        self.ca, self.server, self.server_key, self.peer, self.peer_key = (
+            directory / name for name in ("ca.crt", "server.crt", "server.key", "peer.crt", "peer.key")
+        )
+
+    @property
+    def credentials(self) -> Credentials:
+        """Of agents and clients."""
+        return Credentials(ca=self.ca, cert=self.peer, key=self.peer_key)
+
+    def of_coordinator(self) -> Sequence[str]:
+        """Its options."""
+        return [f"--tls-cert={self.server}", f"--tls-key={self.server_key}", f"--tls-client-ca={self.ca}"]
+
+    def of_peer(self) -> Sequence[str]:
+        """The options of an agent or of the command line."""
+        return [f"--tls-ca={self.ca}", f"--tls-cert={self.peer}", f"--tls-key={self.peer_key}"]
+
+
+def make_certificates(directory: Path) -> None:
+    """ECDSA P-256, valid for loopback."""
+    key = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3650"]
+    ca = [*key, "-subj", "/CN=benchmark CA", "-keyout", directory / "ca.key", "-out", directory / "ca.crt"]
+    run(ca, 30)
+    for name, subject in (("server", "/CN=localhost"), ("peer", "/CN=benchmark")):
+        # `req -x509 -CA` is younger than Debian's openssl in some releases, so the request is signed in a second step.
+        request = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject]
+        run([*request, "-keyout", directory / f"{name}.key", "-out", directory / f"{name}.csr"], 30)
+        names = directory / f"{name}.ext"
+        names.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        sign = ["openssl", "x509", "-req", "-days", "3650", "-CAcreateserial", "-extfile", names]
+        authority = ["-CA", directory / "ca.crt", "-CAkey", directory / "ca.key"]
+        run([*sign, *authority, "-in", directory / f"{name}.csr", "-out", directory / f"{name}.crt"], 30)
+
+
+@contextmanager
+def _services_stay_off() -> Iterator[None]:
+    """Installing must not start daemons: the benchmarks start their own."""
+    ours = not POLICY.exists()
+    if ours:
+        POLICY.write_text("#!/bin/sh\nexit 101\n")
+        POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        if ours:
+            POLICY.unlink()

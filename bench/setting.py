@@ -1,0 +1,53 @@
+"""What every measurement gets: where to work, how often to repeat, where to put what it finds."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.figures import Findings
+from bench.quiet import quiet_machine
+from bench.scratch import PeerMissingError, Scratch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One run of the benchmarks."""
+
+    scratch: Scratch
+    findings: Findings
+    peers: frozenset[str]
+    """Those that are wanted."""
+    quick: bool
+    patience: float
+    """Seconds to wait for a quiet machine before each measurement."""
+    largest: int
+    """Executions of the largest gang."""
+
+    def repeats(self, full: int, quick: int) -> int:
+        """How often something is measured."""
+        return quick if self.quick else full
+
+    async def quiet(self, what: str) -> None:
+        """Say what comes, once the machine is quiet."""
+        print(f"{time.strftime('%H:%M:%S')} {what}", flush=True)
+        await quiet_machine(self.findings, self.patience)
+
+    def has(self, peer: str) -> bool:
+        """Whether a peer is wanted and there; one that is wanted and cannot be installed is reported."""
+        if peer not in self.peers:
+            self.findings.remark(f"{peer} was not measured: it was not asked for (--peers)")
+            return False
+        try:
+            self.scratch.need(peer)
+        except PeerMissingError as error:
+            self.findings.remark(str(error))
+            return False
+        return True
+
+
+def stamps(file: Path) -> list[tuple[int, int, int]]:
+    """What bench/programs/stamp wrote: nanoseconds at the start and with all addresses, number of addresses."""
+    if not file.exists():
+        return []
+    lines = (line.split() for line in file.read_text().splitlines())
+    return [(int(begun), int(have), int(known)) for _, begun, have, known in lines]

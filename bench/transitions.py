@@ -1,0 +1,80 @@
+"""Durable transitions per second: the engine with SQLite (synchronous=FULL), and 32 gangs that go on at once.
+
+No network: what is measured is stepping, committing and answering. Every gang waits for its answer, which comes when
+the transition is durable, before it goes on.
+"""
+
+import asyncio
+import time
+
+from bench.core import inventory, reported
+from bench.figures import Bar
+from bench.setting import Setting
+from coordinator.core.cluster import Cluster
+from coordinator.core.events import JobSubmitted, NodeConnected
+from coordinator.core.records import Execution
+from coordinator.engine import Engine
+from coordinator.store.sql import SqlStore
+from muster.domain.ids import JobId, NodeId
+from muster.domain.job import JobSpec, Packing, Resources, Role
+from muster.domain.plan import Stage
+
+GANGS, SIZE = 32, 32
+STAGES = (Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING, Stage.EXITED)
+BAR = Bar(figure="durable transitions per second, 32 gangs at once", limit=10_000, unit="/s", at_least=True)
+
+
+async def measure(setting: Setting) -> None:
+    """Gangs from submit to end, several times over."""
+    await setting.quiet(f"transitions: {GANGS} gangs of {SIZE}")
+    directory = setting.scratch.fresh("transitions")
+    store = SqlStore.open(directory / "coordinator.db")
+    engine = Engine(store, lambda _: None)
+    rates, waits = [], []
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(engine.run(), name="engine")
+        await asyncio.gather(*(_connect(engine, number) for number in range(SIZE)))
+        for turn in range(setting.repeats(7, 3) + 1):
+            began = time.perf_counter()
+            answers = await asyncio.gather(*(_gang(engine, f"g{turn}-{number}") for number in range(GANGS)))
+            if turn:
+                # Every execution enters PLACED and one state with each report; QUEUED is where it begins.
+                rates.append(GANGS * SIZE * (len(STAGES) + 1) / (time.perf_counter() - began))
+                waits += [wait for each in answers for wait in each]
+        running.cancel()
+    store.close()
+    setting.findings.take("transitions", rates, "/s")
+    setting.findings.take("transitions: answer", sorted(waits), "ms")
+    setting.findings.absolute(BAR, "transitions")
+
+
+async def _connect(engine: Engine, number: int) -> None:
+    name = NodeId(f"node{number}")
+    await engine.ask(
+        NodeConnected(
+            node=name,
+            session=engine.open_session().number,
+            identity=name,
+            version="bench",
+            address=f"127.0.1.{number}",
+            inventory=inventory(name, 0),
+        )
+    )
+
+
+async def _gang(engine: Engine, name: str) -> list[float]:
+    """From submit to end, each stage of all its executions in one round of reports; how long the answers took."""
+    job, waits = JobId(name), []
+    one = Role(count=SIZE, command=("train",), resources=Resources(cpu_millis=10))
+    spec = JobSpec(name=name, roles=(one,), packing=Packing.SPREAD, max_per_node=1)
+    await engine.ask(JobSubmitted(job=job, spec=spec))
+
+    def members(cluster: Cluster, _: object) -> list[Execution]:
+        return list(cluster.members((job, 1)))
+
+    placed = await engine.read(members)
+    for stage in STAGES:
+        began = time.perf_counter()
+        await asyncio.gather(*(engine.ask(reported(member, stage)) for member in placed))
+        waits.append((time.perf_counter() - began) * 1000)
+    return waits
