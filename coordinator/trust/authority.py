@@ -1,12 +1,13 @@
 """The fleet's authority as the coordinator holds it: its files, and the certificate with which it serves."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from muster.domain.errors import MusterError
 from muster.domain.ids import NodeId
 from muster.trust.certificates import (
+    NODE_LIFE,
     Facts,
     Identity,
     facts,
@@ -26,6 +27,8 @@ class FleetAuthority:
         self._identity = identity
         self._names = tuple(names)
         self.fingerprint = fingerprint(identity.certificate)
+        self.node_life = NODE_LIFE
+        """How long the certificates of nodes last."""
         self.server: Identity
         """With which the coordinator serves; made anew at every start."""
         self.renew_server(now)
@@ -40,9 +43,9 @@ class FleetAuthority:
         self.server = issue_server(self._identity, self._names, now)
         return facts(self.server.certificate)
 
-    def certify(self, request: bytes, node: NodeId, now: datetime) -> bytes:
+    def certify(self, request: bytes, node: NodeId, now: datetime, life: timedelta | None = None) -> bytes:
         """A certificate for a node that the registry knows; raises CertificateError for a bad request."""
-        return issue_node(self._identity, request, node, now)
+        return issue_node(self._identity, request, node, now, life or self.node_life)
 
 
 def load_or_make(directory: Path, now: datetime) -> Identity:

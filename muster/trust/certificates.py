@@ -55,7 +55,7 @@ class Facts:
     @property
     def half_life(self) -> datetime:
         """When half of its life is over, and it is time for the next one."""
-        return self.not_before + (self.not_after - self.not_before) / 2
+        return self.not_after - (self.not_after - self.not_before - _SKEW) / 2
 
 
 def new_key() -> bytes:

@@ -1,0 +1,138 @@
+"""A real coordinator that speaks TLS, real agents that join it, and people who log in."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from coordinator.engine import Engine, utc_now
+from coordinator.rpc.server import Doors, Parts, serving
+from coordinator.store.logs import LogStore
+from coordinator.store.sql import SqlStore
+from coordinator.store.trust import SqlTrust
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.authority import FleetAuthority, load_or_make
+from coordinator.trust.registry import ADMIN, Registry
+from muster.client import Client
+from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
+from muster.domain.ids import NodeId
+from muster.rpc.channel import Credentials
+from muster.trust.certificates import new_key, request_certificate
+from muster.trust.tokens import new_api_token
+
+ROOT = Path(__file__).parents[2]
+READY_WITHIN = 30.0
+
+
+@dataclass(kw_only=True)
+class Secured:
+    """A coordinator with both doors open."""
+
+    directory: Path
+    doors: Doors
+    authority: FleetAuthority
+    registry: Registry
+    audit: AuditLog
+    admin_token: str
+    secrets: list[str] = field(default_factory=list)
+    """Everything that may stand nowhere."""
+
+    def client(self, token: str | None = None) -> Client:
+        """Whoever has that token; the admin otherwise."""
+        shown = Credentials(authority=self.authority.certificate, token=token or self.admin_token)
+        return Client(self.doors.clients, shown)
+
+    async def user(self, name: str, grants: Mapping[str, Access], ttl: timedelta | None = None) -> str:
+        """The token of a new person."""
+        async with self.client() as admin:
+            known = {project.name for project in await admin.trust.projects()}
+            for project in grants.keys() - {EVERYWHERE} - known:
+                await admin.trust.add_project(project)
+            await admin.trust.add_account(name, AccountKind.USER, grants)
+            secret, _ = await admin.trust.create_token(name, ttl=ttl)
+        self.secrets.append(secret)
+        return secret
+
+    async def join_token(self, **wish: object) -> str:
+        """A new join token."""
+        async with self.client() as admin:
+            secret, _ = await admin.trust.create_join_token(**wish)  # type: ignore[arg-type]
+        self.secrets.append(secret)
+        return secret
+
+    def node(self, name: str, life: timedelta = timedelta(hours=1)) -> Credentials:
+        """What a node shows whose certificate was signed here, whether it has joined or not."""
+        key = new_key()
+        certificate = self.authority.certify(request_certificate(key, NodeId(name)), NodeId(name), utc_now(), life)
+        return Credentials(authority=self.authority.certificate, certificate=certificate, key=key)
+
+
+@asynccontextmanager
+async def secured(directory: Path) -> AsyncIterator[Secured]:
+    """Serve until the context ends."""
+    directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
+    database = directory / "coordinator.db"
+    store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
+    now, secret = utc_now(), new_api_token()
+    registry = Registry(trust, now)
+    admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
+    token = IssuedToken(id=secret.id, account=ADMIN, note="", created_at=now)
+    made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
+    await registry.add_first_admin(admin, secret, token, made)
+    authority = FleetAuthority(load_or_make(directory / "trust", now), ["127.0.0.1"], now)
+    parts = Parts(engine=Engine(store, logs.drop_job), logs=logs, registry=registry, audit=AuditLog(registry))
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            working = tasks.create_task(parts.engine.run(), name="engine")
+            async with serving(parts, Doors(clients="127.0.0.1:0", agents="127.0.0.1:0"), authority) as doors:
+                yield Secured(
+                    directory=directory,
+                    doors=doors,
+                    authority=authority,
+                    registry=registry,
+                    audit=parts.audit,
+                    admin_token=str(secret),
+                    secrets=[str(secret), secret.secret],
+                )
+            working.cancel()
+        await parts.audit.flush()
+    finally:
+        logs.close()
+        trust.close()
+        store.close()
+
+
+@asynccontextmanager
+async def joining(fleet: Secured, name: str, token: str, *options: str) -> AsyncIterator["subprocess.Popen[bytes]"]:
+    """The program of an agent that joins with a token; its log is `NAME.log`."""
+    state, log = fleet.directory / name, fleet.directory / f"{name}.log"
+    first = 31_000 + 20 * len(list(fleet.directory.glob("*.log")))
+    command = [
+        *(sys.executable, "-m", "agent", "--coordinator", fleet.doors.clients, "--name", name),
+        *("--state", str(state), "--no-docker", "--processes", "--gpu-provider", "fake:1xT4", "--stop-on-exit"),
+        *("--address", "127.0.0.1", "--ports", f"{first}-{first + 19}", *options),
+    ]
+    env = {**os.environ, "MUSTER_JOIN_TOKEN": token, "PYTHONPATH": str(ROOT)}
+    with log.open("ab") as output:
+        agent = subprocess.Popen(  # noqa: ASYNC220 - what only takes a moment
+            command, cwd=ROOT, env=env, stderr=output, stdout=output)
+    try:
+        yield agent
+    finally:
+        if agent.poll() is None:
+            agent.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(agent.wait, READY_WITHIN)
+
+
+async def until_ready(client: Client, *names: str) -> None:
+    """Wait until these nodes are ready."""
+    async with asyncio.timeout(READY_WITHIN):
+        while {  # noqa: ASYNC110 - nobody tells when
+            node.name for node in await client.nodes() if node.state.value == "ready"} != set(names):
+            await asyncio.sleep(0.05)

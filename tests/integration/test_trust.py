@@ -1,0 +1,405 @@
+"""Who is let in, and who is not: tokens, certificates, projects, and what is left of secrets."""
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from agent.enrolment import join
+from coordinator.engine import utc_now
+from muster import wire
+from muster.client import Client
+from muster.domain.access import EVERYWHERE, Access
+from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError, UnavailableError, UnknownNameError
+from muster.domain.ids import NodeId
+from muster.domain.lifecycle import JobPhase
+from muster.domain.node import Inventory
+from muster.domain.view import LogLine
+from muster.rpc import protocol
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
+from muster.trust.certificates import issue_node, make_authority, new_key, request_certificate
+from muster.trust.tokens import new_api_token, new_join_token, parse_join_token
+from tests.integration.jobs import shell
+from tests.integration.secured import Secured, joining, secured, until_ready
+
+A = NodeId("a")
+Code = grpc.StatusCode
+
+
+async def joined(fleet: Secured, node: str, **wish: object) -> Credentials:
+    """What a node shows that has joined, without an agent."""
+    key = new_key()
+    membership = await join(fleet.doors.clients, parse_join_token(await fleet.join_token(**wish)), NodeId(node), key)
+    return Credentials(authority=membership.authority, certificate=membership.certificate, key=key)
+
+
+def hello(node: str) -> pb.AgentMessage:
+    inventory = wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30))
+    said = pb.Hello(node=node, identity="x", address="127.0.0.9", inventory=inventory)
+    said.protocol, said.protocol_oldest = protocol.NEWEST, protocol.OLDEST
+    return pb.AgentMessage(hello=said)
+
+
+async def connect(address: str, shown: Credentials, node: str) -> tuple[Code, str]:
+    """How the stream of an agent ends; OK as soon as it is welcome."""
+    async with open_channel(address, shown) as channel:
+        stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
+        call = stub.Connect(metadata=shown.metadata)
+        try:
+            await call.write(hello(node))
+            answer = await call.read()
+        except grpc.aio.AioRpcError as error:
+            return error.code(), error.details() or ""
+        except asyncio.InvalidStateError:
+            answer = grpc.aio.EOF
+        if answer is not grpc.aio.EOF:
+            call.cancel()
+            return Code.OK, ""
+        return await call.code(), await call.details() or ""
+
+
+async def refusal_to_join(fleet: Secured, token: str, node: str = "a") -> str:
+    with pytest.raises(MusterError) as refused:
+        await join(fleet.doors.clients, parse_join_token(token), NodeId(node), new_key())
+    return str(refused.value)
+
+
+# nodes
+
+
+async def test_a_node_joins_works_renews_and_is_sent_away(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as client:
+        token = await fleet.join_token(labels={"pool": "red"})
+        async with joining(fleet, "a", token, "--label", "pool=blue", "--label", "rack=7"):
+            await until_ready(client, "a")
+            (node,) = await client.nodes()
+            assert node.inventory.labels == {"pool": "red", "rack": "7"}
+            job = await client.submit(shell("echo $MUSTER_JOIN_TOKEN.; exec sleep 60"))
+            assert [line.text async for line in _first(client, job.id)] == [b"."]
+
+            await client.trust.revoke_node("a")
+            async with asyncio.timeout(20):
+                while (await client.node("a")).state.value == "ready":  # noqa: ASYNC110 - nobody tells when
+                    await asyncio.sleep(0.1)
+            log = (tmp_path / "a.log").read_text()
+            assert "was sent away" in log or "counts no more" in log
+        assert stat.S_IMODE((tmp_path / "a" / "trust" / "key.pem").stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "a" / "trust" / "node.json").stat().st_mode) == 0o600
+
+
+async def _first(client: Client, job: str) -> AsyncIterator[LogLine]:
+    async for line in client.logs(job, follow=True):
+        yield line
+        return
+
+
+async def test_a_renewed_certificate_is_shown_on_a_new_stream_while_work_goes_on(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as client:
+        fleet.authority.node_life = timedelta(seconds=6)
+        token = await fleet.join_token()
+        async with joining(fleet, "a", token):
+            await until_ready(client, "a")
+            job = await client.submit(shell("for i in $(seq 60); do echo $i; sleep 0.2; done"))
+            assert (await client.wait(job.id)).phase is JobPhase.SUCCEEDED
+            lines = [int(line.text) async for line in client.logs(job.id)]
+        assert lines == list(range(1, 61))
+        log = (tmp_path / "a.log").read_text()
+        assert log.count("certificate renewed") >= 1
+        assert log.count("connected to the coordinator") >= 2
+        assert "Traceback" not in log
+
+
+async def test_a_token_lets_as_many_nodes_in_as_it_says(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        token = await fleet.join_token(uses=2)
+        outcomes = await asyncio.gather(
+            *(join(fleet.doors.clients, parse_join_token(token), NodeId(f"n{n}"), new_key()) for n in range(5)),
+            return_exceptions=True,
+        )
+        assert sum(not isinstance(outcome, BaseException) for outcome in outcomes) == 2
+        assert "not known, used up, expired or revoked" in await refusal_to_join(fleet, token)
+        async with fleet.client() as client:
+            assert [each.uses_left for each in await client.trust.join_tokens()] == [0]
+            refused = [
+                e for e in await client.trust.audit() if e.what == "JoinService.Join" and not e.result.startswith("ok")
+            ]
+            assert {entry.result.partition(" ")[0] for entry in refused} == {"join"}
+            assert len(refused) == 4
+
+
+async def test_who_asks_again_because_the_answer_got_lost_joins_once(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        token, key = parse_join_token(await fleet.join_token()), new_key()
+        first = await join(fleet.doors.clients, token, A, key)
+        second = await join(fleet.doors.clients, token, A, key)
+        assert first.agents == second.agents == fleet.doors.agents
+
+
+async def test_wrong_expired_and_revoked_join_tokens_are_refused_alike(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as client:
+        wrong = str(new_join_token(fleet.authority.fingerprint))
+        short = await fleet.join_token(ttl=timedelta(milliseconds=1))
+        revoked = await fleet.join_token()
+        await client.trust.revoke_join_token(parse_join_token(revoked).id)
+        known = parse_join_token(await fleet.join_token())
+        forged = str(new_join_token(known.authority)).replace(new_join_token(known.authority).id, known.id)
+        said = {await refusal_to_join(fleet, token) for token in (wrong, short, revoked, forged)}
+        assert len(said) == 1
+
+
+async def test_a_name_that_another_node_has_is_refused_until_that_one_is_sent_away(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as client:
+        old = await joined(fleet, "a")
+        token = parse_join_token(await fleet.join_token(uses=3))
+        with pytest.raises(ConflictError, match="there is a node a with another key"):
+            await join(fleet.doors.clients, token, A, new_key())
+        await client.trust.revoke_node("a")
+        assert (await connect(fleet.doors.agents, old, "a"))[0] is Code.UNAUTHENTICATED
+        await join(fleet.doors.clients, token, A, new_key())
+        status, said = await connect(fleet.doors.agents, old, "a")
+        assert (status, said) == (Code.UNAUTHENTICATED, "node a has joined anew with another key")
+
+
+async def test_a_coordinator_with_another_authority_gets_no_token(tmp_path: Path) -> None:
+    async with secured(tmp_path / "real") as real, secured(tmp_path / "false") as false:
+        token = parse_join_token(await real.join_token())
+        with pytest.raises(PermissionDeniedError, match="is not the coordinator that is meant"):
+            await join(false.doors.clients, token, A, new_key())
+        async with false.client() as client:
+            assert [entry for entry in await client.trust.audit() if entry.what == "JoinService.Join"] == []
+
+
+async def test_one_node_never_speaks_for_another(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as client:
+        shown = await joined(fleet, "a")
+        assert await connect(fleet.doors.agents, shown, "a") == (Code.OK, "")
+        assert await connect(fleet.doors.agents, shown, "b") == (
+            Code.PERMISSION_DENIED,
+            "node/a does not speak for node b",
+        )
+        async with open_channel(fleet.doors.agents, shown) as channel:
+            stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
+            call = stub.PushLogs()
+            await call.write(pb.LogChunk(node="b", execution="x-1-0", data=b"forged"))
+            assert await call.code() is Code.PERMISSION_DENIED
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await stub.Renew(pb.RenewRequest(request=request_certificate(new_key(), NodeId("b"))))
+            assert refused.value.code() is Code.PERMISSION_DENIED
+        refusals = [(e.who, e.what) for e in await client.trust.audit() if "does not speak" in e.result]
+        assert refusals == [("node/a", "AgentService.Connect"), ("node/a", "AgentService.PushLogs")]
+
+
+async def test_certificates_that_do_not_count_open_no_door(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        ours = await joined(fleet, "a")
+        stranger = fleet.node("b")
+        assert (await connect(fleet.doors.agents, stranger, "b"))[0] is Code.UNAUTHENTICATED
+        twin = fleet.node("a")
+        assert (await connect(fleet.doors.agents, twin, "a"))[0] is Code.UNAUTHENTICATED
+        false, key = make_authority(utc_now()), new_key()
+        forged = Credentials(
+            authority=ours.authority, certificate=issue_node(false, request_certificate(key, A), A, utc_now()), key=key
+        )
+        assert (await connect(fleet.doors.agents, forged, "a"))[0] is Code.UNAVAILABLE
+        assert (await connect(fleet.doors.agents, Credentials(authority=ours.authority), "a"))[0] is Code.UNAVAILABLE
+        assert (await connect(fleet.doors.agents, Credentials(), "a"))[0] is Code.UNAVAILABLE
+        unbelieving = Credentials(authority=false.certificate, certificate=ours.certificate, key=ours.key)
+        assert (await connect(fleet.doors.agents, unbelieving, "a"))[0] is Code.UNAVAILABLE
+
+
+async def test_a_stream_ends_with_the_certificate_that_opened_it(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        fleet.authority.node_life = timedelta(seconds=2)
+        shown = await joined(fleet, "a")
+        async with open_channel(fleet.doors.agents, shown) as channel:
+            stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
+            call = stub.Connect()
+            await call.write(hello("a"))
+            async with asyncio.timeout(10):
+                with pytest.raises(grpc.aio.AioRpcError) as ended:
+                    while await call.read() is not grpc.aio.EOF:
+                        pass
+                    raise await _ended(call)
+            assert ended.value.code() is Code.UNAUTHENTICATED
+
+
+async def _ended(call: Any) -> grpc.aio.AioRpcError:  # noqa: ANN401 - gRPC's calls are generic in vain
+    none = grpc.aio.Metadata()
+    return grpc.aio.AioRpcError(await call.code(), none, none)
+
+
+# people
+
+
+async def test_who_shows_no_token_or_a_wrong_one_is_refused(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        short = await fleet.user("short", {EVERYWHERE: Access.VIEWER}, timedelta(milliseconds=1))
+        gone = await fleet.user("gone", {EVERYWHERE: Access.VIEWER})
+        await admin.trust.remove_account("gone", (await admin.trust.accounts())[1].kind)
+        revoked = await fleet.user("revoked", {EVERYWHERE: Access.VIEWER})
+        (token,) = [token for token in await admin.trust.tokens() if token.account == "revoked"]
+        await admin.trust.revoke_token(token.id)
+        for bad in (str(new_api_token()), "rubbish", short, gone, revoked):
+            async with fleet.client(bad) as client:
+                with pytest.raises(PermissionDeniedError, match="not known, has expired or was revoked"):
+                    await client.nodes()
+        async with Client(fleet.doors.clients, Credentials(authority=fleet.authority.certificate)) as client:
+            with pytest.raises(PermissionDeniedError, match="log in with `muster login`"):
+                await client.nodes()
+        assert {"no token", "wrong token", "malformed token"} <= {entry.result for entry in await admin.trust.audit()}
+
+
+async def test_plain_text_gets_no_answer(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, Client(fleet.doors.clients, Credentials(token=fleet.admin_token)) as client:
+        with pytest.raises(UnavailableError):
+            await client.nodes()
+
+
+async def test_projects_do_not_learn_of_each_other(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        red, blue = [await fleet.user(name, {name: Access.MEMBER}) for name in ("red", "blue")]
+        async with fleet.client(red) as a, fleet.client(blue) as b:
+            job = await b.submit(shell("true", project="blue"), queue_anyway=True)
+            own = await a.submit(shell("true", project="red"), queue_anyway=True)
+            nobodys = "nosuchjob"
+            for name in (job.id, job.id[:5], job.spec.name if job.spec.name != own.spec.name else job.id):
+                for ask in (a.job, a.stop, a.delete, a.why, a.wait):
+                    with pytest.raises(UnknownNameError) as unseen:
+                        await ask(name)
+                    with pytest.raises(UnknownNameError) as unknown:
+                        await ask(nobodys)
+                    assert str(unseen.value).replace(name, nobodys) == str(unknown.value)
+                with pytest.raises(UnknownNameError):
+                    await anext(a.logs(name))
+            assert [each.id async for each in a.jobs()] == [own.id]
+            assert (await a.job(own.spec.name)).id == own.id
+            assert {each.id async for each in admin.jobs()} == {own.id, job.id}
+            with pytest.raises(UnknownNameError, match="there is no project 'blue'"):
+                await a.submit(shell("true", project="blue"), queue_anyway=True)
+            assert (await b.stop(job.id)).phase is JobPhase.STOPPED
+            refused = [entry for entry in await admin.trust.audit(who="red") if entry.target == job.id]
+            assert {entry.what for entry in refused} >= {"JobService.Get", "JobService.Stop", "JobService.Delete"}
+
+
+async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        job = await admin.submit(shell("true"), queue_anyway=True)
+        shown = Credentials(authority=fleet.authority.certificate, token=await fleet.user("r", {"red": Access.ADMIN}))
+        async with open_channel(fleet.doors.clients, shown) as channel:
+            stub: Any = jobs_pb2_grpc.JobServiceStub(channel)
+            for call in (
+                stub.Logs(jobs_pb2.LogsRequest(job=job.id), metadata=shown.metadata),
+                stub.Watch(jobs_pb2.WatchRequest(job=job.id), metadata=shown.metadata),
+            ):
+                assert await call.code() is Code.NOT_FOUND
+
+
+async def test_everybody_may_what_his_access_says_and_no_more(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        job = await admin.submit(shell("true"), queue_anyway=True)
+        tokens = {access: await fleet.user(f"u-{access}", {EVERYWHERE: access}) for access in Access}
+
+        async def may(access: Access, ask: str) -> bool:
+            asks: dict[str, Any] = {
+                "look": lambda client: client.job(job.id),
+                "submit": lambda client: client.submit(shell("true"), queue_anyway=True, dry_run=True),
+                "let in": lambda client: client.trust.create_join_token(),
+                "rule": lambda client: client.trust.accounts(),
+            }
+            async with fleet.client(tokens[access]) as client:
+                try:
+                    await asks[ask](client)
+                except PermissionDeniedError:
+                    return False
+            return True
+
+        allowed = {
+            access: [ask for ask in ("look", "submit", "let in", "rule") if await may(access, ask)] for access in Access
+        }
+        assert allowed == {
+            Access.VIEWER: ["look"],
+            Access.MEMBER: ["look", "submit"],
+            Access.OPERATOR: ["look", "submit", "let in"],
+            Access.ADMIN: ["look", "submit", "let in", "rule"],
+        }
+
+
+async def test_a_follower_whose_access_is_taken_away_is_told_so_at_once(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        token = await fleet.user("red", {"red": Access.MEMBER})
+        async with fleet.client(token) as client:
+            job = await client.submit(shell("true", project="red"), queue_anyway=True)
+            watch = client.watch(job.id)
+            await anext(watch)
+            waiting = asyncio.ensure_future(anext(watch))
+            await asyncio.sleep(0.2)
+            await admin.trust.grant("red", "red", None)
+            async with asyncio.timeout(10):
+                with pytest.raises(PermissionDeniedError, match="counts no more"):
+                    await waiting
+
+
+async def test_nobody_makes_himself_or_others_more_than_he_is(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        token = await fleet.user("red", {"red": Access.ADMIN}, timedelta(hours=1))
+        async with fleet.client(token) as client:
+            with pytest.raises(PermissionDeniedError):
+                await client.trust.create_token("admin")
+            with pytest.raises(PermissionDeniedError):
+                await client.trust.grant("red", EVERYWHERE, Access.ADMIN)
+            _, own = await client.trust.create_token(note="mine")
+            assert own.expires_at is not None
+            assert {each.account for each in await client.trust.tokens()} == {"red"}
+            (theirs,) = [each for each in await admin.trust.tokens() if each.account == "admin"]
+            with pytest.raises(PermissionDeniedError):
+                await client.trust.revoke_token(theirs.id)
+        with pytest.raises(ConflictError, match="leave nobody who may do everything"):
+            await admin.trust.grant("admin", EVERYWHERE, None)
+
+
+async def test_the_audit_log_says_who_did_what_from_where(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        red = await fleet.user("red", {"red": Access.VIEWER, "default": Access.MEMBER})
+        async with fleet.client(red) as client:
+            job = await client.submit(shell("true"), queue_anyway=True)
+            with pytest.raises(PermissionDeniedError):
+                await client.submit(shell("true", project="red"), queue_anyway=True)
+        entries = await admin.trust.audit(who="red")
+        assert [(e.what, e.target, e.result) for e in entries] == [
+            ("JobService.Submit", job.id, "ok"),
+            ("JobService.Submit", "run", "needs member (spec)"),
+        ] or entries[1].result == "needs member (spec)"
+        assert all(entry.origin.startswith("ipv4:127.0.0.1:") for entry in entries)
+
+
+async def test_no_secret_is_left_in_the_database_or_a_log(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as client:
+        token = await fleet.join_token()
+        await fleet.user("red", {"red": Access.MEMBER})
+        await refusal_to_join(fleet, str(new_join_token(fleet.authority.fingerprint)))
+        async with joining(fleet, "a", token):
+            await until_ready(client, "a")
+            await client.wait((await client.submit(shell("env"))).id)
+        await fleet.audit.flush()
+    assert secrets_in(tmp_path, fleet.secrets) == []
+
+
+def secrets_in(directory: Path, secrets: list[str]) -> list[tuple[str, str]]:
+    """Where secrets stand, whole tokens or the secret part alone."""
+    parts = [*secrets, *(secret.split("-")[3] for secret in secrets if secret.count("-") > 2), "PRIVATE KEY"]
+    allowed = {"key.pem", "authority.key"}
+    return [
+        (path.name, secret[:20])
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in allowed
+        for secret in parts
+        if secret.encode() in path.read_bytes()
+    ]
