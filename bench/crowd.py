@@ -1,6 +1,8 @@
 """Many simulated agents in one program, each with a channel and a stream of its own, mTLS and heartbeats.
 
-    python -m bench.crowd ADDRESS COUNT CA CERT KEY
+    MUSTER_JOIN_TOKEN=… python -m bench.crowd ADDRESS COUNT
+
+First each joins, one after the other, and has a certificate of its own.
 
 They do at once what a plan asks for and report it; nothing is started. Orders come on stdin, one a line; each is
 answered with one line of JSON:
@@ -12,24 +14,27 @@ answered with one line of JSON:
 
 import asyncio
 import json
+import os
 import random
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
 
 from muster import wire
-from muster.domain.ids import GpuUuid
+from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
 from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.pinning import pinned_authority
 from muster.rpc.v1 import agents_pb2 as pb
-from muster.rpc.v1 import agents_pb2_grpc, model_pb2
+from muster.rpc.v1 import agents_pb2_grpc, model_pb2, trust_pb2, trust_pb2_grpc
+from muster.trust.certificates import new_key, request_certificate
+from muster.trust.tokens import JoinToken, parse_join_token
 
 HEARTBEAT = 10.0
 GPUS = 8
@@ -147,8 +152,8 @@ class Agent:
 class Crowd:
     """All of them."""
 
-    def __init__(self, count: int, address: str, credentials: Credentials, tasks: asyncio.TaskGroup) -> None:
-        self._agents = [Agent(number, address, credentials) for number in range(count)]
+    def __init__(self, agents: list[Agent], tasks: asyncio.TaskGroup) -> None:
+        self._agents = agents
         self._tasks = tasks
         self._running: list[asyncio.Task[None]] = []
 
@@ -182,14 +187,29 @@ class Crowd:
 
 async def main() -> None:
     """Obey until stdin ends."""
-    address, count, *files = sys.argv[1:]
-    ca, cert, key = map(Path, files)
+    address, count = sys.argv[1:]
+    agents = await _joined(address, int(count), parse_join_token(os.environ["MUSTER_JOIN_TOKEN"]))
     async with asyncio.TaskGroup() as tasks:
-        crowd = Crowd(int(count), address, Credentials(ca=ca, cert=cert, key=key), tasks)
+        crowd = Crowd(agents, tasks)
         orders = {"connect": crowd.connect, "drop": crowd.drop, "state": crowd.state}
         while order := (await asyncio.to_thread(sys.stdin.readline)).strip():
             print(json.dumps(await orders[order]()), flush=True)
         await crowd.drop()
+
+
+async def _joined(address: str, count: int, token: JoinToken) -> list[Agent]:
+    """The agents, each with a certificate; they share a key, which saves time and changes nothing that is measured."""
+    authority, key = await pinned_authority(address, lambda found: found == token.authority), new_key()
+    agents = []
+    async with open_channel(address, Credentials(authority=authority)) as channel:
+        stub: Any = trust_pb2_grpc.JoinServiceStub(channel)
+        for number in range(count):
+            name = NodeId(f"node{number:05}")
+            request = trust_pb2.JoinRequest(token=str(token), node=name, request=request_certificate(key, name))
+            answer = await stub.Join(request)
+            shown = Credentials(authority=authority, certificate=answer.certificate, key=key)
+            agents.append(Agent(number, f"{address.rpartition(':')[0]}:{answer.agents_port}", shown))
+    return agents
 
 
 def _inventory(node: str) -> Inventory:

@@ -9,14 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.programs import ProgramError, ended_at_exit, start
-from bench.scratch import Certificates, Scratch
+from bench.scratch import Scratch
 from muster.client import Client
 from muster.domain.job import JobSpec, Packing, Resources, Role
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
 from muster.domain.view import JobView
+from muster.rpc.channel import Credentials
+from muster.trust.files import read_secret, write_private
 
 READY_WITHIN = 120.0
+AUTHORITY = Path("trust", "authority.pem")
+MOST_NODES = 10_000
 ENDED_WITHIN = 120.0
 CPUS = 4
 FIRST_PORT, PORTS_EACH = 20_000, 100
@@ -32,19 +36,19 @@ class Fleet:
 
     client: Client
     address: str
-    certificates: Certificates
+    state: Path
+    """The coordinator's directory: its authority, the admin's token."""
+    join_token: str
     coordinator: int
     """Its process id."""
     agents: list[int] = field(default_factory=list)
 
     def command_line(self) -> tuple[Sequence[str | Path], Mapping[str, str]]:
         """`muster` for this fleet, and what goes into its environment."""
-        tls = self.certificates
         known = {
             "MUSTER_COORDINATOR": self.address,
-            "MUSTER_TLS_CA": str(tls.ca),
-            "MUSTER_TLS_CERT": str(tls.peer),
-            "MUSTER_TLS_KEY": str(tls.peer_key),
+            "MUSTER_TLS_CA": str(self.state / AUTHORITY),
+            "MUSTER_TOKEN": read_secret(self.state / "admin-token"),
         }
         return [Path(sys.executable).with_name("muster")], known
 
@@ -82,25 +86,24 @@ def gang(size: int, *command: str | Path, cpus: int = 100, spread: bool = True, 
 
 
 @asynccontextmanager
-async def coordinator(scratch: Scratch, directory: Path) -> AsyncIterator[Fleet]:
+async def coordinator(directory: Path) -> AsyncIterator[Fleet]:
     """A coordinator without nodes, and a client that is connected to it."""
-    certificates = scratch.certificates()
+    state = directory / "coordinator"
     async with ended_at_exit() as programs:
-        process, address = await start_coordinator(directory, certificates)
+        process, address = await start_coordinator(directory)
         programs.append(process)
-        async with Client(address, certificates.credentials, timeout=60) as client:
-            await client.nodes()
-            yield Fleet(client, address, certificates, process.pid)
+        shown = Credentials(authority=(state / AUTHORITY).read_bytes(), token=read_secret(state / "admin-token"))
+        async with Client(address, shown, timeout=60) as client:
+            join_token, _ = await client.trust.create_join_token(uses=MOST_NODES)
+            yield Fleet(client, address, state, join_token, process.pid)
 
 
-async def start_coordinator(
-    directory: Path, certificates: Certificates, listen: str = "127.0.0.1:0"
-) -> "tuple[subprocess.Popen[bytes], str]":
+async def start_coordinator(directory: Path, listen: str = "127.0.0.1:0") -> "tuple[subprocess.Popen[bytes], str]":
     """The process, and where it serves."""
     ready = directory / "address"
     ready.unlink(missing_ok=True)
     places = ["--state", directory / "coordinator", "--listen", listen, "--ready-file", ready]
-    command = [sys.executable, "-m", "coordinator", *places, "--log-level", "warning", *certificates.of_coordinator()]
+    command = [sys.executable, "-m", "coordinator", *places, "--log-level", "warning"]
     process = start(command, directory / "coordinator.log")
     async with asyncio.timeout(READY_WITHIN):
         while not ready.exists():
@@ -114,7 +117,7 @@ async def start_coordinator(
 async def fleet(scratch: Scratch, nodes: int, *options: str | Path) -> AsyncIterator[Fleet]:
     """So many nodes that are ready, each an agent process of its own; `options` are for the agents."""
     directory = scratch.fresh("muster")
-    async with coordinator(scratch, directory) as it, ended_at_exit() as agents:
+    async with coordinator(directory) as it, ended_at_exit() as agents:
         for number in range(1, nodes + 1):
             agents.append(_agent(it, directory, number, options or ("--no-docker", "--processes")))
             it.agents.append(agents[-1].pid)
@@ -127,6 +130,8 @@ def _agent(it: Fleet, directory: Path, number: int, options: Sequence[str | Path
     first = FIRST_PORT + number * PORTS_EACH
     place = ["--state", directory / f"node{number}", "--address", f"127.0.1.{number}"]
     offer = ["--cpus", str(CPUS), "--memory", str(500 * 2**20), "--ports", f"{first}-{first + PORTS_EACH - 1}"]
-    who = ["--coordinator", it.address, "--name", f"node{number}", *it.certificates.of_peer()]
+    joining = directory / "join-token"
+    write_private(joining, it.join_token.encode())
+    who = ["--coordinator", it.address, "--name", f"node{number}", "--join-file", joining]
     command = [sys.executable, "-m", "agent", *who, *place, *offer, "--stop-on-exit", "--log-level", "warning"]
     return start([*command, *options], directory / f"node{number}.log")

@@ -37,6 +37,8 @@ from muster.domain.job import JobSpec, Packing, Resources, Role
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
 from muster.domain.restart import RestartPolicy
+from muster.rpc.channel import Credentials
+from muster.trust.files import read_secret
 
 NODES = 4
 GANG = 2
@@ -75,7 +77,7 @@ async def main(options: argparse.Namespace) -> list[Row]:
 async def worker_deaths(it: "Fleet", case: str, workers: tuple[int, str], repeats: int) -> list[Row]:
     """Kill a worker again and again, each time of another gang; the first time is to warm up."""
     found: dict[str, list[float]] = defaultdict(list)
-    async with Client(it.address) as client:
+    async with it.client() as client:
         for turn in range(repeats + 1):
             say(f"{case}: {turn} of {repeats}")
             stopped, restarted = await worker_death(client, it.workers, *workers)
@@ -101,7 +103,7 @@ async def worker_death(client: Client, workers: "Workers", size: int, script: st
 
 async def coordinator_deaths(it: "Fleet", options: argparse.Namespace) -> list[Row]:
     """Kill the coordinator again and again while the same gangs run."""
-    async with Client(it.address) as client:
+    async with it.client() as client:
         gangs = [await new_gang(client, it.workers) for _ in progress("gangs started", options.gangs)]
     rows = []
     for down in (float(seconds) for seconds in options.down.split(",")):
@@ -109,7 +111,7 @@ async def coordinator_deaths(it: "Fleet", options: argparse.Namespace) -> list[R
         for _ in progress(f"coordinator killed, {down:g} s away", options.repeats):
             for figure, value in (await coordinator_death(it, gangs, down)).items():
                 found[figure].append(value)
-            async with Client(it.address) as client:
+            async with it.client() as client:
                 gangs.append(await new_gang(client, it.workers))
             await asyncio.sleep(STEADY)
         case = f"coordinator killed with {options.gangs} gangs, {down:g} s away"
@@ -126,7 +128,7 @@ async def coordinator_death(it: "Fleet", gangs: "list[Gang]", down: float) -> Ma
     begun = time.perf_counter()
     it.start_coordinator()
     await it.serves()
-    async with Client(it.address) as client, asyncio.TaskGroup() as tasks:
+    async with it.client() as client, asyncio.TaskGroup() as tasks:
         await client.nodes()
         answered = time.perf_counter()
         done = {
@@ -282,7 +284,7 @@ class Fleet:
         """At the address of the one before."""
         state = self._directory / "coordinator"
         self.coordinator = _program(
-            "coordinator", "--state", state, "--listen", self.address, "--ready-file", self.ready
+            "coordinator", "--local", "--state", state, "--listen", self.address, "--ready-file", self.ready
         )
 
     async def serves(self) -> None:
@@ -294,17 +296,29 @@ class Fleet:
                 await asyncio.sleep(0.005)
         self.address = self.ready.read_text().strip()
 
+    @property
+    def _token(self) -> Path:
+        return self._directory / "coordinator" / "local-token"
+
+    @property
+    def _shown(self) -> tuple[object, ...]:
+        return "--token-file", self._token
+
+    def client(self) -> Client:
+        """A client that the coordinator knows."""
+        return Client(self.address, Credentials(token=read_secret(self._token)))
+
     def start_agent(self, number: int) -> None:
         """One node."""
         first = PORTS[0] + number * PORTS[1]
         identity = ("--name", f"n{number}", "--address", f"127.0.0.{number + 2}", "--cpus", 64)
         place = ("--state", self._directory / f"n{number}", "--ports", f"{first}-{first + PORTS[1] - 1}")
         kind = ("--no-docker", "--processes", "--stop-on-exit", "--gpu-provider", "fake:1xH100")
-        self._agents.append(_program("agent", "--coordinator", self.address, *identity, *place, *kind))
+        self._agents.append(_program("agent", *self._shown, "--coordinator", self.address, *identity, *place, *kind))
 
     async def all_connected(self) -> None:
         """Wait until every node can be used."""
-        async with asyncio.timeout(WITHIN), Client(self.address) as client:
+        async with asyncio.timeout(WITHIN), self.client() as client:
             while sum(node.state is NodeState.READY for node in await client.nodes()) < NODES:
                 await asyncio.sleep(0.05)
 

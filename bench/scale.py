@@ -5,6 +5,7 @@ Both share the CPUs of this machine, so a figure is the sum of what the coordina
 
 import asyncio
 import json
+import os
 import resource
 import sys
 import time
@@ -207,12 +208,16 @@ async def _run(muster: Fleet, spec: JobSpec) -> str:
 @asynccontextmanager
 async def crowd(setting: Setting, muster: Fleet, nodes: int) -> AsyncIterator[Crowd]:
     """So many simulated agents, not connected yet."""
-    tls = muster.certificates
-    files = map(str, (tls.ca, tls.peer, tls.peer_key))
-    command = [sys.executable, "-m", "bench.crowd", muster.address, str(nodes), *files]
+    command = [sys.executable, "-m", "bench.crowd", muster.address, str(nodes)]
+    env = {**os.environ, "MUSTER_JOIN_TOKEN": muster.join_token}
     with (setting.scratch.path / "crowd.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, process_group=0
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            process_group=0,
+            env=env,
         )
     try:
         yield Crowd(process)

@@ -1,4 +1,4 @@
-"""The scratch directory of the benchmarks, outside the repository: peers, compiled programs, certificates.
+"""The scratch directory of the benchmarks, outside the repository: peers, compiled programs.
 
 What is missing is installed on the way, asking nothing: Debian packages as root, Python packages into a virtual
 environment of its own. A peer that cannot be installed is named by PeerMissingError, and reported as missing.
@@ -8,13 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench.programs import ProgramError, run
 from muster.domain.errors import MusterError
-from muster.rpc.channel import Credentials
 
 PROGRAMS = Path(__file__).parent / "programs"
 DEBIAN = {
@@ -76,13 +75,6 @@ class Scratch:
             run(["gcc", "-O2", "-o", binary, source, *flags], 60)
         return binary
 
-    def certificates(self) -> "Certificates":
-        """A test authority with one certificate for the coordinator and one for agents and clients."""
-        directory = self.path / "tls"
-        if not (directory / "peer.crt").exists():
-            make_certificates(self.fresh("tls"))
-        return Certificates(directory)
-
     def _need_debian(self, peer: str) -> None:
         if all(shutil.which(each) or Path(each).exists() for each in NEEDS[peer]):
             return
@@ -105,44 +97,6 @@ class Scratch:
         if subprocess.run(list(map(str, probe)), check=False, timeout=60).returncode:
             print(f"installing {' '.join(PYTHON[peer])} ...", flush=True)
             run([self.python, "-m", "pip", "install", "-q", *PYTHON[peer]], INSTALL_WITHIN)
-
-
-class Certificates:
-    """Files in PEM form."""
-
-    def __init__(self, directory: Path) -> None:
-        self.ca, self.server, self.server_key, self.peer, self.peer_key = (
-            directory / name for name in ("ca.crt", "server.crt", "server.key", "peer.crt", "peer.key")
-        )
-
-    @property
-    def credentials(self) -> Credentials:
-        """Of agents and clients."""
-        return Credentials(ca=self.ca, cert=self.peer, key=self.peer_key)
-
-    def of_coordinator(self) -> Sequence[str]:
-        """Its options."""
-        return [f"--tls-cert={self.server}", f"--tls-key={self.server_key}", f"--tls-client-ca={self.ca}"]
-
-    def of_peer(self) -> Sequence[str]:
-        """The options of an agent or of the command line."""
-        return [f"--tls-ca={self.ca}", f"--tls-cert={self.peer}", f"--tls-key={self.peer_key}"]
-
-
-def make_certificates(directory: Path) -> None:
-    """ECDSA P-256, valid for loopback."""
-    key = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3650"]
-    ca = [*key, "-subj", "/CN=benchmark CA", "-keyout", directory / "ca.key", "-out", directory / "ca.crt"]
-    run(ca, 30)
-    for name, subject in (("server", "/CN=localhost"), ("peer", "/CN=benchmark")):
-        # `req -x509 -CA` is younger than Debian's openssl in some releases, so the request is signed in a second step.
-        request = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject]
-        run([*request, "-keyout", directory / f"{name}.key", "-out", directory / f"{name}.csr"], 30)
-        names = directory / f"{name}.ext"
-        names.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        sign = ["openssl", "x509", "-req", "-days", "3650", "-CAcreateserial", "-extfile", names]
-        authority = ["-CA", directory / "ca.crt", "-CAkey", directory / "ca.key"]
-        run([*sign, *authority, "-in", directory / f"{name}.csr", "-out", directory / f"{name}.crt"], 30)
 
 
 @contextmanager

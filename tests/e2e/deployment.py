@@ -1,10 +1,14 @@
 """Muster on a fleet: a coordinator, agents, and the command line that a user types."""
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from muster.client import Client
+from muster.endpoint import login_of
+from muster.rpc.channel import Credentials
 from tests.e2e.command_line import CommandLine
 from tests.e2e.fleet import Fleet, Node
 from tests.e2e.programs import Program
@@ -21,18 +25,31 @@ class Deployment(CommandLine):
 
     def __init__(self, fleet: Fleet, directory: Path) -> None:
         address = f"{fleet.coordinator.address}:{PORT}"
-        super().__init__(directory, {"MUSTER_COORDINATOR": address, "MUSTER_INSECURE": "1"})
+        super().__init__(directory, {"MUSTER_COORDINATOR": address, "MUSTER_HOME": str(directory / "home")})
         self.fleet = fleet
         self.agents: dict[str, Program] = {}
         self.coordinator: Program
         self.start_coordinator()
+        fingerprint = re.search("sha256:[0-9a-f]{64}", (directory / "coordinator.log").read_text())
+        assert fingerprint, "the coordinator does not say how to log in"
+        token_file = str(directory / "coordinator" / "admin-token")
+        answer = self.run("login", address, "--authority", fingerprint[0], "--token-file", token_file)
+        assert answer.code == 0, answer
+        self._join_token = self.run("nodes", "token", "create", "--uses", "100").out.strip()
+
+    @property
+    def client(self) -> Client:
+        """The SDK's way to the coordinator, as the admin."""
+        login = login_of(self.env)
+        assert login.authority is not None
+        return Client(login.address, Credentials(authority=login.authority.encode(), token=login.token))
 
     def start_coordinator(self) -> None:
         """A coordinator with the state of the one before; returns when it is ready."""
         ready = self.directory / "coordinator.ready"
         ready.unlink(missing_ok=True)
         options = ["--state", str(self.directory / "coordinator"), "--listen", self.env["MUSTER_COORDINATOR"]]
-        command = [sys.executable, "-m", "coordinator", *options, "--insecure", "--ready-file", str(ready)]
+        command = [sys.executable, "-m", "coordinator", *options, "--ready-file", str(ready)]
         self.coordinator = self.fleet.coordinator.start(command, log=self.directory / "coordinator.log")
         _await(self.coordinator, ready)
 
@@ -45,7 +62,7 @@ class Deployment(CommandLine):
     def start_agent(self, node: Node, *options: str, state: Path | None = None, env: Mapping[str, str] = {}) -> Program:
         """An agent that has just been started."""
         command = [
-            *(sys.executable, "-m", "agent", "--insecure"),
+            *(sys.executable, "-m", "agent"),
             *("--coordinator", self.env["MUSTER_COORDINATOR"]),
             *("--name", node.name),
             *("--state", str(state or self.directory / node.name)),
@@ -53,7 +70,11 @@ class Deployment(CommandLine):
             *("--mount-root", str(self.directory)),
             *options,
         ]
-        agent = node.start(command, log=self.directory / f"agent-{node.name}.log", env={**node.env, **env})
+        agent = node.start(
+            command,
+            log=self.directory / f"agent-{node.name}.log",
+            env={**node.env, "MUSTER_JOIN_TOKEN": self._join_token, **env},
+        )
         self.agents[node.name] = agent
         return agent
 

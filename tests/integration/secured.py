@@ -121,7 +121,8 @@ async def joining(fleet: Secured, name: str, token: str, *options: str) -> Async
     env = {**os.environ, "MUSTER_JOIN_TOKEN": token, "PYTHONPATH": str(ROOT)}
     with log.open("ab") as output:
         agent = subprocess.Popen(  # noqa: ASYNC220 - what only takes a moment
-            command, cwd=ROOT, env=env, stderr=output, stdout=output)
+            command, cwd=ROOT, env=env, stderr=output, stdout=output
+        )
     try:
         yield agent
     finally:
@@ -134,5 +135,6 @@ async def until_ready(client: Client, *names: str) -> None:
     """Wait until these nodes are ready."""
     async with asyncio.timeout(READY_WITHIN):
         while {  # noqa: ASYNC110 - nobody tells when
-            node.name for node in await client.nodes() if node.state.value == "ready"} != set(names):
+            node.name for node in await client.nodes() if node.state.value == "ready"
+        } != set(names):
             await asyncio.sleep(0.05)

@@ -73,7 +73,7 @@ class Campaign:
         return f"{self.muster.directory}"
 
     def _client(self) -> Client:
-        return Client(self.muster.env["MUSTER_COORDINATOR"], insecure=True)
+        return self.muster.client
 
     def _set_up(self, damage: Damage) -> None:
         self._stamps.mkdir()
