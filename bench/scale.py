@@ -55,7 +55,7 @@ async def measure(setting: Setting) -> None:
     """1,000 nodes, then 5,000."""
     _many_files()
     for nodes in (1000,) if setting.quick else (1000, 5000):
-        async with coordinator(setting.scratch, setting.scratch.fresh("scale")) as muster:
+        async with coordinator(setting.scratch.fresh("scale")) as muster:
             alone = resident(muster.coordinator)
             async with crowd(setting, muster, nodes) as agents:
                 await _storm(setting, agents, nodes)
@@ -69,7 +69,7 @@ async def measure_queue(setting: Setting) -> None:
     _many_files()
     jobs = LONG_QUEUE // 10 if setting.quick else LONG_QUEUE
     async with (
-        coordinator(setting.scratch, setting.scratch.fresh("scale")) as muster,
+        coordinator(setting.scratch.fresh("scale")) as muster,
         crowd(setting, muster, 100) as agents,
     ):
         await agents.order("connect")
