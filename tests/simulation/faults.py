@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from muster.domain.ids import NodeId
 from tests.simulation.agent_program import AgentProgram
+from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram, Weakness
 from tests.simulation.network import Harshness, Path
 from tests.simulation.peers import Peers
@@ -20,12 +21,14 @@ class Faults:
         coordinator: CoordinatorProgram,
         agents: Mapping[NodeId, AgentProgram],
         peers: Peers,
+        clients: Clients,
         scenario: Scenario,
     ) -> None:
         self._world = world
         self._coordinator = coordinator
         self._agents = agents
         self._peers = peers
+        self._clients = clients
         self._scenario = scenario
         self._chance = world.chance("faults")
         self._over = False
@@ -43,6 +46,7 @@ class Faults:
             "kill an agent": self._kill_agent,
             "reboot a node": self._reboot,
             "reinstall a node": self._reinstall,
+            "lose a node": self._lose_node,
             "break a GPU": self._break_gpu,
             "lose Docker": self._lose_docker,
         }
@@ -205,6 +209,20 @@ class Faults:
         if node.has_docker and not node.engine_away:
             node.lose_engine()
             self._world.after(self._spell(), node.restore_engine)
+
+    def _lose_node(self) -> None:
+        """It never comes back; after some time an operator says so. One node at least stays."""
+        agent = self._any()
+        node = agent.node
+        if agent.gone or sum(not each.gone for each in self._agents.values()) == 1:
+            return
+        self._world.tell("loses its power for good", node.name)
+        agent.gone = True
+        agent.crash(silently=True)
+        node.lose_power()
+        for execution in list(node.sandboxes):
+            node.sweep(execution)
+        self._world.after(self._chance.uniform(30.0, 400.0), lambda: self._clients.remove_node(node.name))
 
     def _break_gpu(self) -> None:
         node = self._any().node

@@ -45,6 +45,7 @@ FAULTS = (
     "pause an agent",
     "reboot a node",
     "reinstall a node",
+    "lose a node",
     "break a GPU",
     "lose Docker",
 )
@@ -168,6 +169,7 @@ def _outage_and_partition(scenario: Scenario) -> Scenario:
             "cut peers",
             "cut one way",
             "reboot a node",
+            "lose a node",
         ),
         spells=(20.0, 60.0, 120.0, 600.0),
     )
@@ -204,7 +206,7 @@ def _peaceful(scenario: Scenario) -> Scenario:
     return replace(
         scenario,
         seconds=scenario.seconds * 3 + 600.0,
-        specs=tuple((at * 3, spec) for at, spec in scenario.specs),
+        specs=tuple((at * 3, _spread(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
         weakness=Weakness(),
         frailty=Frailty(),
         harshness_up=Harshness(),
@@ -212,6 +214,16 @@ def _peaceful(scenario: Scenario) -> Scenario:
         endless=0.2,
         code_seconds=300.0,
     )
+
+
+def _spread(spec: JobSpec, number: int) -> JobSpec:
+    """Two of three jobs lie on several nodes, for as long as they like."""
+    if number % 3 == 0:
+        return spec
+    roles = tuple(replace(role, count=1 + number % 3, resources=Resources(gpus=number % 2)) for role in spec.roles)
+    timeouts = replace(spec.timeouts, run=None)
+    restarts = RestartPolicy(limit=2, infrastructure=4, backoff=timedelta())
+    return replace(spec, roles=roles, max_per_node=1, node_labels={}, timeouts=timeouts, restarts=restarts)
 
 
 FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
