@@ -46,7 +46,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
             remover.submit(_drop_logs, logs, job)
 
         try:
-            await _serve(settings, Engine(store, forget), logs, stopped)
+            await _serve(settings, Engine(store, forget, directory.fleet_key()), logs, stopped)
         finally:
             logs.close()
             store.close()
