@@ -142,9 +142,10 @@ class NodeAgent:
         """Of the last plan that was applied."""
         return self._loop.ledger.revision
 
-    def now(self) -> float:
-        """The time by the clock of fencing."""
-        return self._guard.now()
+    @property
+    def clock(self) -> Clock:
+        """That of fencing."""
+        return self._guard.clock
 
     def contact(self, sent_at: float) -> None:
         """The coordinator has acknowledged what was sent then."""

@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.clock import Clock
 from agent.gpus import GpuSource, open_source
 from agent.inventory import Declared
 from agent.link import Coordinator
@@ -111,10 +112,12 @@ class Fleet:
         state: Path | None = None,
         runtime: Runtime | None = None,
         claims: str | None = None,
+        pace: float = 1.0,
     ) -> None:
         """A node, or one that comes back; it runs when this returns, connected or not.
 
-        `claims` is the name under which it presents itself, where that is not its own.
+        `claims` is the name under which it presents itself, where that is not its own; `pace` is how much faster the
+        clock runs by which it is fenced.
         """
         member = await self._member(name)
         runtimes: dict[RuntimeKind, Runtime] = {RuntimeKind.PROCESS: runtime or ProcessRuntime()}
@@ -125,6 +128,7 @@ class Fleet:
             address=address,
             coordinator=Coordinator(address=member.cable.address),
             declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
+            clock=Clock(pace),
         )
         ports = PortLedger(first, first + PORTS_EACH - 1, address=address)
         source = open_source(gpus, config.name) if isinstance(gpus, str) else gpus
