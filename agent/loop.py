@@ -306,7 +306,7 @@ class Loop:
         await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
         await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
         await occupant.sandbox.drained()
-        occupant.spool.finish()
+        await occupant.spool.end()
 
     async def _hear_keeper(self, room: Room) -> None:
         """What the keeper killed did not end by itself."""
