@@ -130,9 +130,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         size = await asyncio.to_thread(self._logs.append, execution, chunk.offset, chunk.data) if chunk.data else 0
         if not chunk.data:
             size = await asyncio.to_thread(self._logs.size, execution)
-        complete = chunk.last and size >= chunk.offset + len(chunk.data)
-        if complete:
+        stored = size >= chunk.offset + len(chunk.data)
+        if complete := chunk.last and stored:
             await asyncio.to_thread(self._logs.finish, execution)
+        elif not stored:  # it was complete for an earlier agent; the next one may have said more about it
+            complete = await asyncio.to_thread(self._logs.complete, execution)
         self._engine.signals.fire(execution)
         return pb.LogAck(execution=execution, offset=size, complete=complete)
 
