@@ -16,6 +16,7 @@ from coordinator.core.answers import Answer
 from coordinator.core.cluster import Cluster, load
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import Event, TimePassed
+from coordinator.core.records import Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.signals import Signals
@@ -231,5 +232,5 @@ class Engine:
             session.closed.set()
 
     def _loaded(self, snapshot: Snapshot) -> Cluster:
-        records = (*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes)
+        records: list[Record] = [*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes]
         return load(records, self._clock.now(), self._fleet_key)

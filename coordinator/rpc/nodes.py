@@ -6,8 +6,10 @@ from typing import Any
 import grpc.aio
 
 from coordinator import views
+from coordinator.core.answers import Refused
+from coordinator.core.events import RemovalRequested
 from coordinator.engine import Engine
-from coordinator.rpc.refusals import translated
+from coordinator.rpc.refusals import refuse, translated
 from muster import wire
 from muster.domain.errors import InvalidJobError
 from muster.domain.ids import NodeId
@@ -20,7 +22,7 @@ PAGE = 1000
 
 
 class NodeService(nodes_pb2_grpc.NodeServiceServicer):
-    """Look at nodes."""
+    """Look at nodes, and give up those that will not come back."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -44,3 +46,13 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         """One node."""
         view = await self._engine.read(lambda cluster, _: views.node_view(cluster, NodeId(request.node)))
         return wire.node_to_wire(view)
+
+    @translated
+    async def Remove(self, request: pb.RemoveNodeRequest, context: Context) -> pb.RemoveNodeResponse:  # noqa: N802
+        """Give a node up; answers with what was known of it."""
+        node = NodeId(request.node)
+        view = await self._engine.read(lambda cluster, _: views.node_view(cluster, node))
+        answer = await self._engine.ask(RemovalRequested(node=node))
+        if isinstance(answer, Refused):
+            await refuse(context, answer)
+        return pb.RemoveNodeResponse(node=wire.node_to_wire(view))

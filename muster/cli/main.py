@@ -69,7 +69,7 @@ app.command()(logs.logs)
 app.command()(jobs.wait)
 app.command()(jobs.stop)
 app.command()(jobs.delete)
-app.command()(nodes.nodes)
+app.add_typer(nodes.nodes)
 app.command()(submit.schema)
 app.command()(up.demo)
 
