@@ -139,8 +139,8 @@ class NodeAgent:
         await self._loop.put(PlanReceived(plan=plan, stream=self._streams))
 
     def revision(self) -> int:
-        """Of the last plan that was applied."""
-        return self._loop.ledger.revision
+        """Of the last plan on this stream that was applied."""
+        return self._loop.ledger.applied(self._streams)
 
     @property
     def clock(self) -> Clock:
