@@ -153,7 +153,7 @@ class AgentProgram:
 
     @property
     def revision(self) -> int:
-        return self.ledger.revision
+        return self.ledger.applied(self._streams)
 
     @property
     def logs(self) -> AgentLogs:

@@ -97,6 +97,10 @@ class CoordinatorProgram:
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
         self.cluster = Cluster()
+        self.started_at = 0.0
+        """In true seconds."""
+        self.on_start: list[Callable[[], None]] = []
+        """Who waits for it to listen."""
         self.clock = Clock(world, clock_rate)
         self._world = world
         self._observer = observer
@@ -116,11 +120,14 @@ class CoordinatorProgram:
 
     def start(self) -> None:
         """Load what is stored and listen."""
-        self._life = Life(self.clock)
+        self._life, self.started_at = Life(self.clock), self._world.seconds
         self.cluster = self._load()
         self._world.tell("starts", "coordinator")
         self._observer.loaded(self.cluster)
         self._set_alarm()
+        waiting, self.on_start = self.on_start, []
+        for wake in waiting:
+            wake()
 
     def _load(self) -> Cluster:
         snapshot = self.store.load()

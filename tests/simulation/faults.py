@@ -166,6 +166,8 @@ class Faults:
     # programs
 
     def _kill_coordinator(self) -> None:
+        if self._world.seconds - self._coordinator.started_at < self._scenario.steady:
+            return
         self._coordinator.crash(silently=self._chance.random() < 0.3)
         self._restart_coordinator()
 

@@ -81,6 +81,8 @@ class Scenario:
     """Seconds for which something is away: from a blink to beyond the time after which a node is lost."""
     no_fence: bool = False
     """Whether no node may ever end user code for want of contact: only the coordinator is away."""
+    steady: float = 0.0
+    """Seconds for which a coordinator stays once it is back; one that is there for moments only confuses peers."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 
@@ -154,6 +156,7 @@ def _outage(scenario: Scenario) -> Scenario:
         client_nerves=0.0,
         spells=(20.0, 120.0, 600.0, 3000.0),
         no_fence=True,
+        steady=30.0,
     )
 
 
@@ -205,14 +208,14 @@ def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
         scenario,
-        seconds=scenario.seconds * 3 + 600.0,
-        specs=tuple((at * 3, _spread(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
+        seconds=scenario.seconds * 2 + 300.0,
+        specs=tuple((at * 2, _spread(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
         weakness=Weakness(),
         frailty=Frailty(),
         harshness_up=Harshness(),
         harshness_down=Harshness(),
         endless=0.2,
-        code_seconds=300.0,
+        code_seconds=200.0,
     )
 
 
@@ -231,7 +234,7 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "silent": (0.15, _silent),
     "restless": (0.1, _restless),
     "docker": (0.05, _dockerless),
-    "outage": (0.08, _outage),
+    "outage": (0.06, _outage),
     "outage and partition": (0.08, _outage_and_partition),
     "rack": (0.07, _rack),
     "headless": (0.07, _headless),
