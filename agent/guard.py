@@ -83,6 +83,8 @@ class Guard:
                     self._step(TimePassed())
                     await self._carry_out(tasks, put)
                     self._changed.set()
+                    if self._fencing.in_contact(self.clock.now()):
+                        await self._client.close()  # there is nothing to ask
                     await self._rest()
         finally:
             await self._client.close()
