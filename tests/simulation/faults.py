@@ -39,6 +39,8 @@ class Faults:
             "pause an agent": self._pause,
             "kill an agent for long": self._kill_agent_for_long,
             "cut one way": self._cut_one_way,
+            "deafen a node": lambda: self._cut_from_coordinator(up=False),
+            "cut a node from the coordinator": lambda: self._cut_from_coordinator(up=True),
             "cut several off": self._cut_several,
             "slow a link": self._slow,
             "break a stream": self._break_stream,
@@ -145,6 +147,13 @@ class Faults:
         self._world.tell(f"{'up' if path is node.up else 'down'} is cut for {spell:.1f} s", node.name)
         path.cut()
         self._world.after(spell, path.heal)
+
+    def _cut_from_coordinator(self, *, up: bool) -> None:
+        """It hears nothing of the coordinator, which may still hear it; peers it reaches."""
+        agent = self._any()
+        paths = [agent.node.down, agent.node.up][: 2 if up else 1]
+        spell = self._spell()
+        self._cut_paths(paths, spell, f"hears nothing of the coordinator for {spell:.1f} s", (agent,))
 
     def _cut_several(self) -> None:
         agents = list(self._agents.values())

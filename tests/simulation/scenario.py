@@ -36,6 +36,8 @@ FAULTS = (
     "cut a rack off",
     "cut peers",
     "cut one way",
+    "deafen a node",
+    "cut a node from the coordinator",
     "cut several off",
     "slow a link",
     "break a stream",
@@ -188,6 +190,17 @@ def _rack(scenario: Scenario) -> Scenario:
     )
 
 
+def _deaf(scenario: Scenario) -> Scenario:
+    """Nodes that hear nothing of the coordinator give each other permits, though it still hears some of them."""
+    return replace(
+        _peaceful(scenario),
+        fault_every=25.0,
+        faults=("deafen a node", "deafen a node", "cut a node from the coordinator", "kill an agent"),
+        deaths=0.2,
+        spells=(40.0, 80.0, 150.0, 250.0),
+    )
+
+
 def _headless(scenario: Scenario) -> Scenario:
     """Agents die and stay dead while user code runs on: the keepers must see to it."""
     return replace(
@@ -230,7 +243,7 @@ def _spread(spec: JobSpec, number: int) -> JobSpec:
 
 
 FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
-    "anything": (0.4, _as_it_is),
+    "anything": (0.36, _as_it_is),
     "silent": (0.15, _silent),
     "restless": (0.1, _restless),
     "docker": (0.05, _dockerless),
@@ -238,6 +251,7 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "outage and partition": (0.08, _outage_and_partition),
     "rack": (0.07, _rack),
     "headless": (0.07, _headless),
+    "deaf": (0.08, _deaf),
 }
 """By name: how often, and what it makes of what was drawn."""
 
