@@ -39,7 +39,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    store, logs = SqlStore.open(directory.database), LogStore(directory.logs)
+    store, logs = SqlStore.open(directory.database), LogStore(directory.logs, limit=settings.log_limit << 20)
     with ThreadPoolExecutor(1, thread_name_prefix="log remover") as remover:
 
         def forget(job: JobId) -> None:

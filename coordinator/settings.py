@@ -7,6 +7,8 @@ from pathlib import Path
 
 from muster.endpoint import DEFAULT_ADDRESS
 
+DEFAULT_LOG_LIMIT = 1024
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorSettings:
@@ -19,6 +21,8 @@ class CoordinatorSettings:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
+    log_limit: int = DEFAULT_LOG_LIMIT
+    """MiB that are kept of what one execution prints."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
     log_level: str = "info"
@@ -42,6 +46,13 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     parser.add_argument("--tls-cert", type=Path, help="the coordinator's certificate (PEM)")
     parser.add_argument("--tls-key", type=Path, help="its key (PEM)")
     parser.add_argument("--tls-client-ca", type=Path, help="whose certificates agents and clients must show (PEM)")
+    parser.add_argument(
+        "--log-limit",
+        type=_positive,
+        default=DEFAULT_LOG_LIMIT,
+        metavar="MIB",
+        help="kept of what one execution prints (%(default)s); agents have a limit of their own",
+    )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     given = parser.parse_args(arguments)
@@ -50,3 +61,9 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     if given.tls_client_ca is not None and given.tls_cert is None:
         parser.error("--tls-client-ca needs --tls-cert and --tls-key")
     return CoordinatorSettings(**vars(given))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)

@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha import reflection
 
 from coordinator.engine import Engine
 from coordinator.rpc.agents import AgentService
-from coordinator.rpc.jobs import JobService
+from coordinator.rpc.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.nodes import NodeService
 from coordinator.store.logs import LogStore
@@ -36,15 +36,21 @@ class Identity:
 
 @asynccontextmanager
 async def serving(
-    engine: Engine, logs: LogStore, listen: str, *, identity: Identity | None = None, insecure: bool = False
+    engine: Engine,
+    logs: LogStore,
+    listen: str,
+    *,
+    identity: Identity | None = None,
+    insecure: bool = False,
+    reader_patience: float = READER_PATIENCE,
 ) -> AsyncIterator[str]:
     """Serve while the context is open; gives the address with the port that was bound.
 
     Without an identity it speaks plain text, which is refused beyond this machine unless `insecure` says that the
-    network is trusted.
+    network is trusted. Who follows logs or a job and reads nothing for `reader_patience` seconds is cut off.
     """
     server = grpc.aio.server(options=SERVER_OPTIONS)
-    agents, jobs = AgentService(engine, logs), JobService(engine, LogMerge(engine, logs))
+    agents, jobs = AgentService(engine, logs), JobService(engine, LogMerge(engine, logs), reader_patience)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(engine), server)

@@ -17,6 +17,7 @@ from agent.ports import PortLedger
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
 from coordinator.engine import Engine
+from coordinator.rpc.jobs import READER_PATIENCE
 from coordinator.rpc.server import serving
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
@@ -59,6 +60,8 @@ class Fleet:
     client: Client = field(init=False)
     address: str = f"{LOOPBACK}:0"
     """Of the coordinator; stays the same when it is restarted."""
+    reader_patience: float = READER_PATIENCE
+    """Of a coordinator that is started from here on."""
     _members: dict[str, _Member] = field(default_factory=dict)
     _coordinator: "asyncio.Task[None] | None" = None
 
@@ -94,7 +97,7 @@ class Fleet:
             engine = Engine(store, logs.drop_job)
             async with asyncio.TaskGroup() as tasks:
                 working = tasks.create_task(engine.run(), name="engine")
-                async with serving(engine, logs, self.address) as self.address:
+                async with serving(engine, logs, self.address, reader_patience=self.reader_patience) as self.address:
                     serves.set()
                     await _cancelled()
                 working.cancel()
