@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 from agent.clock import Clock
@@ -52,8 +53,8 @@ class Guard:
         """What runs; the loop feeds it."""
         self.site = site
         self._keeper = keeper or Keeper()
-        self._clock = clock or Clock()
-        self._fencing = Fencing(self.ledger, self._clock.now())
+        self.clock = clock or Clock()
+        self._fencing = Fencing(self.ledger, self.clock.now())
         self._client = PeerClient(site.node)
         self._expecting = False
         """Whether something is to run that has a deadline."""
@@ -67,7 +68,7 @@ class Guard:
     async def begin(self) -> None:
         """Go on from what was noted before; once the ledger knows what was recovered."""
         noted = await asyncio.to_thread(self._read)
-        self._fencing = Fencing(self.ledger, self._clock.now(), noted)
+        self._fencing = Fencing(self.ledger, self.clock.now(), noted)
         if self._fencing.deadlines():
             await asyncio.to_thread(self._keeper.start)
             await self._note()
@@ -82,6 +83,8 @@ class Guard:
                     self._step(TimePassed())
                     await self._carry_out(tasks, put)
                     self._changed.set()
+                    if self._fencing.in_contact(self.clock.now()):
+                        await self._client.close()  # there is nothing to ask
                     await self._rest()
         finally:
             await self._client.close()
@@ -94,10 +97,6 @@ class Guard:
         await asyncio.to_thread(self._keeper.close)
 
     # what the link, the loop and peers say and ask
-
-    def now(self) -> float:
-        """The time, for messages that are about to be sent."""
-        return self._clock.now()
 
     def contact(self, sent_at: float) -> None:
         """The coordinator has acknowledged what was sent then."""
@@ -117,13 +116,13 @@ class Guard:
     async def let_start(self, execution: ExecutionId) -> None:
         """Note by when it must be dead, then let it start; raises ExecutionError or OSError if it must not."""
         await self._note()
-        if not self._fencing.may_start(execution, self._clock.now()):
+        if not self._fencing.may_start(execution, self.clock.now()):
             message = "its agent had no word from the coordinator for so long that it did not start it"
             raise ExecutionError(FailureKind.NODE_LOST, message)
 
     def told(self, report: Report) -> Report:
         """A report as it is sent now."""
-        return replace(report, no_permit_for=self._fencing.no_permit_for(report.execution, self._clock.now()))
+        return replace(report, no_permit_for=self._fencing.no_permit_for(report.execution, self.clock.now()))
 
     def secret(self, attempt: AttemptKey) -> bytes | None:
         """With what peers of an attempt sign."""
@@ -132,12 +131,12 @@ class Guard:
 
     def answer(self, attempt: AttemptKey) -> PeerWord:
         """What peers of an attempt hear."""
-        return self._fencing.answer(attempt, self._clock.now())
+        return self._fencing.answer(attempt, self.clock.now())
 
     # deadlines
 
     def _step(self, event: FenceEvent) -> None:
-        self._ordered += self._fencing.step(event, self._clock.now())
+        self._ordered += self._fencing.step(event, self.clock.now())
 
     async def _carry_out(self, tasks: asyncio.TaskGroup, put: Callable[[Fenced], Awaitable[None]]) -> None:
         orders, self._ordered = self._ordered, []
@@ -149,17 +148,18 @@ class Guard:
             with suppress(TimeoutError):  # a disk that hangs must not save anybody
                 async with asyncio.timeout(MARK_LIMIT):
                     await asyncio.to_thread(mark_fenced, self.site.rooms / order.execution, order.message)
-            await put(Fenced(execution=order.execution, grace=order.grace, message=order.message))
+            grace = timedelta(seconds=self.clock.real(order.grace.total_seconds()))
+            await put(Fenced(execution=order.execution, grace=grace, message=order.message))
 
     async def _ask(self, ask: Ask) -> None:
-        words = await self._client.ask(ask, self._clock.real(ANSWER_LIMIT))
+        words = await self._client.ask(ask, self.clock.real(ANSWER_LIMIT))
         self._step(PeersAnswered(attempt=ask.attempt, asked_at=ask.asked_at, words=words))
         self._news.set()
 
     async def _rest(self) -> None:
         """Until there is news, or a deadline."""
         wake_at = self._fencing.wake_at()
-        limit = None if wake_at is None else max(0.0, self._clock.real(wake_at - self._clock.now()))
+        limit = None if wake_at is None else max(0.0, self.clock.real(wake_at - self.clock.now()))
         if limit is not None:
             limit = min(limit, LONGEST_SLEEP)
         with suppress(TimeoutError):
@@ -199,7 +199,7 @@ class Guard:
         deadlines = tuple(
             Deadline(
                 execution=execution,
-                dead_by=self._clock.real(dead_by),
+                dead_by=self.clock.real(dead_by),
                 room=str((self.site.rooms / execution).absolute()),
                 container=container_name(execution, Part.USER) if socket is not None else "",
                 socket=str(socket or ""),
@@ -216,4 +216,4 @@ class Guard:
             return {}
         if notes is None or notes.boot != boot_id():
             return {}
-        return {ExecutionId(each.execution): self._clock.shown(each.dead_by) for each in notes.deadlines}
+        return {ExecutionId(each.execution): self.clock.shown(each.dead_by) for each in notes.deadlines}

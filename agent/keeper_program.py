@@ -5,6 +5,7 @@ or when another agent has taken over, which it sees in the notes on disk. To kil
 """
 
 import os
+import select
 import signal
 import socket
 import sys
@@ -70,13 +71,19 @@ class Watch:
         if not self._attended:
             time.sleep(LONGEST_SLEEP if limit is None else limit)
             return
-        self._line.settimeout(None if limit is None else max(limit, 0.001))
+        ready, _, _ = select.select([self._line], [], [], limit)
+        while ready and self._attended:
+            self._take(self._receive())
+            ready, _, _ = select.select([self._line], [], [], 0)
+
+    def _receive(self) -> bytes:
         try:
-            packet = self._line.recv(LONGEST_PACKET)
-        except TimeoutError:
-            return
-        except OSError:
-            packet = b""
+            return self._line.recv(LONGEST_PACKET)
+        except ConnectionError:  # the agent was killed with something unread
+            return b""
+
+    def _take(self, packet: bytes) -> None:
+        """Learn of changed deadlines, all of them before anything is killed: the last word counts."""
         self._attended = bool(packet)
         if packet:
             state, _, text = packet.partition(b"\n")

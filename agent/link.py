@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
+from agent.clock import Clock
 from agent.log_push import LogPusher, StreamLostError, write
 from muster import wire
 from muster.domain.plan import Plan
@@ -67,8 +68,9 @@ class Owner(Protocol):
         """Of the last plan that was applied."""
         ...
 
-    def now(self) -> float:
-        """The time by the clock of `contact`."""
+    @property
+    def clock(self) -> Clock:
+        """That of `contact`."""
         ...
 
     def contact(self, sent_at: float) -> None:
@@ -133,7 +135,7 @@ class Link:
         self._beats.clear()
         try:
             outbox = self._outbox = asyncio.Queue(OUTBOX)
-            sent_at = self._owner.now()
+            sent_at = self._owner.clock.now()
             # Nothing is awaited between Hello's content and its place in the queue, so no later report can overtake it.
             outbox.put_nowait(pb.AgentMessage(hello=self._owner.hello()))
             async with asyncio.TaskGroup() as tasks:
@@ -199,9 +201,9 @@ class Link:
     async def _beat(self, interval: timedelta) -> None:
         sequence = 0
         while True:
-            await asyncio.sleep(interval.total_seconds())
+            await asyncio.sleep(self._owner.clock.real(interval.total_seconds()))
             sequence += 1
-            self._beats[sequence] = self._owner.now()
+            self._beats[sequence] = self._owner.clock.now()
             heartbeat = pb.Heartbeat(sequence=sequence, plan_revision=self._owner.revision())
             self.send(pb.AgentMessage(heartbeat=heartbeat))
 

@@ -21,6 +21,17 @@ TAIL_WINDOW = 256 * 1024
 """Bytes from which `tail` takes its lines; enough for a stack trace, little enough for a message."""
 
 
+MAX_TAIL_LINE = 2048
+"""Characters of a line that `tail` gives."""
+
+
+ROOM_FOR_WORDS = 256
+"""Bytes for a line that says what was lost."""
+
+ROOM_TO_GO_ON = 1 << 20
+"""Bytes that must be free again on a disk that was full."""
+
+
 class LogFile:
     """Appends records to the log of one execution, and reads its bytes back.
 
@@ -37,7 +48,9 @@ class LogFile:
         self._mine = False
         self._resume: dict[Stream, tuple[int, int]] | None = None
         self._full = False
-        self._lost = 0
+        self._cut = False
+        """Whether the limit was reached and that could not be said yet."""
+        self._lost = self._lost_bytes = 0
         self._lost_because = ""
 
     @property
@@ -54,20 +67,22 @@ class LogFile:
         self._claim()
         if self._full or not records:
             return
-        if self._lost and not self._tell_loss():
-            self._lost += len(records)
+        if self._lost and not self._has_room():
+            self._lose(records)
             return
+        lost = self._loss()
         data = b"".join(map(format_record, records))
-        if self._size + len(data) > self.limit:
-            data = data[: data.rfind(b"\n", 0, max(0, self.limit - self._size)) + 1]
-            self._full = True
-        stored = self._write(data)
-        self._advance(records[:stored])
-        if self._full:
-            text = f"{_LIMIT_REACHED} of {_gib(self.limit)} reached; the rest is not kept"
-            self._write(format_record(_note(text)))
-        elif stored < len(records):
-            self._lost += len(records) - stored
+        if self._size + len(lost) + len(data) > self.limit:
+            data = data[: data.rfind(b"\n", 0, max(0, self.limit - self._size - len(lost))) + 1]
+            self._full = self._cut = True
+        wanted = data.count(b"\n")
+        stored = self._write(lost + data, together=bool(lost)) - bool(lost)
+        if stored >= 0:
+            self._lost = self._lost_bytes = 0
+        self._advance(records[: max(0, stored)])
+        self._lose(records[max(0, stored) : wanted])
+        if self._cut and not self._lost:
+            self.settle()
 
     def mark(self, text: str) -> None:
         """Store a line that Muster itself says about the log; readers see it as `[muster] text` on stderr."""
@@ -76,8 +91,18 @@ class LogFile:
     def finish(self) -> None:
         """No more records will come."""
         self._claim()
+        self.settle()
+
+    def settle(self) -> bool:
+        """Say what was lost, now that there may be room again; whether nothing is left to be said."""
         if self._lost:
-            self._tell_loss()
+            if not self._write(self._loss()):
+                return False
+            self._lost = self._lost_bytes = 0
+        if self._cut:
+            text = f"{_LIMIT_REACHED} of {_gib(self.limit)} reached; the rest is not kept"
+            self._cut = not self._write(format_record(_note(text)))
+        return not self._cut
 
     def look(self) -> bool:
         """Take in what another process has appended; whether there is anything new."""
@@ -104,12 +129,12 @@ class LogFile:
         return data[:end]
 
     def tail(self, lines: int) -> tuple[str, ...]:
-        """The last lines of both streams, decoded, with long lines put together again; for messages to people."""
+        """The last lines of both streams, decoded, pieces joined and very long ones cut; for messages to people."""
         start = max(0, self._size - TAIL_WINDOW)
         window = self._bytes(start, TAIL_WINDOW)
         if start:
             window = window[window.find(b"\n") + 1 :]
-        return tuple(_joined(window.split(b"\n")[:-1]))[-lines:] if lines > 0 else ()
+        return tuple(map(_readable, tuple(_joined(window.split(b"\n")[:-1]))[-lines:])) if lines > 0 else ()
 
     def close(self) -> None:
         """Let go of the file; harmless when repeated. Nothing else may be called afterwards."""
@@ -129,25 +154,37 @@ class LogFile:
     def _bytes(self, offset: int, limit: int) -> bytes:
         return os.pread(self._file, max(0, min(limit, self._size - offset)), offset)
 
-    def _write(self, data: bytes) -> int:
-        """Write whole lines; how many of them are in the file now, fewer when there is no room."""
+    def _write(self, data: bytes, *, together: bool = False) -> int:
+        """Write whole lines; how many of them are in the file now, fewer when there is no room, or none of `together`.
+
+        On a full disk some room is left in the file for the words that say so.
+        """
         written = 0
         try:
             while written < len(data):
                 written += os.write(self._file, data[written:] if written else data)
         except OSError as problem:
             self._lost_because = problem.strerror or str(problem)
-            written = data.rfind(b"\n", 0, written) + 1
+            written = 0 if together else data.rfind(b"\n", 0, max(0, written - ROOM_FOR_WORDS)) + 1
             os.ftruncate(self._file, self._size + written)
         self._size += written
         return data.count(b"\n", 0, written)
 
-    def _tell_loss(self) -> bool:
-        """Write how many records were lost, now that there may be room again; whether that worked."""
-        text = f"{self._lost} records of output were lost: {self._lost_because}"
-        if self._write(format_record(_note(text))):
-            self._lost = 0
-        return not self._lost
+    def _has_room(self) -> bool:
+        """Whether it is worth going on; a disk that is as good as full would only collect words on losses."""
+        disk = os.fstatvfs(self._file)
+        return disk.f_bavail * disk.f_frsize >= ROOM_TO_GO_ON
+
+    def _loss(self) -> bytes:
+        """The words for what was lost; empty if nothing was."""
+        if not self._lost:
+            return b""
+        text = f"{self._lost} records ({self._lost_bytes} bytes) of output were lost: {self._lost_because}"
+        return format_record(_note(text))
+
+    def _lose(self, records: Sequence[Record]) -> None:
+        self._lost += len(records)
+        self._lost_bytes += sum(len(record.text) for record in records)
 
     def _advance(self, records: Sequence[Record]) -> None:
         if self._resume is None:
@@ -212,6 +249,10 @@ class LogFile:
 
 _STREAM_FIELD = slice(31, 37)
 _LIMIT_REACHED = "output limit"
+
+
+def _readable(line: str) -> str:
+    return line if len(line) <= MAX_TAIL_LINE else line[:MAX_TAIL_LINE] + "…"
 
 
 def _note(text: str) -> Record:

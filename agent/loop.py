@@ -30,6 +30,7 @@ from agent.core.events import (
 from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch, port_requests
 from agent.deadline_file import why_fenced
 from agent.guard import Guard
+from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
 from agent.ports import PortLedger
 from agent.room_record import note, note_start, noted, record_of
@@ -87,6 +88,7 @@ class Loop:
         self._interface = interface
         self._runtimes = runtimes
         self._ports = ports
+        self.log_limit = DEFAULT_LIMIT
         self.catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
         """Returns when every fault of a GPU that came before the call is known here."""
         self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS)
@@ -113,7 +115,7 @@ class Loop:
         now = datetime.now(UTC)
         for runtime in self._runtimes.values():
             for sandbox, spool, started in await runtime.recover(self._rooms):
-                room = Room(self._rooms, sandbox.execution)
+                spool.limit, room = self.log_limit, Room(self._rooms, sandbox.execution)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
                 self.ledger.step(await self._adopt(room, sandbox.execution, started=started), now)
         if not away:
@@ -249,7 +251,7 @@ class Loop:
         self._guard.expect(assignment.fence)
         room = Room(self._rooms, execution)
         await asyncio.to_thread(_make, room)
-        occupant = self._occupants[execution] = Occupant(runtime.kind, room, LogSpool(room.log))
+        occupant = self._occupants[execution] = Occupant(runtime.kind, room, LogSpool(room.log, self.log_limit))
         self._follow_log(execution, occupant.spool)
         bridge = assignment.network is Network.BRIDGE
         ports = self._ports.hold(execution, port_requests(assignment), bridge=bridge)
@@ -306,7 +308,7 @@ class Loop:
         await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
         await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
         await occupant.sandbox.drained()
-        occupant.spool.finish()
+        await occupant.spool.end()
 
     async def _hear_keeper(self, room: Room) -> None:
         """What the keeper killed did not end by itself."""

@@ -147,6 +147,7 @@ def _node(
         address=local.address,
         coordinator=coordinator,
         declared=declared,
+        log_limit=settings.log_limit << 20,
         docker_socket=settings.docker_socket,
         keeper=programs.keeper,
     )

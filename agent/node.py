@@ -17,6 +17,7 @@ from agent.guard import Guard, Site
 from agent.inventory import Declared, InventoryReader, changed
 from agent.keeper import Keeper
 from agent.link import Coordinator, Link
+from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
 from agent.loop import Loop
 from agent.machine import interface_of
@@ -48,6 +49,8 @@ class NodeConfig:
     """Where peers reach its executions."""
     coordinator: Coordinator
     declared: Declared
+    log_limit: int = DEFAULT_LIMIT
+    """Bytes that are kept of what one execution prints."""
     docker_socket: Path | None = None
     keeper: Keeper = field(default_factory=Keeper)
     """One for all nodes of a program."""
@@ -79,6 +82,7 @@ class NodeAgent:
             runtimes=runtimes,
             ports=ports,
         )
+        self._loop.log_limit = config.log_limit
         self._loop.catch_up_on_faults = source.catch_up
         self._logs = LogPusher(config.name, self._loop.complete_log)
         self._link = Link(config.coordinator, self, self._logs)
@@ -143,12 +147,13 @@ class NodeAgent:
         await self._loop.put(PlanReceived(plan=plan, stream=self._streams))
 
     def revision(self) -> int:
-        """Of the last plan that was applied."""
-        return self._loop.ledger.revision
+        """Of the last plan on this stream that was applied."""
+        return self._loop.ledger.applied(self._streams)
 
-    def now(self) -> float:
-        """The time by the clock of fencing."""
-        return self._guard.now()
+    @property
+    def clock(self) -> Clock:
+        """That of fencing."""
+        return self._guard.clock
 
     def contact(self, sent_at: float) -> None:
         """The coordinator has acknowledged what was sent then."""

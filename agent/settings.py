@@ -11,6 +11,7 @@ from muster.endpoint import coordinator_address
 
 DEFAULT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
+DEFAULT_LOG_LIMIT = 1024
 LAST_PORT = 65535
 
 
@@ -43,6 +44,8 @@ class AgentSettings:
     """So many nodes in this one program, each with a loopback address of its own; 0: one node, this machine."""
     stop_on_exit: bool = False
     """Whether executions are stopped when the agent ends in an orderly way."""
+    log_limit: int = DEFAULT_LOG_LIMIT
+    """MiB that are kept of what one execution prints."""
     ready_file: Path | None = None
     log_level: str = "info"
 
@@ -69,6 +72,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         cpus=given.cpus,
         memory=given.memory,
         local_nodes=given.local_nodes,
+        log_limit=given.log_limit,
         stop_on_exit=given.stop_on_exit or bool(given.local_nodes),
         ready_file=given.ready_file,
         log_level=given.log_level,
@@ -106,6 +110,8 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--memory", type=int, help="offer only so many bytes of memory")
     add("--local-nodes", type=int, default=0, metavar="N", help="be N nodes on this machine, for trying things out")
     add("--stop-on-exit", action="store_true", help="stop executions when the agent ends in an orderly way")
+    kept = "kept of what one execution prints (%(default)s)"
+    add("--log-limit", type=_positive, default=DEFAULT_LOG_LIMIT, metavar="MIB", help=kept)
     add("--ready-file", type=Path, help="written once all nodes run")
     add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
@@ -125,6 +131,12 @@ def _range(text: str) -> tuple[int, int]:
     if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= LAST_PORT):
         raise argparse.ArgumentTypeError(f"{text!r} is no range like 20000-29999")
     return int(first), int(last)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _label(text: str) -> tuple[str, str]:

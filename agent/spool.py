@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+FULL_DISK_PAUSE = 1.0
+"""Seconds between attempts to say what was lost."""
+
+
 class LogSpool(LogFile):
     """A log whose growth wakes the tasks that carry it away."""
 
@@ -50,6 +54,12 @@ class LogSpool(LogFile):
         if grown:
             self.grew.set()
         return grown
+
+    async def end(self) -> None:
+        """As `finish`, once the log says all that was lost of it: on a full disk, when there is room for that."""
+        while not self.settle():  # noqa: ASYNC110 - nobody tells when there is room
+            await asyncio.sleep(FULL_DISK_PAUSE)
+        self.finish()
 
     def finish(self) -> None:
         """No more records will come."""

@@ -8,13 +8,15 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Generic, TypeVar
 
+from coordinator.clock import SteadyClock
 from coordinator.core.answers import Answer
 from coordinator.core.cluster import Cluster, load
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import Event, TimePassed
+from coordinator.core.records import Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.signals import Signals
@@ -82,10 +84,13 @@ class Session:
 class Engine:
     """Owns the cluster; everybody else sends events and questions."""
 
-    def __init__(self, store: Store, forget_logs: Callable[[JobId], None]) -> None:
+    def __init__(self, store: Store, forget_logs: Callable[[JobId], None], fleet_key: bytes = b"") -> None:
+        """`fleet_key`: the secret from which the agents of each attempt get theirs; empty only in tests."""
         self._store = store
         self._forget_logs = forget_logs
-        self._cluster = _loaded(store.load(), utc_now())
+        self._fleet_key = fleet_key
+        self._clock = SteadyClock()
+        self._cluster = self._loaded(store.load())
         self._inbox: asyncio.Queue[_Asked | _Question[object]] = asyncio.Queue(QUEUE)
         self._sessions: dict[int, Session] = {}
         self._last_session = 0
@@ -153,7 +158,7 @@ class Engine:
 
     def _patience(self) -> float | None:
         due = self._cluster.next_deadline()
-        return None if due is None else max(self._resting, (due - utc_now()).total_seconds(), 0.0)
+        return None if due is None else max(self._resting, (due - self._clock.now()).total_seconds(), 0.0)
 
     @property
     def _resting(self) -> float:
@@ -161,7 +166,7 @@ class Engine:
         return max(0.0, self._sick_until - asyncio.get_running_loop().time()) if self._sick else 0.0
 
     async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
-        now = utc_now()
+        now = self._clock.now()
         turn = Turn(self._cluster, now)
         answers = [(asked, step(turn, asked.event)) for asked in batch if isinstance(asked, _Asked)]  # 1 step
         finish(turn)
@@ -185,7 +190,7 @@ class Engine:
         """
         log.warning("nothing new can be stored", extra={"cause": str(error)})
         snapshot = await asyncio.get_running_loop().run_in_executor(writer, self._store.load)
-        self._cluster = _loaded(snapshot, utc_now())
+        self._cluster = self._loaded(snapshot)
         for session in self._sessions.values():
             session.closed.set()
         self._sick = f"the coordinator can store nothing new: {error}"
@@ -198,7 +203,7 @@ class Engine:
             if isinstance(each, _Asked):
                 each.refuse(self._sick)
             else:
-                each.reply(self._cluster, utc_now())
+                each.reply(self._cluster, self._clock.now())
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -226,11 +231,6 @@ class Engine:
         if session is not None:
             session.closed.set()
 
-
-def utc_now() -> datetime:
-    """The coordinator's clock."""
-    return datetime.now(UTC)
-
-
-def _loaded(snapshot: Snapshot, now: datetime) -> Cluster:
-    return load((*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes), now)
+    def _loaded(self, snapshot: Snapshot) -> Cluster:
+        records: list[Record] = [*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes]
+        return load(records, self._clock.now(), self._fleet_key)

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordinator.engine import utc_now
+from coordinator.clock import wall_time
 from coordinator.settings import CoordinatorSettings
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
@@ -21,7 +21,7 @@ _LONGEST_SLEEP = 86_400.0
 
 async def prepared(settings: CoordinatorSettings, registry: Registry) -> FleetAuthority:
     """The authority, with an admin who can log in; says how on the first start."""
-    now = utc_now()
+    now = wall_time()
     identity = await asyncio.to_thread(load_or_make, settings.state / "trust", now)
     names = await asyncio.to_thread(lambda: tuple(_names(settings)))
     authority = FleetAuthority(identity, names, now)
@@ -38,9 +38,9 @@ async def renew_server(authority: FleetAuthority) -> None:
     """Have the coordinator's own certificate renewed at half of its life, until cancelled."""
     while True:
         due = facts(authority.server.certificate).half_life
-        left = (due - utc_now()).total_seconds()
+        left = (due - wall_time()).total_seconds()
         if left <= 0:
-            authority.renew_server(utc_now())
+            authority.renew_server(wall_time())
         else:
             # A clock that is set meanwhile is noticed within a day.
             await asyncio.sleep(min(left, _LONGEST_SLEEP))
@@ -55,7 +55,7 @@ def local_token(state: Path) -> str:
 
 
 async def _make_admin(registry: Registry, file: Path) -> None:
-    now, secret = utc_now(), new_api_token()
+    now, secret = wall_time(), new_api_token()
     # The file first: a token that nobody has is harmless, an admin without a token locks everybody out.
     await asyncio.to_thread(write_private, file, f"{secret}\n".encode())
     admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from coordinator.engine import Engine, utc_now
+from coordinator.clock import wall_time
+from coordinator.engine import Engine
 from coordinator.first_start import local_token, prepared, renew_server
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.settings import CoordinatorSettings, parse
@@ -46,7 +47,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    store, logs = SqlStore.open(directory.database), LogStore(directory.logs)
+    store, logs = SqlStore.open(directory.database), LogStore(directory.logs, limit=settings.log_limit << 20)
     trust = SqlTrust.open(directory.database)
     with ThreadPoolExecutor(1, thread_name_prefix="log remover") as remover:
 
@@ -54,8 +55,8 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
             remover.submit(_drop_logs, logs, job)
 
         try:
-            registry = Registry(trust, utc_now())
-            parts = Parts(engine=Engine(store, forget), logs=logs, registry=registry, audit=AuditLog(registry))
+            registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
+            parts = Parts(engine=engine, logs=logs, registry=registry, audit=AuditLog(registry))
             await _serve(settings, parts, stopped)
         finally:
             logs.close()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from muster.endpoint import DEFAULT_ADDRESS
 
+DEFAULT_LOG_LIMIT = 1024
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorSettings:
@@ -24,6 +26,8 @@ class CoordinatorSettings:
     """Serve this machine only, in plain text, for whoever may read the token in the state directory."""
     init: bool = False
     """Only make what a first start makes."""
+    log_limit: int = DEFAULT_LOG_LIMIT
+    """MiB that are kept of what one execution prints."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
     log_level: str = "info"
@@ -48,6 +52,13 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         help="serve this machine only, in plain text, for whoever may read `local-token` in the state directory",
     )
     parser.add_argument("--init", action="store_true", help="make authority and first admin, say how to log in, end")
+    parser.add_argument(
+        "--log-limit",
+        type=_positive,
+        default=DEFAULT_LOG_LIMIT,
+        metavar="MIB",
+        help="kept of what one execution prints (%(default)s); agents have a limit of their own",
+    )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     given = parser.parse_args(arguments)
@@ -60,3 +71,9 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     settings = {key: value for key, value in vars(given).items() if key != "name"}
     settings["listen_agents"] = given.listen_agents or f"{host}:{after}"
     return CoordinatorSettings(**settings, names=tuple(given.name))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)

@@ -224,6 +224,14 @@ class Client:
         """One node."""
         return wire.node_from_wire(await self._ask(self._nodes.Get, nodes_pb2.GetNodeRequest(node=name)))
 
+    async def remove_node(self, name: str) -> NodeView:
+        """Give up a node that will not come back, and on which nothing runs any more; the node as it was.
+
+        Raises ConflictError while its agent is connected.
+        """
+        request = nodes_pb2.RemoveNodeRequest(node=name)
+        return wire.node_from_wire((await self._ask(self._nodes.Remove, request, pauses=())).node)
+
     async def _ask(
         self,
         call: "grpc.aio.UnaryUnaryMultiCallable[_Request, _Answer]",

@@ -30,7 +30,6 @@ def validate(cluster: Cluster) -> None:
         _usage_is_what_live_executions_hold(cluster, node, members)
         _a_plan_lists_exactly_what_it_should(cluster, node, members)
         _the_room_is_what_is_left(cluster, node)
-        _a_lost_node_runs_nothing(cluster, node)
 
 
 def validate_job(cluster: Cluster, name: JobId) -> None:
@@ -227,11 +226,6 @@ def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     assert cluster.empty_rooms.room(node) == replace(everything, gpus=usable, problem=room.problem), (
         f"{node} if it were empty"
     )
-
-
-def _a_lost_node_runs_nothing(cluster: Cluster, node: NodeId) -> None:
-    if cluster.presence[node].lost:
-        assert not cluster.usage(node).executions, f"{node} is lost and holds executions"
 
 
 def _live(execution: Execution) -> bool:

@@ -130,11 +130,15 @@ class Fencing:
         stop_at = self._stop_at(Guarded(execution=execution, terms=terms))
         return stop_at is None or at < stop_at
 
+    def in_contact(self, at: float) -> bool:
+        """Whether the coordinator was there within a lease."""
+        return self._contact is not None and at - self._contact < _LEASE
+
     def answer(self, attempt: AttemptKey, at: float) -> PeerWord:
         """What a peer of the attempt hears now. A WITHOUT is remembered: it may be a permit."""
         if not self._ledger.takes_part(attempt):
             return PeerWord.OVER
-        if self._in_contact(at):
+        if self.in_contact(at):
             return PeerWord.CONNECTED
         self._said[attempt] = at
         return PeerWord.WITHOUT
@@ -151,9 +155,6 @@ class Fencing:
         return timedelta(seconds=max(0.0, at - max(self._began, said or self._began)))
 
     # contact and permits
-
-    def _in_contact(self, at: float) -> bool:
-        return self._contact is not None and at - self._contact < _LEASE
 
     def _take(self, event: PeersAnswered) -> None:
         terms = self._ledger.attempt(event.attempt)

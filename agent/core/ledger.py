@@ -110,12 +110,16 @@ class Ledger:
 
     # what the coordinator wants
 
+    def applied(self, stream: int) -> int:
+        """Of the plans that came on a stream, the revision of the last that was applied; 0: none was."""
+        return self.revision if stream == self._stream else 0
+
     def _take(self, event: PlanReceived, now: datetime) -> list[Action]:
         """Apply a plan that is whole or builds on the last one; any other is dropped, heartbeats bring a whole one.
 
         So is one that is older than the last: it would have what was ordered since cleared away.
         """
-        plan, known = event.plan, self.revision if event.stream == self._stream else 0
+        plan, known = event.plan, self.applied(event.stream)
         if plan.base not in {0, known} or plan.revision <= known:
             return []
         self._stream = event.stream

@@ -13,6 +13,10 @@ log = logging.getLogger(__name__)
 RETURN_LIMIT = 300.0
 """Seconds for which an engine may be away before the rest of the output is given up; an upgrade takes less."""
 
+END_MISSED = "the last lines may be missing: Docker was away when user code ended"
+TOLD_WITHIN = 1000
+"""Lines; who said it so shortly before, the other stream or an earlier agent, need not be repeated."""
+
 
 class Output:
     """The copying of one container's output; it owns the one activity that runs beside the calls to a sandbox."""
@@ -21,7 +25,6 @@ class Output:
         self._engine = engine
         self._container = container
         self._spool = spool
-        self._end_missed = False
         name = f"output of {container[:12]}"
         self._copying = asyncio.get_running_loop().create_task(self._copy(), name=name)
 
@@ -68,9 +71,8 @@ class Output:
 
     def _miss_the_end(self) -> None:
         """What a container prints without its engine waits in a pipe, and goes with it when the container ends."""
-        if not self._end_missed:
-            self._end_missed = True
-            self._spool.mark("the last lines may be missing: Docker was away when user code ended")
+        if not any(END_MISSED in line for line in self._spool.tail(TOLD_WITHIN)):
+            self._spool.mark(END_MISSED)
 
     async def _read(self, stream: Stream, resumption: Resumption) -> None:
         parser = FrameParser(stream)

@@ -35,7 +35,7 @@ DRAIN_LIMIT = 2.0
 """Seconds after the end of user code for which output of what it left behind is still taken."""
 
 FULL_DISK_PAUSE = 1.0
-"""Seconds between attempts to write down how a program ended."""
+"""Seconds between attempts to write down how a program ended, and what of its output was lost."""
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Meant for agent or program; what these do, the supervisor sees."""
@@ -176,6 +176,8 @@ class Copy:
                     self._read(descriptor)
             self._bell.ring()
         self._log.finish()
+        while not self._log.settle():
+            time.sleep(FULL_DISK_PAUSE)
         self._write_down(complete=True)
 
     def _read(self, reader: int) -> None:

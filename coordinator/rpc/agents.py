@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
 from coordinator.core.cluster import HEARTBEAT_INTERVAL
 from coordinator.core.events import (
@@ -20,7 +21,7 @@ from coordinator.core.events import (
     NodeConnected,
     NodeDisconnected,
 )
-from coordinator.engine import Engine, Session, utc_now
+from coordinator.engine import Engine, Session
 from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
@@ -98,7 +99,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             raise PermissionDeniedError("only a node that has joined has a certificate to renew")
         if requested_key(request.request) != who.key:
             raise PermissionDeniedError("a certificate is renewed for the key that it has; for another one, join anew")
-        return pb.RenewResponse(certificate=self._authority.certify(request.request, who.node, utc_now()))
+        return pb.RenewResponse(certificate=self._authority.certify(request.request, who.node, wall_time()))
 
     def _labelled(self, connected: NodeConnected) -> NodeConnected:
         return replace(connected, inventory=self._with_labels(connected.node, connected.inventory))
@@ -161,9 +162,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         size = await asyncio.to_thread(self._logs.append, execution, chunk.offset, chunk.data) if chunk.data else 0
         if not chunk.data:
             size = await asyncio.to_thread(self._logs.size, execution)
-        complete = chunk.last and size >= chunk.offset + len(chunk.data)
-        if complete:
+        stored = size >= chunk.offset + len(chunk.data)
+        if complete := chunk.last and stored:
             await asyncio.to_thread(self._logs.finish, execution)
+        elif not stored:  # it was complete for an earlier agent; the next one may have said more about it
+            complete = await asyncio.to_thread(self._logs.complete, execution)
         self._engine.signals.fire(execution)
         return pb.LogAck(execution=execution, offset=size, complete=complete)
 

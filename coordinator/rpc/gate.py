@@ -10,9 +10,10 @@ import grpc
 import grpc.aio
 
 from coordinator import views
+from coordinator.clock import wall_time
 from coordinator.core.cluster import Cluster
 from coordinator.core.records import Job
-from coordinator.engine import Engine, utc_now
+from coordinator.engine import Engine
 from coordinator.rpc.callers import CALLER, Context, caller, entry, target_of
 from coordinator.rpc.refusals import status_of
 from coordinator.rpc.rules import RULES, Record, Rule, Scope
@@ -50,14 +51,14 @@ class Gate(grpc.aio.ServerInterceptor):
 
     def look_again(self) -> None:
         """End the streams of those who would not be let in any more."""
-        now = utc_now()
+        now = wall_time()
         for held, end in list(self._streams.values()):
             if not self._registry.still_counts(held, now):
                 end()
 
     def known(self, metadata: Mapping[str, str], context: Context) -> Caller:
         """Who calls; raises RefusedError."""
-        return self._who(metadata, context, utc_now())
+        return self._who(metadata, context, wall_time())
 
     async def check(self, rule: Rule, request: Any) -> None:  # noqa: ANN401 - any message
         """Raise PermissionDeniedError, or UnknownNameError for what the caller must not even know of."""
@@ -84,11 +85,11 @@ class Gate(grpc.aio.ServerInterceptor):
 
     def refused(self, context: Context, method: str, target: str, result: str) -> None:
         """Write down that somebody was refused."""
-        self._audit.note_refusal(entry(context, method, target, result, utc_now()))
+        self._audit.note_refusal(entry(context, method, target, result, wall_time()))
 
     def ended(self, context: Context, method: str, target: str, result: str) -> None:
         """Write down how a call ended."""
-        self._audit.note(entry(context, method, target, result, utc_now()))
+        self._audit.note(entry(context, method, target, result, wall_time()))
 
     @contextmanager
     def holding(self, who: Caller, end: Callable[[], None]) -> Iterator[None]:
@@ -97,7 +98,7 @@ class Gate(grpc.aio.ServerInterceptor):
         self._streams[key] = (who, end)
         timer = None
         if who.until is not None:
-            timer = asyncio.get_running_loop().call_later(max(0.0, (who.until - utc_now()).total_seconds()), end)
+            timer = asyncio.get_running_loop().call_later(max(0.0, (who.until - wall_time()).total_seconds()), end)
         try:
             yield
         finally:

@@ -18,7 +18,7 @@ from coordinator.engine import Engine
 from coordinator.rpc.callers import caller
 from coordinator.rpc.log_merge import LogMerge, LogWish
 from coordinator.rpc.refusals import refuse, translated
-from coordinator.rpc.streams import send, streaming
+from coordinator.rpc.streams import offer, streaming
 from muster import wire
 from muster.domain.access import Access
 from muster.domain.errors import ExhaustedError, InvalidJobError, UnknownNameError
@@ -35,6 +35,8 @@ PAGE = 100
 MAX_PAGE = 1000
 LINES_PER_MESSAGE = 500
 
+READER_PATIENCE = 900.0
+"""Seconds for which a reader of logs or of a job may read nothing; somebody may look at a page for long."""
 MAX_SPEC = 4 * 1024 * 1024
 """Bytes of one job as it is submitted; job files and their inline files are at most a quarter of it each."""
 MAX_SUBMITS = 4000
@@ -48,9 +50,10 @@ _ID_LENGTH = 8
 class JobService(jobs_pb2_grpc.JobServiceServicer):
     """Submit jobs, look at them, stop them."""
 
-    def __init__(self, engine: Engine, logs: LogMerge) -> None:
+    def __init__(self, engine: Engine, logs: LogMerge, patience: float = READER_PATIENCE) -> None:
         self._engine = engine
         self._logs = logs
+        self._patience = patience
         self._submits = 0
         """How many are being taken in."""
         self.closing = asyncio.Event()
@@ -109,7 +112,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                 view = await self._engine.read(lambda cluster, _: _view_if_there(cluster, job))
                 if view is None:
                     raise UnknownNameError(f"job {job} was deleted")
-                await send(context, wire.job_to_wire(view))
+                await offer(context, wire.job_to_wire(view), self._patience)
                 if view.phase.ended:
                     return
                 await listener.wait()
@@ -127,7 +130,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         )
         async for lines in self._logs.lines(wish):
             for start in range(0, len(lines), LINES_PER_MESSAGE):
-                await send(context, pb.LogLines(lines=lines[start : start + LINES_PER_MESSAGE]))
+                await offer(context, pb.LogLines(lines=lines[start : start + LINES_PER_MESSAGE]), self._patience)
 
     @translated
     async def Why(self, request: pb.WhyRequest, context: Context) -> pb.WhyResponse:  # noqa: ARG002, N802

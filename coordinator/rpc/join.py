@@ -4,7 +4,7 @@ from typing import Any
 
 import grpc.aio
 
-from coordinator.engine import utc_now
+from coordinator.clock import wall_time
 from coordinator.rpc.callers import Context, entry
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
@@ -52,11 +52,11 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
         node = NodeId(checks.identifier(request.node, "JoinRequest.node"))
         if len(request.request) > _TEXT:
             raise checks.WireError("JoinRequest.request", f"is longer than {_TEXT} bytes")
-        token, now = parse_join_token(request.token), utc_now()
+        token, now = parse_join_token(request.token), wall_time()
         certificate = self._authority.certify(request.request, node, now)
         joined = shortened(entry(context, _JOIN, node, f"ok, join token {token.id}", now))
         await self._registry.enrol(token, node, requested_key(request.request), joined)
         return pb.JoinResponse(certificate=certificate, agents_port=self._agents_port)
 
     def _refused(self, context: Context, request: pb.JoinRequest, cause: str) -> None:
-        self._audit.note_refusal(entry(context, _JOIN, request.node, cause, utc_now()))
+        self._audit.note_refusal(entry(context, _JOIN, request.node, cause, wall_time()))

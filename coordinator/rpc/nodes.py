@@ -7,11 +7,15 @@ from typing import Any
 import grpc.aio
 
 from coordinator import views
+from coordinator.clock import wall_time
+from coordinator.core.answers import Refused
 from coordinator.core.cluster import Cluster
+from coordinator.core.events import RemovalRequested
 from coordinator.engine import Engine
-from coordinator.rpc.callers import caller
-from coordinator.rpc.refusals import translated
+from coordinator.rpc.callers import caller, entry
+from coordinator.rpc.refusals import refuse, translated
 from coordinator.trust.caller import Caller
+from coordinator.trust.registry import Registry
 from muster import wire
 from muster.domain.access import Access
 from muster.domain.errors import InvalidJobError
@@ -26,10 +30,11 @@ PAGE = 1000
 
 
 class NodeService(nodes_pb2_grpc.NodeServiceServicer):
-    """Look at nodes."""
+    """Look at nodes, and give up those that will not come back."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, registry: Registry) -> None:
         self._engine = engine
+        self._registry = registry
 
     @translated
     async def List(self, request: pb.ListNodesRequest, context: Context) -> pb.ListNodesResponse:  # noqa: ARG002, N802
@@ -56,6 +61,19 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
             lambda cluster, _: _for(who, cluster, views.node_view(cluster, NodeId(request.node)))
         )
         return wire.node_to_wire(view)
+
+    @translated
+    async def Remove(self, request: pb.RemoveNodeRequest, context: Context) -> pb.RemoveNodeResponse:  # noqa: N802
+        """Give a node up, and let its certificate count no more; answers with what was known of it."""
+        node = NodeId(request.node)
+        view = await self._engine.read(lambda cluster, _: views.node_view(cluster, node))
+        answer = await self._engine.ask(RemovalRequested(node=node))
+        if isinstance(answer, Refused):
+            await refuse(context, answer)
+        if node in self._registry.nodes:
+            done = entry(context, "/muster.rpc.v1.NodeService/Remove", node, "ok, certificate revoked", wall_time())
+            await self._registry.revoke_node(node, wall_time(), done)
+        return pb.RemoveNodeResponse(node=wire.node_to_wire(view))
 
 
 def _for(who: Caller, cluster: Cluster, view: NodeView) -> NodeView:

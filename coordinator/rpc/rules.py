@@ -58,6 +58,7 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
     "NodeService": {
         "List": Rule(Scope.ANYWHERE, Access.VIEWER),
         "Get": Rule(Scope.ANYWHERE, Access.VIEWER),
+        "Remove": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
     },
     "AgentService": {
         "Connect": Rule(Scope.NODE),

@@ -17,7 +17,7 @@ from coordinator.engine import Engine
 from coordinator.rpc.agents import AgentService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate, Who
-from coordinator.rpc.jobs import JobService
+from coordinator.rpc.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.join import JoinService
 from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.nodes import NodeService
@@ -60,6 +60,8 @@ class Parts:
     logs: LogStore
     registry: Registry
     audit: AuditLog
+    reader_patience: float = READER_PATIENCE
+    """Who follows logs or a job and reads nothing for so many seconds is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +140,9 @@ def _server(who: Who, parts: Parts) -> tuple[grpc.aio.Server, Gate]:
 
 
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
-    jobs = JobService(parts.engine, LogMerge(parts.engine, parts.logs))
+    jobs = JobService(parts.engine, LogMerge(parts.engine, parts.logs), parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
-    nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine), server)
+    nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine, parts.registry), server)
     trust = TrustService(parts.registry, authority, parts.audit)
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
     closings.append(jobs.closing.set)

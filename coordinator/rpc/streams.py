@@ -1,6 +1,7 @@
 """Long-lived streams: how messages go out on them, and how they end."""
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import wraps
@@ -10,7 +11,9 @@ import grpc
 import grpc.aio
 
 from coordinator.rpc.refusals import Handler, status_of
-from muster.domain.errors import MusterError
+from muster.domain.errors import ExhaustedError, MusterError
+
+log = logging.getLogger(__name__)
 
 LAST_WRITE = 0.5
 """Seconds that a stream which is to end waits for the message that is on its way."""
@@ -47,6 +50,16 @@ def streaming(handler: Handler) -> Handler:
             await context.abort(status, reason)
 
     return wrapper  # type: ignore[return-value]  # the same signature, which ParamSpec cannot say for methods
+
+
+async def offer(context: "grpc.aio.ServicerContext[Any, Any]", message: object, patience: float) -> None:
+    """Write a message to a reader; raises ExhaustedError for one that does not make room for it in so many seconds."""
+    try:
+        async with asyncio.timeout(patience):
+            await send(context, message)
+    except TimeoutError:
+        log.info("a reader that does not read is cut off", extra={"peer": context.peer()})
+        raise ExhaustedError(f"nothing was read for {patience:g} s, so the coordinator stopped sending") from None
 
 
 async def send(context: "grpc.aio.ServicerContext[Any, Any]", message: object) -> None:

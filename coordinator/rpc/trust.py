@@ -5,7 +5,7 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
-from coordinator.engine import utc_now
+from coordinator.clock import wall_time
 from coordinator.rpc.callers import Context, caller, entry
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
@@ -68,7 +68,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         account = Account(
             name=request.name,
             kind=checks.word(AccountKind, request.kind, "AddAccountRequest.kind"),
-            created_at=utc_now(),
+            created_at=wall_time(),
             grants=grants,
         )
         done = _done(context, "AddAccount", account.name, _grants_text(grants))
@@ -84,7 +84,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
     @translated
     async def CreateToken(self, request: pb.CreateTokenRequest, context: Context) -> pb.CreateTokenResponse:  # noqa: N802
         """A new API token; for oneself, or as an admin for anybody."""
-        who, now, secret = caller(), utc_now(), new_api_token()
+        who, now, secret = caller(), wall_time(), new_api_token()
         account = request.account or who.name
         _require_own(account, "tokens of others are made by an admin")
         ends = now + _ttl(request.ttl) if request.HasField("ttl") else None
@@ -111,7 +111,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         if stored is not None:
             _require_own(stored.token.account, "tokens of others are revoked by an admin")
         done = _done(context, "RevokeToken", request.id)
-        return trust.token_to_wire(await self._registry.revoke_token(request.id, utc_now(), done))
+        return trust.token_to_wire(await self._registry.revoke_token(request.id, wall_time(), done))
 
     @translated
     async def ListProjects(self, request: pb.ListProjectsRequest, context: Any) -> pb.ListProjectsResponse:  # noqa: ANN401, ARG002, N802
@@ -124,7 +124,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
     async def AddProject(self, request: pb.AddProjectRequest, context: Context) -> pb.Project:  # noqa: N802
         """A new project."""
         done = _done(context, "AddProject", request.name)
-        return trust.project_to_wire(await self._registry.add_project(request.name, utc_now(), done))
+        return trust.project_to_wire(await self._registry.add_project(request.name, wall_time(), done))
 
     @translated
     async def Grant(self, request: pb.GrantRequest, context: Context) -> pb.Account:  # noqa: N802
@@ -139,7 +139,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         """A new join token."""
         if self._authority is None:
             raise ConflictError("the nodes of `muster up` need no join token; start `muster-coordinator` for others")
-        secret, now = new_join_token(self._authority.fingerprint), utc_now()
+        secret, now = new_join_token(self._authority.fingerprint), wall_time()
         token = IssuedJoinToken(
             id=secret.id,
             created_by=caller().name,
@@ -161,7 +161,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
     async def RevokeJoinToken(self, request: pb.RevokeJoinTokenRequest, context: Context) -> pb.JoinToken:  # noqa: N802
         """A join token that counts no more."""
         done = _done(context, "RevokeJoinToken", request.id)
-        return trust.join_token_to_wire(await self._registry.revoke_join_token(request.id, utc_now(), done))
+        return trust.join_token_to_wire(await self._registry.revoke_join_token(request.id, wall_time(), done))
 
     @translated
     async def ListEnrolledNodes(  # noqa: N802
@@ -177,7 +177,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
     async def RevokeNode(self, request: pb.RevokeNodeRequest, context: Context) -> pb.EnrolledNode:  # noqa: N802
         """A node that is sent away."""
         done = _done(context, "RevokeNode", request.node)
-        revoked = await self._registry.revoke_node(NodeId(request.node), utc_now(), done)
+        revoked = await self._registry.revoke_node(NodeId(request.node), wall_time(), done)
         return trust.enrolled_node_to_wire(revoked)
 
     @translated
@@ -195,7 +195,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
 def _done(context: Context, call: str, target: str, how: str = "") -> AuditEntry:
     """What is written together with a change."""
     method = f"/muster.rpc.v1.TrustService/{call}"
-    return shortened(entry(context, method, target, f"ok, {how}" if how else "ok", utc_now()))
+    return shortened(entry(context, method, target, f"ok, {how}" if how else "ok", wall_time()))
 
 
 def _require_own(account: str, otherwise: str) -> None:

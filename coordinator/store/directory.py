@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,10 @@ class DirectoryInUseError(StoreError):
         holder = f"the coordinator with process id {pid}" if pid else "another coordinator"
         super().__init__(f"{directory} is in use by {holder}: stop that one, or name another state directory")
         self.pid = pid
+
+
+KEY_BYTES = 32
+"""Of the secret of a fleet."""
 
 
 class StateDirectory:
@@ -33,6 +38,20 @@ class StateDirectory:
     def logs(self) -> Path:
         """The directory of the log store."""
         return self.path / "logs"
+
+    def fleet_key(self) -> bytes:
+        """The secret of this coordinator's fleet, made at the first start; to be called while the lock is held.
+
+        Raises StoreError where it cannot be read or made.
+        """
+        path = self.path / "fleet.key"
+        with _reported(self.path):
+            if not path.exists():
+                _write_secret(path, secrets.token_bytes(KEY_BYTES))
+            key = path.read_bytes()
+        if len(key) != KEY_BYTES:
+            raise StoreError(f"{path} does not hold the {KEY_BYTES} bytes of a key: remove it, and a new one is made")
+        return key
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -55,6 +74,17 @@ class StateDirectory:
             yield
         finally:
             os.close(lock)
+
+
+def _write_secret(path: Path, secret: bytes) -> None:
+    """Whole or not at all, for its user only."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secret)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
 
 
 def _pid(lock: int) -> int | None:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +24,10 @@ from coordinator.store.log_file import LogFile, check_chunk
 from coordinator.store.store import StoreError
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import ExecutionId, JobId
-from muster.domain.log import Record, Stream
+from muster.domain.log import MAX_LINE, Record, Stream, format_record
+
+DEFAULT_LIMIT = 1 << 30
+"""Bytes that are kept of one log; agents keep as many, and a line that says so."""
 
 OPEN_FILES = 256
 """How many logs are kept open for writing; well below the usual limit of 1024 files a process."""
@@ -49,28 +53,36 @@ class LogBatch:
 class LogStore:
     """Keeps the log of every execution, also after its end, until the job is dropped."""
 
-    def __init__(self, directory: Path, *, open_files: int = OPEN_FILES) -> None:
+    def __init__(self, directory: Path, *, limit: int = DEFAULT_LIMIT, open_files: int = OPEN_FILES) -> None:
         self._directory = directory
-        self._limit = open_files
+        self._limit = limit
+        self._open_files = open_files
         self._open: OrderedDict[ExecutionId, _Appendable] = OrderedDict()
         self._lock = threading.Lock()
 
     def append(self, execution: ExecutionId, offset: int, data: bytes) -> int:
         """Append whole lines that begin at `offset` of the agent's file; returns how many bytes are stored now.
 
-        What is already there is skipped. Nothing is written to a complete log, nor where `offset` lies beyond the end:
-        the agent goes on from the size returned. Raises ValueError for data that are no log records.
+        What is already there is skipped. Nothing is written where `offset` lies beyond the end: the agent goes on from
+        the size returned. Raises ValueError for data that are no log records, and for what comes after the end of a
+        complete log. A log that reaches the limit is completed with a line that says so.
         """
         check_chunk(data)
         with self._lock, _reported(f"the log of {execution} cannot be kept"):
             log = self._appendable(execution)
             known = log.size - offset
-            if log.complete or not 0 <= known < len(data):
+            if not 0 <= known < len(data):
                 return log.size
+            if log.complete:
+                raise ValueError(f"the log of {execution} is complete; nothing more is taken")
             if known and data[known - 1 : known] != b"\n":
                 raise ValueError(f"the log of {execution} has no line end at offset {log.size}, as stored here")
-            log.write(data[known:])
-            return log.size
+            if log.size + len(data) - known <= self._limit + MAX_LINE:  # so the agent's own words on a limit fit in
+                log.write(data[known:])
+                return log.size
+            log.write(_cut(data[known:], self._limit - log.size, self._limit))
+        self.finish(execution)
+        raise ValueError(f"the log of {execution} has reached the limit of {self._limit} bytes; nothing more is taken")
 
     def finish(self, execution: ExecutionId) -> None:
         """Mark the log as complete, durably: also what was appended is on the disk when this returns."""
@@ -159,7 +171,7 @@ class LogStore:
         if log is None:
             log = _Appendable.at(self._file(execution), complete=self.complete(execution))
             self._open[execution] = log
-            if len(self._open) > self._limit:
+            if len(self._open) > self._open_files:
                 self._open.popitem(last=False)[1].close()
         self._open.move_to_end(execution)
         return log
@@ -250,6 +262,13 @@ class _Lines:
 
     def all(self) -> tuple[str, ...]:
         return tuple(line.decode(errors="replace") for line in (*self._lines, *self._begun.values()))
+
+
+def _cut(data: bytes, room: int, limit: int) -> bytes:
+    """The lines that have room, and one that says why there are no more."""
+    text = f"[muster] the coordinator's limit of {limit >> 20} MiB for one log is reached; the rest is not kept"
+    words = Record(time_ns=time.time_ns(), stream=Stream.STDERR, text=text.encode(), marker=True)
+    return data[: data.rfind(b"\n", 0, max(0, room)) + 1] + format_record(words)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""The commands about nodes: without another word they list."""
+"""The commands about nodes: `nodes`, `nodes NODE`, `nodes remove`, and how they join."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperGroup
@@ -10,40 +10,103 @@ from muster.cli import trust
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
+from muster.domain.errors import ConflictError
+from muster.domain.node import NodeState
+from muster.domain.view import NodeView
+
+_SHOWN = 5
+"""How many executions a question names."""
 
 
-class _Listing(TyperGroup):
-    """What is no command of the group is the name of a node to be shown."""
+class _Nodes(TyperGroup):
+    """A group in which a word that is no command is the name of a node to show."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own Context has no public name
-        """Begin with `show` where no command is named."""
-        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
-        return super().parse_args(ctx, args if named else ["show", *args])
+    # Click is typer's own affair (some versions bring their own), so its types are not named here.
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        """`NODE` is short for `show NODE`."""
+        known = self.get_command(ctx, args[0]) is not None
+        return super().resolve_command(ctx, args if known else ["show", *args])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:  # noqa: ANN401
+        """Commands, and names of nodes."""
+        (name,) = (each for each in self.commands["show"].params if each.name == "node")
+        return [*super().shell_complete(ctx, incomplete), *name.shell_complete(ctx, incomplete)]
 
 
-app = typer.Typer(cls=_Listing, help="List nodes and what is free on them, or show one; let them join, send them away.")
-app.add_typer(trust.join_tokens, name="token")
-app.command("joined")(trust.enrolled)
-app.command("revoke")(trust.revoke_node)
+nodes = typer.Typer(name="nodes", cls=_Nodes, invoke_without_command=True, subcommand_metavar="[NODE | COMMAND ...]")
+
+NodeName: TypeAlias = Annotated[str, typer.Argument(metavar="NODE", help="Its name.", autocompletion=complete_nodes)]
+
+nodes.add_typer(trust.join_tokens, name="token")
+nodes.command("joined")(trust.enrolled)
+nodes.command("revoke")(trust.revoke_node)
 
 
-@app.command("show")
+@nodes.callback()
 @answers
-async def nodes(
-    context: typer.Context,
-    node: Annotated[
-        str | None,
-        typer.Argument(metavar="[NODE]", help="Show all of this one.", autocompletion=complete_nodes),
-    ] = None,
-    *,
-    output: Output = Format.TABLE,
-) -> None:
-    """List nodes and what is free on them, or show one."""
+async def every_node(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """List nodes and what is free on them, show one, or give one up."""
+    if context.invoked_subcommand is not None:
+        return
     async with session_of(context).client() as client:
-        found = await client.nodes() if node is None else await client.node(node)
+        found = await client.nodes()
     if output is not Format.TABLE:
         print(text_of(found, output), end="")
         return
-    from muster.cli.render_nodes import node_details, nodes_table  # noqa: PLC0415
+    from muster.cli.render_nodes import nodes_table  # noqa: PLC0415
 
-    screen().print(nodes_table(found) if isinstance(found, tuple) else node_details(found, datetime.now(UTC)))
+    screen().print(nodes_table(found))
+
+
+@nodes.command()
+@answers
+async def show(context: typer.Context, node: NodeName, *, output: Output = Format.TABLE) -> None:
+    """Show all of one node; `muster nodes NODE` does the same."""
+    form = _form(context, output)
+    async with session_of(context).client() as client:
+        found = await client.node(node)
+    if form is not Format.TABLE:
+        print(text_of(found, form), end="")
+        return
+    from muster.cli.render_nodes import node_details  # noqa: PLC0415
+
+    screen().print(node_details(found, datetime.now(UTC)))
+
+
+@nodes.command()
+@answers
+async def remove(
+    context: typer.Context,
+    node: NodeName,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Give up a node that will not come back, and on which nothing runs any more."""
+    form = _form(context, output)
+    async with session_of(context).client() as client:
+        found = await client.node(node)
+        if found.state is NodeState.READY:
+            raise ConflictError(f"node {node} is connected; stop its agent first (what runs there would run on)")
+        if not yes:
+            typer.confirm(_question(found), abort=True, err=True)
+        removed = await client.remove_node(node)
+    print(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n", end="")
+
+
+def _form(context: typer.Context, said: Format) -> Format:
+    """How to answer, wherever among the words `-o` stands."""
+    above = context.parent.params.get("output") if context.parent is not None else None
+    return above if said is Format.TABLE and isinstance(above, Format) else said
+
+
+def _question(node: NodeView) -> str:
+    count, names = len(node.executions), ", ".join(node.executions[:_SHOWN])
+    if not count:
+        return f"Nothing runs on {node.name} as far as is known. Remove it?"
+    more = ", …" if count > _SHOWN else ""
+    return (
+        f"{count} {'execution' if count == 1 else 'executions'} on {node.name} ({names}{more}) will count as ended, "
+        "and jobs with restarts begin anew elsewhere. If user code still runs there, it runs twice. Remove it?"
+    )

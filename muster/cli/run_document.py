@@ -36,6 +36,8 @@ class RunFlags:
     success: str | None = None
     max_per_node: int | None = None
     check_in_timeout: str | None = None
+    lost_after: str | None = None
+    on_disconnect: str | None = None
 
 
 def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -64,7 +66,8 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         project=flags.project,
         success=flags.success,
         max_per_node=flags.max_per_node,
-        timeouts=_said(check_in=flags.check_in_timeout) or None,
+        timeouts=_said(check_in=flags.check_in_timeout, lost_after=flags.lost_after) or None,
+        on_disconnect=flags.on_disconnect,
     )
 
 

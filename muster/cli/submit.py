@@ -16,6 +16,7 @@ from muster.cli.options import Output
 from muster.cli.run_document import RunFlags, run_document
 from muster.cli.session import Session, answers, session_of
 from muster.domain.errors import InvalidJobError, UnavailableError
+from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec, Network, Packing
 from muster.domain.lifecycle import SuccessRule
 from muster.spec import job_from, job_schema, load_job
@@ -92,6 +93,10 @@ async def run(  # noqa: PLR0913 - one for each option
     project: Annotated[str | None, typer.Option(help="Whose job it is.")] = None,
     success: Annotated[SuccessRule | None, typer.Option(help="Who must end well.")] = None,
     check_in_timeout: Annotated[str | None, typer.Option(help="Limit for preparing: `10m`.")] = None,
+    lost_after: Annotated[str | None, typer.Option(help="How long a node may be silent: `90s`, `1h`.")] = None,
+    on_disconnect: Annotated[
+        OnDisconnect | None, typer.Option(help="What goes on where nobody hears of the coordinator.")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Only submit it, and print its id.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it and print what would be sent.")] = False,
     queue_anyway: Annotated[
@@ -123,6 +128,8 @@ async def run(  # noqa: PLR0913 - one for each option
         success=success,
         max_per_node=max_per_node,
         check_in_timeout=check_in_timeout,
+        lost_after=lost_after,
+        on_disconnect=on_disconnect,
     )
     spec = job_from(run_document(flags, os.environ), "muster run")
     wish = _Wish(follow=not detach, stops=True, dry_run=dry_run, queue_anyway=queue_anyway, output=output)

@@ -12,6 +12,11 @@ from muster.domain.errors import MusterError, PermissionDeniedError
 from muster.trust.names import SERVER_NAME
 
 _MAX_MESSAGE = 64 * 1024 * 1024
+"""Bytes that the coordinator may say at once: a plan with the rosters of very large jobs."""
+MAX_REQUEST = 16 * 1024 * 1024
+"""Bytes that may be said to it at once: the Hello of a node with hundreds of executions that failed."""
+STREAMS = 1000
+"""Most calls of one client at once; more wait at the client."""
 
 _COMMON: Sequence[tuple[str, int]] = (
     # A half-open connection is noticed after 5 s of silence and 3 s without an answer to a ping.
@@ -22,11 +27,11 @@ _COMMON: Sequence[tuple[str, int]] = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.max_send_message_length", _MAX_MESSAGE),
-    ("grpc.max_receive_message_length", _MAX_MESSAGE),
 )
 
 CHANNEL_OPTIONS: Sequence[tuple[str, int]] = (
     *_COMMON,
+    ("grpc.max_receive_message_length", _MAX_MESSAGE),
     ("grpc.initial_reconnect_backoff_ms", 100),
     # Despite its name: how long one attempt to connect may take.
     ("grpc.min_reconnect_backoff_ms", 5_000),
@@ -39,6 +44,8 @@ CHANNEL_OPTIONS: Sequence[tuple[str, int]] = (
 
 SERVER_OPTIONS: Sequence[tuple[str, int]] = (
     *_COMMON,
+    ("grpc.max_receive_message_length", MAX_REQUEST),
+    ("grpc.max_concurrent_streams", STREAMS),
     # Must not exceed the dialler's keepalive time, or the server closes with `too_many_pings`.
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_000),
     # After a connection hung, the pings of that time come all at once; that is no reason to drop it.

@@ -7,7 +7,16 @@ from muster.domain.job import InlineFile, JobSpec, Mount, Network, PortRequest, 
 from muster.domain.restart import ExitCodes, RestartPolicy
 from muster.spec.document import Loc
 from muster.spec.errors import FieldError, quote
-from muster.spec.models import MAX_EXECUTIONS, FileKeys, JobKeys, ResourcesKeys, RestartsKeys, RoleDefaults, RoleKeys
+from muster.spec.models import (
+    MAX_EXECUTIONS,
+    FileKeys,
+    JobKeys,
+    ResourcesKeys,
+    RestartsKeys,
+    RoleDefaults,
+    RoleKeys,
+    TimeoutsKeys,
+)
 
 MAX_FILES_BYTES = 2**20
 """Of all files of all roles; larger things belong in the image or on a mount."""
@@ -44,8 +53,9 @@ class Builder:
             packing=job.placement,
             max_per_node=job.max_per_node,
             node_labels=dict(job.node_labels),
-            timeouts=Timeouts(check_in=job.timeouts.check_in, grace=job.timeouts.grace, run=job.timeouts.run),
+            timeouts=_timeouts(job.timeouts),
             restarts=_restarts(job.restarts),
+            on_disconnect=job.on_disconnect,
         )
 
     def _roles(self) -> Iterator[Role]:
@@ -153,6 +163,10 @@ def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:
     own = {key: getattr(role.resources, key) for key in role.resources.model_fields_set}
     values["resources"] = job.resources.model_copy(update=own)
     return RoleDefaults.model_construct(**values)
+
+
+def _timeouts(keys: TimeoutsKeys) -> Timeouts:
+    return Timeouts(check_in=keys.check_in, grace=keys.grace, run=keys.run, lost_after=keys.lost_after)
 
 
 def _restarts(keys: RestartsKeys | None) -> RestartPolicy:

@@ -25,6 +25,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         "timeouts": _timeouts(spec.timeouts),
         **_present(restarts=_restarts(spec.restarts)),
+        "on_disconnect": str(spec.on_disconnect),
     }
 
 
@@ -84,6 +85,7 @@ def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
         check_in=format_duration(timeouts.check_in),
         grace=format_duration(timeouts.grace),
         run=None if timeouts.run is None else format_duration(timeouts.run),
+        lost_after=format_duration(timeouts.lost_after),
     )
 
 

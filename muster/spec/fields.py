@@ -14,12 +14,21 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from muster.domain.fence import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, parse_exit_codes
 from muster.spec.document import Scalar, atom
 from muster.spec.errors import FieldError, quote
-from muster.spec.quantity import MAX_MEMORY, Written, format_memory, parse_cpus, parse_duration, parse_memory
+from muster.spec.quantity import (
+    MAX_MEMORY,
+    Written,
+    format_duration,
+    format_memory,
+    parse_cpus,
+    parse_duration,
+    parse_memory,
+)
 
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 PORT_NAME = r"[a-z][a-z0-9-]{0,14}"
@@ -147,6 +156,15 @@ def _cpus(value: object) -> int:
 
 def _duration(value: object) -> timedelta:
     return parse_duration(_quantity(value))
+
+
+def _lost_after(value: object) -> timedelta:
+    span = _duration(value)
+    if span < SHORTEST_LOST_AFTER:
+        raise FieldError(f"is {format_duration(span)}; the least is {format_duration(SHORTEST_LOST_AFTER)}")
+    if span > LONGEST_LOST_AFTER:
+        raise FieldError(f"is {format_duration(span)}; the most is {format_duration(LONGEST_LOST_AFTER)}")
+    return span
 
 
 def _exit_codes(value: object) -> ExitCodes:
@@ -279,13 +297,18 @@ Cpus = Annotated[
     BeforeValidator(_cpus),
     _schema(anyOf=[{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^[0-9.]+m?$"}]),
 ]
+_SPAN_TEXT = {"type": "string", "pattern": "^([0-9.]+(d|h|m|s|ms)?)+$"}
 Span = Annotated[
     timedelta,
     BeforeValidator(_duration),
-    _schema(
-        anyOf=[{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^([0-9.]+(d|h|m|s|ms)?)+$"}]
-    ),
+    _schema(anyOf=[{"type": "number", "exclusiveMinimum": 0}, _SPAN_TEXT]),
 ]
+_LOST_AFTER_SECONDS = {
+    "type": "number",
+    "minimum": SHORTEST_LOST_AFTER.total_seconds(),
+    "maximum": LONGEST_LOST_AFTER.total_seconds(),
+}
+LostAfter = Annotated[timedelta, BeforeValidator(_lost_after), _schema(anyOf=[_LOST_AFTER_SECONDS, _SPAN_TEXT])]
 ExitCodeRanges = Annotated[
     ExitCodes,
     BeforeValidator(_exit_codes),
@@ -311,5 +334,8 @@ PullName = Annotated[
 ]
 SuccessName = Annotated[
     SuccessRule, BeforeValidator(partial(_one_of, SuccessRule)), _schema(enum=list(map(str, SuccessRule)))
+]
+OnDisconnectName = Annotated[
+    OnDisconnect, BeforeValidator(partial(_one_of, OnDisconnect)), _schema(enum=list(map(str, OnDisconnect)))
 ]
 PackingName = Annotated[Packing, BeforeValidator(partial(_one_of, Packing)), _schema(enum=list(map(str, Packing)))]

@@ -298,6 +298,9 @@ class TimeoutsKeys(Section):
     check_in: fields.Span = _key("duration", "From placement until every execution is armed; does not slide.", "10m")
     grace: fields.Span = _key("duration", "Between SIGTERM and SIGKILL.", "10s")
     run: fields.Span | None = _key("duration", "Longest time that user code may run (default: no limit).")
+    lost_after: fields.LostAfter = _key(
+        "duration 60s…7d", "How long a node may be silent before what it runs is lost; see docs/fencing.md.", "90s"
+    )
 
 
 class RestartsKeys(Section):
@@ -368,3 +371,9 @@ class JobKeys(RoleDefaults):
     )
     timeouts: TimeoutsKeys = _key("map", "Limits in time, see below.", {})
     restarts: RestartsKeys | None = _key("map", "What follows a failure, see below (default: nothing).")
+    on_disconnect: fields.OnDisconnectName = _key(
+        "`keep`, `stop`",
+        "What a node does that does not hear of the coordinator any more: `keep`: user code goes on, unless the other "
+        "nodes of the gang show that only this one is cut off. `stop`: it is stopped. See docs/fencing.md.",
+        "keep",
+    )

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from coordinator.store.logs import LogBatch, LogStore
 from coordinator.store.store import StoreError
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import ExecutionId, JobId
-from muster.domain.log import MAX_RECORD, Record, Stream, format_record, parse_record
+from muster.domain.log import MAX_LINE, MAX_RECORD, Record, Stream, format_record, parse_record
 from tests.contract.log_records import TEN, E, chunk, record, texts
 
 ROOT = Path(__file__).parents[2]
@@ -212,8 +213,36 @@ def test_a_finished_log_is_complete_also_after_a_restart(logs: LogStore, tmp_pat
     assert logs.complete(E)
     assert again.complete(E)
     assert again.read(E).at_end
-    assert again.append(E, again.size(E), chunk(*TEN)) == len(chunk(*TEN))
+    assert again.append(E, 0, chunk(*TEN)) == len(chunk(*TEN))
+    with pytest.raises(ValueError, match="the log of a-1-0 is complete; nothing more is taken"):
+        again.append(E, again.size(E), chunk(*TEN))
     again.close()
+
+
+def test_a_log_that_reaches_the_limit_ends_with_a_line_that_says_so(tmp_path: Path) -> None:
+    line = b"2026-11-21T08:48:50.123456789Z stdout F " + b"x" * 983 + b"\n"
+    with closing(LogStore(tmp_path / "logs", limit=1 << 20)) as logs:
+        size = 0
+        while size + 10 * len(line) < (1 << 20) + MAX_LINE:
+            size = logs.append(E, size, line * 10)
+        with pytest.raises(ValueError, match="the log of a-1-0 has reached the limit of 1048576 bytes; nothing more"):
+            logs.append(E, size, line * 20)
+        assert logs.complete(E)
+        assert logs.size(E) <= (1 << 20) + 2 * MAX_LINE
+        batch = logs.read(E, tail=1)
+        [last] = batch.records
+        assert last.marker
+        assert last.text == b"[muster] the coordinator's limit of 1 MiB for one log is reached; the rest is not kept"
+        assert batch.at_end
+
+        other = ExecutionId("a-1-1")
+        assert logs.append(other, 0, line) == len(line)
+
+
+def test_what_an_agent_says_of_its_own_limit_still_has_room(tmp_path: Path) -> None:
+    line = b"2026-11-21T08:48:50.123456789Z stdout F " + b"x" * 983 + b"\n"
+    with closing(LogStore(tmp_path / "logs", limit=10 * len(line))) as logs:
+        assert logs.append(E, 0, line * 11) == 11 * len(line)
 
 
 def test_a_log_without_a_line_can_be_complete(logs: LogStore) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -316,11 +317,19 @@ async def test_spare_supervisors_are_there_before_they_are_needed_and_end_with_t
     assert not own.is_running()
 
 
-async def test_the_exit_code_is_kept_on_a_full_disk(place: ProcessPlace, small_disk: Path) -> None:
-    script = f"{sys.executable} -c 'for _ in range(1000): print(1000 * chr(120))'; exit 5"
+@pytest.mark.parametrize("length", [1, 40, 1000, 60_000])
+async def test_on_a_full_disk_user_code_runs_to_its_end_and_the_log_says_what_is_missing(
+    place: ProcessPlace, small_disk: Path, length: int
+) -> None:
+    """Lines of every length: some room for the words must be left in the file."""
+    lines = 2_000_000 // (length + 40)
+    script = f"{sys.executable} -c 'for _ in range({lines}): print({length} * chr(120))'; exit 5"
     async with trial(place, small_disk, Role(command=shell(script))) as it:
         assert await it.run() == Exit(code=5)
-        assert "records of output were lost: No space left on device" in it.spool.tail(1)[0]
+        [*kept, last] = parse_records(it.spool.read(0, 1 << 21))
+        lost = re.fullmatch(rb"\[muster\] \d+ records \((\d+) bytes\) of output were lost: No space left .*", last.text)
+        assert lost
+        assert sum(len(record.text) for record in kept) + int(lost[1]) == lines * length
 
 
 async def test_the_limit_of_a_log_holds_in_the_supervisor_too(tmp_path: Path) -> None:

@@ -50,6 +50,27 @@ def test_a_second_coordinator_is_told_who_has_it_until_that_is_gone(tmp_path: Pa
         assert (directory.path / "coordinator.lock").read_text() == f"{os.getpid()}\n"
 
 
+def test_the_secret_of_the_fleet_is_made_once_and_for_its_user_only(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "state")
+    with directory.lock():
+        key = directory.fleet_key()
+        assert stat.S_IMODE((directory.path / "fleet.key").stat().st_mode) == 0o600
+    with directory.lock():
+        assert directory.fleet_key() == key
+
+    assert len(key) == 32
+    with StateDirectory(tmp_path / "other").lock():
+        assert StateDirectory(tmp_path / "other").fleet_key() != key
+
+
+def test_a_secret_that_was_cut_short_is_not_used(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path)
+    with directory.lock():
+        (directory.path / "fleet.key").write_bytes(b"short")
+        with pytest.raises(StoreError, match=r"fleet\.key does not hold the 32 bytes of a key: remove it"):
+            directory.fleet_key()
+
+
 def test_two_in_one_process_are_kept_apart_too(tmp_path: Path) -> None:
     with StateDirectory(tmp_path).lock(), pytest.raises(DirectoryInUseError), StateDirectory(tmp_path).lock():
         pass

@@ -17,8 +17,7 @@ exit 7
 
 
 @pytest.mark.fleet
-@pytest.mark.parametrize("agent", ["goes on", "is killed too"])
-@pytest.mark.parametrize("ending", ["meanwhile", "later"])
+@pytest.mark.parametrize(("agent", "ending"), [("goes on", "later"), ("is killed too", "meanwhile")])
 def test_what_runs_when_dockerd_is_killed_ends_as_it_wants_to(muster: Deployment, agent: str, ending: str) -> None:
     node = muster.fleet.nodes[0]
     muster.start_agents(node)

@@ -176,6 +176,14 @@ class _Nodes(NodeServiceServicer):
                 return wire.node_to_wire(node)
         return _abort(context, grpc.StatusCode.NOT_FOUND, f"there is no node {request.node}")
 
+    def Remove(
+        self, request: nodes_pb2.RemoveNodeRequest, context: grpc.ServicerContext
+    ) -> nodes_pb2.RemoveNodeResponse:
+        _hear(self._canned, request, context)
+        (gone,) = (node for node in self._canned.nodes if node.name == request.node)
+        self._canned.nodes.remove(gone)
+        return nodes_pb2.RemoveNodeResponse(node=wire.node_to_wire(gone))
+
 
 def _told(
     canned: Canned,

@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.clock import Clock
 from agent.gpus import GpuSource, open_source
 from agent.inventory import Declared
 from agent.link import Coordinator
@@ -15,7 +16,9 @@ from agent.node import NodeAgent, NodeConfig
 from agent.ports import PortLedger
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
-from coordinator.engine import Engine, utc_now
+from coordinator.clock import wall_time
+from coordinator.engine import Engine
+from coordinator.rpc.jobs import READER_PATIENCE
 from coordinator.rpc.server import Parts, serving_locally
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
@@ -64,6 +67,8 @@ class Fleet:
     client: Client = field(init=False)
     address: str = f"{LOOPBACK}:0"
     """Of the coordinator; stays the same when it is restarted."""
+    reader_patience: float = READER_PATIENCE
+    """Of a coordinator that is started from here on."""
     _members: dict[str, _Member] = field(default_factory=dict)
     _coordinator: "asyncio.Task[None] | None" = None
 
@@ -97,8 +102,9 @@ class Fleet:
         store, logs = SqlStore.open(self.directory / "coordinator.db"), LogStore(self.directory / "logs")
         trust = SqlTrust.open(self.directory / "coordinator.db")
         try:
-            engine, registry = Engine(store, logs.drop_job), Registry(trust, utc_now())
-            parts = Parts(engine=engine, logs=logs, registry=registry, audit=AuditLog(registry))
+            engine, registry = Engine(store, logs.drop_job), Registry(trust, wall_time())
+            audit, patience = AuditLog(registry), self.reader_patience
+            parts = Parts(engine=engine, logs=logs, registry=registry, audit=audit, reader_patience=patience)
             async with asyncio.TaskGroup() as tasks:
                 working = tasks.create_task(engine.run(), name="engine")
                 async with serving_locally(parts, self.address, SECRET) as self.address:
@@ -121,10 +127,12 @@ class Fleet:
         state: Path | None = None,
         runtime: Runtime | None = None,
         claims: str | None = None,
+        pace: float = 1.0,
     ) -> None:
         """A node, or one that comes back; it runs when this returns, connected or not.
 
-        `claims` is the name under which it presents itself, where that is not its own.
+        `claims` is the name under which it presents itself, where that is not its own; `pace` is how much faster the
+        clock runs by which it is fenced.
         """
         member = await self._member(name)
         runtimes: dict[RuntimeKind, Runtime] = {RuntimeKind.PROCESS: runtime or ProcessRuntime()}
@@ -135,6 +143,7 @@ class Fleet:
             address=address,
             coordinator=Coordinator(address=member.cable.address, credentials=lambda: SHOWN),
             declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
+            clock=Clock(pace),
         )
         ports = PortLedger(first, first + PORTS_EACH - 1, address=address)
         source = open_source(gpus, config.name) if isinstance(gpus, str) else gpus

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from coordinator.engine import Engine, utc_now
+from coordinator.clock import wall_time
+from coordinator.engine import Engine
 from coordinator.rpc.server import Doors, Parts, serving
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
@@ -69,7 +70,7 @@ class Secured:
     def node(self, name: str, life: timedelta = timedelta(hours=1)) -> Credentials:
         """What a node shows whose certificate was signed here, whether it has joined or not."""
         key = new_key()
-        certificate = self.authority.certify(request_certificate(key, NodeId(name)), NodeId(name), utc_now(), life)
+        certificate = self.authority.certify(request_certificate(key, NodeId(name)), NodeId(name), wall_time(), life)
         return Credentials(authority=self.authority.certificate, certificate=certificate, key=key)
 
 
@@ -79,7 +80,7 @@ async def secured(directory: Path) -> AsyncIterator[Secured]:
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
     database = directory / "coordinator.db"
     store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
-    now, secret = utc_now(), new_api_token()
+    now, secret = wall_time(), new_api_token()
     registry = Registry(trust, now)
     admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
     token = IssuedToken(id=secret.id, account=ADMIN, note="", created_at=now)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from muster.cli.exit_codes import ExitCode
 from muster.cli.main import app
@@ -21,6 +21,7 @@ from muster.domain.lifecycle import JobPhase, State
 from muster.domain.view import Explanation, JobView
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Broken, Canned, Pause, serving
+from tests.integration.command_line import Muster
 from tests.unit.cli import values
 from tests.unit.cli.values import attempt, execution, line
 
@@ -34,18 +35,6 @@ FAILED = values.job(
     failure=values.EXIT_3,
 )
 STOPPED = values.job(JobPhase.STOPPED, ended=3)
-
-
-class Muster:
-    """The command line and the coordinator that it asks."""
-
-    def __init__(self, canned: Canned, address: str) -> None:
-        self.canned = canned
-        self.address = address
-        self.environment = {"MUSTER_COORDINATOR": address, "MUSTER_HOME": "/nowhere", "COLUMNS": "200"}
-
-    def __call__(self, *arguments: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(app, arguments, env=self.environment, input=stdin)
 
 
 @pytest.fixture
@@ -88,14 +77,6 @@ def test_why_says_what_the_coordinator_says(muster: Muster) -> None:
     muster.canned.explanation = Explanation(summary="it runs", phase=JobPhase.RUNNING)
 
     assert muster("why", "ring").stdout == "it runs\n"
-
-
-def test_nodes_are_listed_and_one_is_shown(muster: Muster) -> None:
-    muster.canned.nodes = [values.node("a"), values.node("b")]
-
-    assert [row.split()[0] for row in muster("nodes").stdout.splitlines()] == ["NODE", "a", "b"]
-    assert "cpus     6.5 of 8 free" in muster("nodes", "b").stdout
-    assert muster("nodes", "c").exit_code == ExitCode.UNKNOWN_NAME
 
 
 def test_logs_come_as_they_were_printed(muster: Muster) -> None:
@@ -289,6 +270,8 @@ def test_the_shell_completes_jobs_and_nodes(muster: Muster) -> None:
     assert completed(muster, "muster show j") == ["j7k2"]
     assert completed(muster, "muster show ") == ["j7k2", "old1", "ring"]
     assert completed(muster, "muster nodes b") == ["b1"]
+    assert completed(muster, "muster nodes ") == ["show", "remove", "a1", "b1"]
+    assert completed(muster, "muster nodes remove b") == ["b1"]
 
 
 def test_completion_stays_silent_when_nobody_answers(muster: Muster) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from agent.clock import Clock
 from agent.link import Coordinator, Link, rest
 from agent.log_push import LogPusher
 from muster.domain.ids import ExecutionId, NodeId
@@ -196,8 +197,7 @@ class Nobody:
     def revision(self) -> int:
         return 0
 
-    def now(self) -> float:
-        return 0.0
+    clock = Clock()
 
     def contact(self, sent_at: float) -> None:
         del sent_at

@@ -15,6 +15,8 @@ from muster.domain.errors import UnknownNameError
 from muster.domain.ids import execution_id
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.view import JobView, LogLine
+from muster.rpc.channel import open_channel
+from muster.rpc.v1 import agents_pb2, agents_pb2_grpc
 from tests.integration.fleet import python, running_fleet
 from tests.integration.jobs import command, shell
 
@@ -117,6 +119,22 @@ async def test_lines_whose_times_step_back_are_all_there_and_hold_up_nobody(tmp_
         sorted_by_time = ["four", "five", "six", "seven"]
         assert await fleet.texts(job.id) == [f"{rank} {text}" for text in sorted_by_time for rank in range(2)]
         assert await fleet.texts(job.id, ranks=[1]) == [f"1 {text}" for text in sorted_by_time]
+
+
+async def test_a_log_stays_as_it_was_completed_though_the_next_agent_has_more_of_it(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path) as fleet:
+        job = await fleet.client.submit(shell("true"), queue_anyway=True)
+        execution, record = execution_id(job.id, 1, 0), b"2026-11-21T08:48:00.000000000Z stdout F %d\n"
+        await fleet.start_agent("a")
+        await fleet.client.wait(job.id)
+        await fleet.output(job.id, follow=True)
+        async with open_channel(fleet.address) as channel:
+            call = agents_pb2_grpc.AgentServiceStub(channel).PushLogs()
+            await call.write(agents_pb2.LogChunk(node="a", execution=execution, data=record % 1, last=True))
+            ack = await call.read()
+            call.cancel()
+        assert (ack.complete, ack.offset) == (True, 0)
+        assert await fleet.texts(job.id) == []
 
 
 async def test_a_reader_that_is_slow_gets_every_line_of_a_long_log(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from coordinator.engine import Engine, utc_now
+from coordinator.clock import wall_time
+from coordinator.engine import Engine
 from coordinator.rpc.server import Parts, serving_locally
 from coordinator.store.logs import LogStore
 from coordinator.store.memory import MemoryStore
@@ -83,7 +84,7 @@ async def test_a_client_of_a_coordinator_that_is_not_there_is_told_so() -> None:
 async def parts(directory: Path) -> AsyncIterator[Parts]:
     """What an engine without a disk serves."""
     trust = SqlTrust.open(directory / "trust.db")
-    registry = Registry(trust, utc_now())
+    registry = Registry(trust, wall_time())
     logs = LogStore(directory)
     try:
         yield Parts(engine=Engine(MemoryStore(), print), logs=logs, registry=registry, audit=AuditLog(registry))

@@ -13,7 +13,7 @@ import grpc.aio
 import pytest
 
 from agent.enrolment import join
-from coordinator.engine import utc_now
+from coordinator.clock import wall_time
 from muster import wire
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access
@@ -205,9 +205,11 @@ async def test_certificates_that_do_not_count_open_no_door(tmp_path: Path) -> No
         assert (await connect(fleet.doors.agents, stranger, "b"))[0] is Code.UNAUTHENTICATED
         twin = fleet.node("a")
         assert (await connect(fleet.doors.agents, twin, "a"))[0] is Code.UNAUTHENTICATED
-        false, key = make_authority(utc_now()), new_key()
+        false, key = make_authority(wall_time()), new_key()
         forged = Credentials(
-            authority=ours.authority, certificate=issue_node(false, request_certificate(key, A), A, utc_now()), key=key
+            authority=ours.authority,
+            certificate=issue_node(false, request_certificate(key, A), A, wall_time()),
+            key=key,
         )
         assert (await connect(fleet.doors.agents, forged, "a"))[0] is Code.UNAVAILABLE
         assert (await connect(fleet.doors.agents, Credentials(authority=ours.authority), "a"))[0] is Code.UNAVAILABLE

@@ -15,6 +15,8 @@ from tests.simulation.world import SECOND, Life, World
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 PAUSE_GROWTH = 1.5
+LISTENS = 1.0
+"""Seconds until a coordinator that listens again is noticed, at most."""
 WELCOME_WITHIN = 15.0
 """All as in `agent/link.py`."""
 
@@ -52,6 +54,8 @@ class AgentLink:
 
     def connect(self) -> None:
         """Open a stream: nothing comes between Hello's content and its place in the stream."""
+        if self._connection is not None:
+            return
         connection = self._connection = _Connection(self, self._life.clock.seconds)
         connection.stream.up.send(self._owner.hello())
         self._life.after(WELCOME_WITHIN, lambda: None if connection.welcomed else self.lose(connection))
@@ -74,7 +78,19 @@ class AgentLink:
         self._owner.logs.stream_lost()
         self._connection = None
         self._pause = FIRST_PAUSE if connection.welcomed else min(self._pause * PAUSE_GROWTH, LONGEST_PAUSE)
-        self._life.after(self._pause * self._chance.uniform(0.5, 1.5), self.connect)
+        self._rest(self._pause * self._chance.uniform(0.5, 1.5))
+
+    def _rest(self, pause: float) -> None:
+        """Where nobody listens, only until somebody does."""
+        timer = self._life.after(pause, self.connect)
+
+        def wake() -> None:
+            if self._connection is None and not self._life.over and timer.act is not None:
+                timer.cancel()
+                self._life.after(LISTENS * self._chance.random(), self.connect)
+
+        if not self._coordinator.up and self._node.up.open and self._node.down.open:
+            self._coordinator.on_start.append(wake)
 
     def reset(self) -> None:
         """The connection breaks in the middle."""

@@ -51,6 +51,8 @@ class AgentProgram:
         self.clock = clock
         self.ledger = Ledger()
         self.link: AgentLink | None = None
+        self.gone = False
+        """Whether the node has lost its power for good."""
         self._world = world
         self._coordinator = coordinator
         self._peers = peers
@@ -70,7 +72,7 @@ class AgentProgram:
 
     def start(self) -> None:
         """Find what is left, then connect; one that lives goes on."""
-        if self._life is not None:
+        if self._life is not None or self.gone:
             return
         self._life = Life(self.clock)
         self._events, self._told, self.ledger = [], [], Ledger()
@@ -151,7 +153,7 @@ class AgentProgram:
 
     @property
     def revision(self) -> int:
-        return self.ledger.revision
+        return self.ledger.applied(self._streams)
 
     @property
     def logs(self) -> AgentLogs:

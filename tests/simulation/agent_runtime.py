@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
-from agent.core.events import ActionFailed, Armed, Event, Exited, Halted, Prepared, Progressed, Removed, Started
+from agent.core.events import ActionFailed, Armed, Event, Exited, Fenced, Halted, Prepared, Progressed, Removed, Started
 from agent.core.terms import Terms
 from muster.domain.failure import FailureKind
 from muster.domain.ids import ExecutionId
@@ -136,6 +136,9 @@ class AgentRuntime:
         elif self._chance.random() < self._troubles.exit:
             self._cannot_tell(sandbox, FailureKind.RUNTIME, "no exit code")
         else:
+            if exit_.code and sandbox.fenced:
+                fenced = Fenced(execution=sandbox.execution, grace=timedelta(), message=sandbox.fenced)
+                self._life.after(0.01 * self._chance.random(), lambda: self._put(fenced))
             self._once_halted(
                 sandbox.execution, patience, lambda: self._put(Exited(execution=sandbox.execution, exit=exit_))
             )

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from coordinator.core.answers import Accepted, Answer, Refused
-from coordinator.core.events import DeleteRequested, Event, JobSubmitted, StopRequested
-from muster.domain.ids import JobId
+from coordinator.core.events import DeleteRequested, Event, JobSubmitted, RemovalRequested, StopRequested
+from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec
 from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.scenario import Scenario
@@ -46,6 +46,11 @@ class Clients:
     def delete(self, job: JobId, *, force: bool) -> None:
         self._watcher.deletable[job] = None
         self._insist(lambda: DeleteRequested(job=job, force=force))
+
+    def remove_node(self, node: NodeId) -> None:
+        """An operator gives up a node that has lost its power for good, and again if its last words bring it back."""
+        self._insist(lambda: RemovalRequested(node=node))
+        self._world.after(100.0, lambda: self.remove_node(node))
 
     def _submit(self, key: str, spec: JobSpec) -> None:
         anyway, dry_run = self._chance.random() < 0.7, self._chance.random() < 0.03

@@ -35,6 +35,8 @@ from tests.simulation.world import Clock, Life, Timer, Violation, World
 
 BATCH = 2000
 """As in the engine."""
+REST = 1.0
+"""Seconds for which a store that failed is left alone, as in the engine."""
 TICK = 1e-5
 """Seconds that alarms come late: a clock that runs at another rate counts to whole microseconds."""
 
@@ -95,6 +97,10 @@ class CoordinatorProgram:
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
         self.cluster = Cluster()
+        self.started_at = 0.0
+        """In true seconds."""
+        self.on_start: list[Callable[[], None]] = []
+        """Who waits for it to listen."""
         self.clock = Clock(world, clock_rate)
         self._world = world
         self._observer = observer
@@ -114,7 +120,16 @@ class CoordinatorProgram:
 
     def start(self) -> None:
         """Load what is stored and listen."""
-        self._life = Life(self.clock)
+        self._life, self.started_at = Life(self.clock), self._world.seconds
+        self.cluster = self._load()
+        self._world.tell("starts", "coordinator")
+        self._observer.loaded(self.cluster)
+        self._set_alarm()
+        waiting, self.on_start = self.on_start, []
+        for wake in waiting:
+            wake()
+
+    def _load(self) -> Cluster:
         snapshot = self.store.load()
         records: tuple[Record, ...] = (
             *snapshot.jobs,
@@ -122,10 +137,7 @@ class CoordinatorProgram:
             *snapshot.executions,
             *snapshot.nodes,
         )
-        self.cluster = load(records, self.clock.now)
-        self._world.tell("starts", "coordinator")
-        self._observer.loaded(self.cluster)
-        self._set_alarm()
+        return load(records, self.clock.now, b"key of the fleet")
 
     def crash(self, *, silently: bool = False) -> None:
         """Die at once; a commit that is under way may or may not succeed."""
@@ -172,6 +184,7 @@ class CoordinatorProgram:
             inventory=hello.inventory,
             reports=hello.reports,
             opened=hello.opened,
+            peer_port=hello.peer_port,
         )
         self.ask(connected, lambda answer: self._greet(session, answer))
         return session
@@ -189,7 +202,7 @@ class CoordinatorProgram:
                 ack = HeartbeatAck(sequence=message.sequence)
                 self.ask(
                     HeartbeatReceived(node=node, session=number, plan_revision=message.plan_revision),
-                    lambda _: session.stream.down.send(ack),
+                    lambda answer: None if isinstance(answer, Refused) else session.stream.down.send(ack),
                 )
             case Inventory():
                 self.ask(InventoryChanged(node=node, session=number, inventory=message))
@@ -295,7 +308,7 @@ class CoordinatorProgram:
     ) -> None:
         self._uncommitted = ()
         if changes:
-            if self._dies(self.weakness.at_commit, "as the store fails"):
+            if self._fails(self.weakness.at_commit):
                 return
             self._commit(changes)
             if self._dies(self.weakness.after_commit, "after it committed"):
@@ -316,6 +329,26 @@ class CoordinatorProgram:
     def _commit(self, changes: tuple[Change, ...]) -> None:
         self.store.commit(changes)
         self._observer.committed(changes)
+
+    def _fails(self, likelihood: float) -> bool:
+        """The store may fail: then the program dies, or goes on with what was stored last."""
+        if not likelihood or self._chance.random() >= likelihood:
+            return False
+        if self._chance.random() < 0.5:
+            return self._dies(1.0, "as the store fails")
+        assert self._life is not None
+        self._world.tell("goes back to what was stored last", "coordinator")
+        self.cluster, self._inbox = self._load(), []
+        for session in list(self._sessions.values()):
+            self._shut(session)
+        self._observer.loaded(self.cluster)
+        self._life.after(REST, self._resume)
+        return True
+
+    def _resume(self) -> None:
+        """What came meanwhile was refused."""
+        self._inbox, self._turning = [], False
+        self._set_alarm()
 
     def _dies(self, likelihood: float, where: str) -> bool:
         if not likelihood or self._chance.random() >= likelihood:

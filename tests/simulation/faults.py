@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from muster.domain.ids import NodeId
 from tests.simulation.agent_program import AgentProgram
+from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram, Weakness
 from tests.simulation.network import Harshness, Path
 from tests.simulation.peers import Peers
@@ -20,12 +21,14 @@ class Faults:
         coordinator: CoordinatorProgram,
         agents: Mapping[NodeId, AgentProgram],
         peers: Peers,
+        clients: Clients,
         scenario: Scenario,
     ) -> None:
         self._world = world
         self._coordinator = coordinator
         self._agents = agents
         self._peers = peers
+        self._clients = clients
         self._scenario = scenario
         self._chance = world.chance("faults")
         self._over = False
@@ -36,6 +39,8 @@ class Faults:
             "pause an agent": self._pause,
             "kill an agent for long": self._kill_agent_for_long,
             "cut one way": self._cut_one_way,
+            "deafen a node": lambda: self._cut_from_coordinator(up=False),
+            "cut a node from the coordinator": lambda: self._cut_from_coordinator(up=True),
             "cut several off": self._cut_several,
             "slow a link": self._slow,
             "break a stream": self._break_stream,
@@ -43,6 +48,7 @@ class Faults:
             "kill an agent": self._kill_agent,
             "reboot a node": self._reboot,
             "reinstall a node": self._reinstall,
+            "lose a node": self._lose_node,
             "break a GPU": self._break_gpu,
             "lose Docker": self._lose_docker,
         }
@@ -142,6 +148,13 @@ class Faults:
         path.cut()
         self._world.after(spell, path.heal)
 
+    def _cut_from_coordinator(self, *, up: bool) -> None:
+        """It hears nothing of the coordinator, which may still hear it; peers it reaches."""
+        agent = self._any()
+        paths = [agent.node.down, agent.node.up][: 2 if up else 1]
+        spell = self._spell()
+        self._cut_paths(paths, spell, f"hears nothing of the coordinator for {spell:.1f} s", (agent,))
+
     def _cut_several(self) -> None:
         agents = list(self._agents.values())
         self._cut(self._chance.sample(agents, self._chance.randint(1, len(agents))))
@@ -162,6 +175,8 @@ class Faults:
     # programs
 
     def _kill_coordinator(self) -> None:
+        if self._world.seconds - self._coordinator.started_at < self._scenario.steady:
+            return
         self._coordinator.crash(silently=self._chance.random() < 0.3)
         self._restart_coordinator()
 
@@ -205,6 +220,20 @@ class Faults:
         if node.has_docker and not node.engine_away:
             node.lose_engine()
             self._world.after(self._spell(), node.restore_engine)
+
+    def _lose_node(self) -> None:
+        """It never comes back; after some time an operator says so. One node at least stays."""
+        agent = self._any()
+        node = agent.node
+        if agent.gone or sum(not each.gone for each in self._agents.values()) == 1:
+            return
+        self._world.tell("loses its power for good", node.name)
+        agent.gone = True
+        agent.crash(silently=True)
+        node.lose_power()
+        for execution in list(node.sandboxes):
+            node.sweep(execution)
+        self._world.after(self._chance.uniform(30.0, 400.0), lambda: self._clients.remove_node(node.name))
 
     def _break_gpu(self) -> None:
         node = self._any().node

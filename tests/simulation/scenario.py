@@ -36,6 +36,8 @@ FAULTS = (
     "cut a rack off",
     "cut peers",
     "cut one way",
+    "deafen a node",
+    "cut a node from the coordinator",
     "cut several off",
     "slow a link",
     "break a stream",
@@ -45,6 +47,7 @@ FAULTS = (
     "pause an agent",
     "reboot a node",
     "reinstall a node",
+    "lose a node",
     "break a GPU",
     "lose Docker",
 )
@@ -80,6 +83,8 @@ class Scenario:
     """Seconds for which something is away: from a blink to beyond the time after which a node is lost."""
     no_fence: bool = False
     """Whether no node may ever end user code for want of contact: only the coordinator is away."""
+    steady: float = 0.0
+    """Seconds for which a coordinator stays once it is back; one that is there for moments only confuses peers."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 
@@ -153,6 +158,7 @@ def _outage(scenario: Scenario) -> Scenario:
         client_nerves=0.0,
         spells=(20.0, 120.0, 600.0, 3000.0),
         no_fence=True,
+        steady=30.0,
     )
 
 
@@ -168,6 +174,7 @@ def _outage_and_partition(scenario: Scenario) -> Scenario:
             "cut peers",
             "cut one way",
             "reboot a node",
+            "lose a node",
         ),
         spells=(20.0, 60.0, 120.0, 600.0),
     )
@@ -180,6 +187,17 @@ def _rack(scenario: Scenario) -> Scenario:
         fault_every=80.0,
         faults=("cut a rack off", "cut a rack off", "cut peers", "slow a link"),
         spells=(25.0, 80.0, 150.0, 400.0),
+    )
+
+
+def _deaf(scenario: Scenario) -> Scenario:
+    """Nodes that hear nothing of the coordinator give each other permits, though it still hears some of them."""
+    return replace(
+        _peaceful(scenario),
+        fault_every=25.0,
+        faults=("deafen a node", "deafen a node", "cut a node from the coordinator", "kill an agent"),
+        deaths=0.2,
+        spells=(40.0, 80.0, 150.0, 250.0),
     )
 
 
@@ -203,26 +221,37 @@ def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
         scenario,
-        seconds=scenario.seconds * 3 + 600.0,
-        specs=tuple((at * 3, spec) for at, spec in scenario.specs),
+        seconds=scenario.seconds * 2 + 300.0,
+        specs=tuple((at * 2, _spread(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
         weakness=Weakness(),
         frailty=Frailty(),
         harshness_up=Harshness(),
         harshness_down=Harshness(),
         endless=0.2,
-        code_seconds=300.0,
+        code_seconds=200.0,
     )
 
 
+def _spread(spec: JobSpec, number: int) -> JobSpec:
+    """Two of three jobs lie on several nodes, for as long as they like."""
+    if number % 3 == 0:
+        return spec
+    roles = tuple(replace(role, count=1 + number % 3, resources=Resources(gpus=number % 2)) for role in spec.roles)
+    timeouts = replace(spec.timeouts, run=None)
+    restarts = RestartPolicy(limit=2, infrastructure=4, backoff=timedelta())
+    return replace(spec, roles=roles, max_per_node=1, node_labels={}, timeouts=timeouts, restarts=restarts)
+
+
 FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
-    "anything": (0.4, _as_it_is),
+    "anything": (0.36, _as_it_is),
     "silent": (0.15, _silent),
     "restless": (0.1, _restless),
     "docker": (0.05, _dockerless),
-    "outage": (0.08, _outage),
+    "outage": (0.06, _outage),
     "outage and partition": (0.08, _outage_and_partition),
     "rack": (0.07, _rack),
     "headless": (0.07, _headless),
+    "deaf": (0.08, _deaf),
 }
 """By name: how often, and what it makes of what was drawn."""
 

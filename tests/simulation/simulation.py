@@ -1,5 +1,6 @@
 """One seed from its first event to the rest at its end."""
 
+import traceback
 from collections import Counter
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ class Simulation:
             node = SimulatedNode(clock, NodeId(f"node-{number}"), parts, self.watcher)
             self.agents[node.name] = AgentProgram(clock, node, self.coordinator, self.peers, self.scenario.frailty)
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
-        self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.scenario)
+        self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.clients, self.scenario)
 
     def run(self) -> Outcome:
         """Play it to its end."""
@@ -67,6 +68,9 @@ class Simulation:
             self._check_end()
         except Violation as violation:
             return self._outcome(str(violation), tuple(self.world.story(violation.subjects, STORY)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the seed and the story
+            where = traceback.format_exception(error)[-4:]
+            return self._outcome(f"{type(error).__name__}: {error}", (*self.world.story((), STORY), *where))
         return self._outcome(None, ())
 
     def _outcome(self, problem: str | None, story: tuple[str, ...]) -> Outcome:
@@ -128,13 +132,8 @@ class Simulation:
 
     def _at_rest(self, *, queue_empty: bool) -> bool:
         cluster = self.coordinator.cluster
-        if self.clients.waiting or any(agent.node.sandboxes for agent in self.agents.values()):
+        if self.clients.waiting or not all(self._node_at_rest(agent) for agent in self.agents.values()):
             return False
-        for name, agent in self.agents.items():
-            if agent.ledger.reports() or name not in cluster.nodes or cluster.placeable(name) is not None:
-                return False
-            if cluster.nodes[name].inventory != agent.node.inventory():
-                return False
         live = [job for job in cluster.jobs.values() if job.ended_at is None]
         if any(cluster.phase(job.id) is not JobPhase.QUEUED for job in live) or (live and queue_empty):
             return False
@@ -142,11 +141,22 @@ class Simulation:
             return False
         return queue_empty or all(refusal(cluster, job.id) is not None for job in live)
 
+    def _node_at_rest(self, agent: AgentProgram) -> bool:
+        cluster, node = self.coordinator.cluster, agent.node
+        if agent.gone:
+            return node.name not in cluster.nodes
+        if node.sandboxes or agent.ledger.reports() or node.name not in cluster.nodes:
+            return False
+        return cluster.placeable(node.name) is None and cluster.nodes[node.name].inventory == node.inventory()
+
+    def _there(self) -> list[tuple[NodeId, AgentProgram]]:
+        return [(name, agent) for name, agent in self.agents.items() if not agent.gone]
+
     def _unrest(self) -> Violation:
         cluster = self.coordinator.cluster
         jobs = [job.id for job in cluster.jobs.values() if job.ended_at is None]
         words = [f"{job} is {cluster.phase(job)}" for job in jobs]
-        for agent in self.agents.values():
+        for _, agent in self._there():
             node = agent.node.name
             left = list(agent.node.sandboxes) + [execution.id for execution in cluster.planned(node)]
             why = cluster.placeable(node) if node in cluster.nodes else "has not joined"

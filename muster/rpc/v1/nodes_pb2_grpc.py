@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class NodeServiceStub(object):
-    """Look at nodes.
+    """Look at nodes, and give up those that will not come back.
     """
 
     def __init__(self, channel):
@@ -45,10 +45,15 @@ class NodeServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.GetNodeRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
                 _registered_method=True)
+        self.Remove = channel.unary_unary(
+                '/muster.rpc.v1.NodeService/Remove',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeResponse.FromString,
+                _registered_method=True)
 
 
 class NodeServiceServicer(object):
-    """Look at nodes.
+    """Look at nodes, and give up those that will not come back.
     """
 
     def List(self, request, context):
@@ -60,6 +65,14 @@ class NodeServiceServicer(object):
 
     def Get(self, request, context):
         """One node.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Remove(self, request, context):
+        """Forgets a node. Whoever calls this says that nothing runs there any more: what was still to end there counts as ended.
+        Refused with FAILED_PRECONDITION while its agent is connected. It may join again under the same name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -78,6 +91,11 @@ def add_NodeServiceServicer_to_server(servicer, server):
                     request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.GetNodeRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.SerializeToString,
             ),
+            'Remove': grpc.unary_unary_rpc_method_handler(
+                    servicer.Remove,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'muster.rpc.v1.NodeService', rpc_method_handlers)
@@ -87,7 +105,7 @@ def add_NodeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class NodeService(object):
-    """Look at nodes.
+    """Look at nodes, and give up those that will not come back.
     """
 
     @staticmethod
@@ -134,6 +152,33 @@ class NodeService(object):
             '/muster.rpc.v1.NodeService/Get',
             muster_dot_rpc_dot_v1_dot_nodes__pb2.GetNodeRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Remove(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.NodeService/Remove',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

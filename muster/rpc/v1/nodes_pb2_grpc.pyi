@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class NodeServiceStub:
-    """Look at nodes."""
+    """Look at nodes, and give up those that will not come back."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -37,19 +37,27 @@ class NodeServiceStub:
     """All nodes by name."""
     Get: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.GetNodeRequest, _nodes_pb2.Node]
     """One node."""
+    Remove: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.RemoveNodeRequest, _nodes_pb2.RemoveNodeResponse]
+    """Forgets a node. Whoever calls this says that nothing runs there any more: what was still to end there counts as ended.
+    Refused with FAILED_PRECONDITION while its agent is connected. It may join again under the same name.
+    """
 
 @_typing.type_check_only
 class NodeServiceAsyncStub(NodeServiceStub):
-    """Look at nodes."""
+    """Look at nodes, and give up those that will not come back."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     List: _aio.UnaryUnaryMultiCallable[_nodes_pb2.ListNodesRequest, _nodes_pb2.ListNodesResponse]  # type: ignore[assignment]
     """All nodes by name."""
     Get: _aio.UnaryUnaryMultiCallable[_nodes_pb2.GetNodeRequest, _nodes_pb2.Node]  # type: ignore[assignment]
     """One node."""
+    Remove: _aio.UnaryUnaryMultiCallable[_nodes_pb2.RemoveNodeRequest, _nodes_pb2.RemoveNodeResponse]  # type: ignore[assignment]
+    """Forgets a node. Whoever calls this says that nothing runs there any more: what was still to end there counts as ended.
+    Refused with FAILED_PRECONDITION while its agent is connected. It may join again under the same name.
+    """
 
 class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Look at nodes."""
+    """Look at nodes, and give up those that will not come back."""
 
     @_abc_1.abstractmethod
     def List(
@@ -66,5 +74,15 @@ class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_nodes_pb2.Node, _abc.Awaitable[_nodes_pb2.Node]]:
         """One node."""
+
+    @_abc_1.abstractmethod
+    def Remove(
+        self,
+        request: _nodes_pb2.RemoveNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.RemoveNodeResponse, _abc.Awaitable[_nodes_pb2.RemoveNodeResponse]]:
+        """Forgets a node. Whoever calls this says that nothing runs there any more: what was still to end there counts as ended.
+        Refused with FAILED_PRECONDITION while its agent is connected. It may join again under the same name.
+        """
 
 def add_NodeServiceServicer_to_server(servicer: NodeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

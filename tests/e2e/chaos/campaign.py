@@ -51,7 +51,7 @@ class Campaign:
             async with self._client() as client:
                 customers = Customers(client, self.story)
                 async with _beside(damage):
-                    orders = jobs.drawn(chance, self._stamps, self._mark)
+                    orders = jobs.drawn(chance, self._stamps, self._mark, max(1.0, self.seconds / 3))
                     async with asyncio.TaskGroup() as tasks:
                         tasks.create_task(customers.order(orders, self.seconds), name="customers")
                         for fault in plan:

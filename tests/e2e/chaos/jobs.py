@@ -37,17 +37,17 @@ class Order:
     """Seconds from the submit to the stop or the removal."""
 
 
-def drawn(chance: Random, directory: Path, mark: str) -> Iterator[Order]:
-    """Jobs without end. `mark` is in the environment of all that they run."""
+def drawn(chance: Random, directory: Path, mark: str, longest: float) -> Iterator[Order]:
+    """Jobs without end, of `longest` seconds at most. `mark` is in the environment of all that they run."""
     number = 0
     while True:
         number += 1
-        yield _order(chance, f"chaos-{number}", directory, mark)
+        yield _order(chance, f"chaos-{number}", directory, mark, longest)
 
 
-def _order(chance: Random, name: str, directory: Path, mark: str) -> Order:
+def _order(chance: Random, name: str, directory: Path, mark: str, longest: float) -> Order:
     stamps = directory / name
-    steps, burst, pause = _length(chance)
+    steps, burst, pause = _length(chance, longest)
     bad = chance.random() < 0.35
     size = chance.randint(1, 4)
     env = {
@@ -79,9 +79,9 @@ def _order(chance: Random, name: str, directory: Path, mark: str) -> Order:
     return Order(spec=spec, stamps=stamps, pause=chance.uniform(0.5, 4.0), fate=fate, after=chance.expovariate(1 / 5.0))
 
 
-def _length(chance: Random) -> tuple[int, int, float]:
+def _length(chance: Random, longest: float) -> tuple[int, int, float]:
     """Steps, lines a step, seconds between steps: some take a second, others the better part of a minute."""
-    seconds = chance.choice([1.0, 2.0, 5.0, 10.0, 25.0, 50.0])
+    seconds = chance.choice([each for each in (1.0, 2.0, 5.0, 10.0, 25.0, 50.0) if each <= longest])
     pause = chance.choice([0.1, 0.2, 0.4])
     return int(seconds / pause), chance.choice([1, 5, 20]), pause
 

@@ -37,3 +37,11 @@ def test_a_change_of_a_plan_of_another_stream_is_not_applied() -> None:
 
     assert agent.step(PlanReceived(plan=Plan(revision=4, base=3, desired=(line,)), stream=2)) == []
     assert agent.step(PlanReceived(plan=Plan(revision=5, desired=(line,)), stream=2)) != []
+
+
+def test_what_was_applied_is_told_by_stream() -> None:
+    """Otherwise a coordinator would take another stream's revision for its own, and a lost plan for applied."""
+    agent = Agent()
+    agent.step(PlanReceived(plan=Plan(revision=3), stream=1))
+
+    assert [agent.ledger.applied(stream) for stream in (1, 2)] == [3, 0]

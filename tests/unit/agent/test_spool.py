@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.log_file import MAX_TAIL_LINE, ROOM_FOR_WORDS
 from agent.spool import LogSpool
 from muster.domain.log import (
     MAX_RECORD,
@@ -290,13 +291,13 @@ def test_the_usual_limit_is_told_in_gib(tmp_path: Path) -> None:
 def test_what_does_not_fit_on_the_disk_is_counted_and_told_later(tmp_path: Path) -> None:
     with closing(LogSpool(tmp_path / "log")) as spool:
         line = len(format_record(out(b"x" * 60)))
-        with files_limited_to(2 * line + 10):
-            spool.append_all([out(b"x" * 60, number) for number in range(5)])
-            spool.append(out(b"x" * 60, 5))
+        with files_limited_to(2 * line + 10 + ROOM_FOR_WORDS):
+            spool.append_all([out(b"x" * 60, number) for number in range(8)])
+            spool.append(out(b"x" * 300, 8))
             assert spool.size == (tmp_path / "log").stat().st_size == 2 * line
             assert spool.resume_point(Stream.STDOUT) == (1, 1)
         spool.append(out(b"again", 6))
-        assert spool.tail(2) == ("[muster] 4 records of output were lost: File too large", "again")
+        assert spool.tail(2) == ("[muster] 7 records (660 bytes) of output were lost: File too large", "again")
         assert len(stored(spool)) == 4
 
 
@@ -304,5 +305,26 @@ def test_a_loss_at_the_very_end_is_told_when_the_log_finishes(tmp_path: Path) ->
     with closing(LogSpool(tmp_path / "log")) as spool:
         with files_limited_to(10):
             spool.append(out(b"lost"))
-        spool.finish()
-        assert spool.tail(1) == ("[muster] 1 records of output were lost: File too large",)
+            spool.finish()
+            assert not spool.settle()
+        assert spool.settle()
+        assert spool.tail(2) == ("[muster] 1 records (4 bytes) of output were lost: File too large",)
+
+
+def test_a_limit_that_is_reached_on_a_full_disk_is_told_after_the_loss(tmp_path: Path) -> None:
+    with closing(LogSpool(tmp_path / "log", limit=500)) as spool:
+        with files_limited_to(50 + ROOM_FOR_WORDS):
+            spool.append_all([out(b"first"), *[out(b"second")] * 20])
+        assert spool.settle()
+        spool.append(out(b"more beyond"))
+        assert spool.tail(9) == (
+            "first",
+            "[muster] 9 records (54 bytes) of output were lost: File too large",
+            "[muster] output limit of 500 bytes reached; the rest is not kept",
+        )
+
+
+def test_very_long_lines_of_the_tail_are_cut(tmp_path: Path) -> None:
+    with closing(LogSpool(tmp_path / "log")) as spool:
+        spool.append_all([out(b"x" * MAX_RECORD, number) for number in range(20)])
+        assert spool.tail(3) == ("x" * MAX_TAIL_LINE + "…",) * 3

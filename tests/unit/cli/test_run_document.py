@@ -26,6 +26,8 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
         gpus=0,
         memory="1Gi",
         check_in_timeout="5m",
+        lost_after="1h",
+        on_disconnect="stop",
         max_per_node=2,
     )
 
@@ -39,7 +41,8 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
         "mounts": ["/a:/b"],
         "resources": {"gpus": 0, "memory": "1Gi"},
         "max_per_node": 2,
-        "timeouts": {"check_in": "5m"},
+        "timeouts": {"check_in": "5m", "lost_after": "1h"},
+        "on_disconnect": "stop",
     }
 
 

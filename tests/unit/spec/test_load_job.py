@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.fence import OnDisconnect
 from muster.domain.job import (
     InlineFile,
     JobSpec,
@@ -47,7 +48,8 @@ priority: -5
 placement: spread
 max_per_node: 2
 node_labels: {rack: 7, ssd: true}
-timeouts: {check_in: 1h30m, grace: 90, run: 2d}
+timeouts: {check_in: 1h30m, grace: 90, run: 2d, lost_after: 5m}
+on_disconnect: stop
 """
 
 
@@ -96,7 +98,13 @@ def test_every_key_finds_its_place() -> None:
         packing=Packing.SPREAD,
         max_per_node=2,
         node_labels={"rack": "7", "ssd": "true"},
-        timeouts=Timeouts(check_in=timedelta(minutes=90), grace=timedelta(seconds=90), run=timedelta(days=2)),
+        timeouts=Timeouts(
+            check_in=timedelta(minutes=90),
+            grace=timedelta(seconds=90),
+            run=timedelta(days=2),
+            lost_after=timedelta(minutes=5),
+        ),
+        on_disconnect=OnDisconnect.STOP,
     )
 
 

@@ -98,6 +98,8 @@ def test_problems_are_values() -> None:
         ("network: hots", '3:10: network: must be host or bridge, not "hots"; did you mean "host"?'),
         ("success: any", '3:10: success: must be all or rank0, not "any"'),
         ("pull: Missing", '3:7: pull: must be always, missing or never, not "Missing"; did you mean "missing"?'),
+        ("on_disconnect: kep", '3:16: on_disconnect: must be keep or stop, not "kep"; did you mean "keep"?'),
+        ("lost_after: 5m", '3:1: lost_after: unknown key; did you mean "timeouts.lost_after"?'),
         ("placement: [pack]", "3:1: placement: must be a single value, not a list"),
         # quantities
         (
@@ -125,6 +127,8 @@ def test_problems_are_values() -> None:
             "timeouts: {grace: soon}",
             '3:19: timeouts.grace: must be a duration such as 90s, 10m or 1h30m, or a number of seconds, not "soon"',
         ),
+        ("timeouts: {lost_after: 59s}", "3:24: timeouts.lost_after: is 59s; the least is 1m"),
+        ("timeouts: {lost_after: 8d}", "3:24: timeouts.lost_after: is 8d; the most is 7d"),
         # names
         ("roles: [{name: A_b}]", f'3:16: roles[0].name: must be {NAMES}, not "A_b"; did you mean "a-b"?'),
         ("ports: [9100]", "3:9: ports[0]: must be a name, or a map with name and port, not 9100"),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.cli.documents import Format, text_of
+from muster.domain.fence import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import (
     InlineFile,
     JobSpec,
@@ -118,8 +119,15 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         packing=st.sampled_from(Packing),
         max_per_node=st.none() | st.integers(1, 10_000),
         node_labels=st.dictionaries(st.sampled_from(["rack", "muster.io/zone", "1"]), texts, max_size=2),
-        timeouts=st.builds(Timeouts, check_in=spans, grace=spans, run=st.none() | spans),
+        timeouts=st.builds(
+            Timeouts,
+            check_in=spans,
+            grace=spans,
+            run=st.none() | spans,
+            lost_after=st.timedeltas(SHORTEST_LOST_AFTER, LONGEST_LOST_AFTER),
+        ),
         restarts=restarts,
+        on_disconnect=st.sampled_from(OnDisconnect),
     )
 
 
@@ -151,7 +159,8 @@ def test_a_plain_job_is_dumped_without_roles() -> None:
         "success": "all",
         "priority": 0,
         "placement": "pack",
-        "timeouts": {"check_in": "10m", "grace": "10s"},
+        "timeouts": {"check_in": "10m", "grace": "10s", "lost_after": "1m30s"},
+        "on_disconnect": "keep",
     }
 
 

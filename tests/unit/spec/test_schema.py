@@ -19,6 +19,8 @@ GOOD = [
     {"name": "a", "command": "x", "resources": {"cpus": "500m", "memory": "16Gi"}, "timeouts": {"run": "1h30m"}},
     {"name": "a", "command": "x", "resources": {"cpus": 0.5, "memory": 8388608}, "timeouts": {"run": 90}},
     {"name": "a", "command": "x", "roles": [{"name": "b", "count": 2}]},
+    {"name": "a", "command": "x", "timeouts": {"lost_after": 60}, "on_disconnect": "stop"},
+    {"name": "a", "command": "x", "timeouts": {"lost_after": "7d"}, "on_disconnect": "keep"},
 ]
 BAD = [
     {"command": "x"},
@@ -30,6 +32,8 @@ BAD = [
     {"name": "a", "command": "x", "resources": {"memory": "1Gx"}},
     {"name": "a", "command": "x", "ports": [{"name": "m", "port": 0}]},
     {"name": "a", "command": "x", "network": "none"},
+    {"name": "a", "command": "x", "timeouts": {"lost_after": 59}},
+    {"name": "a", "command": "x", "on_disconnect": "wait"},
     {"name": "a", "command": "x", "workers": 1, "roles": [{"name": "b"}]},
 ]
 

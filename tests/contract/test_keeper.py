@@ -1,0 +1,200 @@
+"""The keeper kills real processes that are overdue, whatever became of the agent, and goes when it is not needed."""
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agent.core.deadlines import Deadline, Notes, written
+from agent.deadline_file import read_notes, why_fenced, write_notes
+from agent.keeper import CODE, Keeper
+from agent.runtimes import process_record
+from agent.runtimes.pids import boot_id, process
+
+LIMIT = 20.0
+ROOT = Path(__file__).parents[2]
+SOON = 0.3
+
+AGENT = """
+import os, signal, sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from agent.core.deadlines import read
+from agent.keeper import Keeper
+keeper = Keeper()
+notes = read(sys.stdin.buffer.read())
+keeper.tell(Path({state!r}), notes)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def write_record(room: Path, facts: dict[str, object]) -> None:
+    lines = (json.dumps({who: facts}) + "\n" for who in ("supervisor", "program"))
+    (room / process_record.NAME).write_text("".join(lines))
+
+
+@contextmanager
+def running(room: Path, *command: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A program in a session of its own, with a record as a supervisor leaves it."""
+    room.mkdir(parents=True)
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as program:
+        it = process(program.pid)
+        facts: dict[str, object] = {"pid": it.pid, "started": it.started, "boot": it.boot}
+        (room / process_record.NAME).write_text(
+            f"{json.dumps({'supervisor': facts})}\n{json.dumps({'program': facts})}\n"
+        )
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
+def now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def notes_of(room: Path, dead_by: float, agent: str = "a") -> Notes:
+    return Notes(boot=boot_id(), agent=agent, deadlines=(Deadline(execution="j-1-0", dead_by=dead_by, room=str(room)),))
+
+
+def keepers(name: str) -> list[int]:
+    """The keepers of an agent."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            arguments = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if CODE.encode() in arguments and name.encode() in arguments:
+            found.append(int(path.parent.name))
+    return found
+
+
+def gone(pid: int) -> None:
+    """Wait for the end of a process that is no child."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([descriptor], [], [], LIMIT)[0], f"process {pid} is still there"
+    finally:
+        os.close(descriptor)
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[Keeper]:
+    keeper = Keeper()
+    keeper.start()
+    try:
+        yield keeper
+    finally:
+        for state in (tmp_path, tmp_path / "a", tmp_path / "b"):
+            keeper.tell(state, Notes(boot=boot_id(), agent=keeper.name))
+        left = keepers(keeper.name)
+        keeper.close()
+        for pid in left:
+            gone(pid)
+
+
+def test_what_is_overdue_dies_at_its_deadline_and_not_before(tmp_path: Path, keeper: Keeper) -> None:
+    with running(tmp_path / "room", "sleep", "1000") as program:
+        dead_by = now() + SOON
+        keeper.tell(tmp_path, notes_of(tmp_path / "room", dead_by, keeper.name))
+        assert program.wait(LIMIT) == -signal.SIGKILL
+        assert now() >= dead_by
+    assert why_fenced(tmp_path / "room").startswith("killed by its keeper")
+
+
+def test_all_of_its_session_dies(tmp_path: Path, keeper: Keeper) -> None:
+    script = "sleep 1000 & echo $!; wait"
+    with running(tmp_path / "room", "sh", "-c", script) as program:
+        assert program.stdout is not None
+        child = int(program.stdout.readline())
+        keeper.tell(tmp_path, notes_of(tmp_path / "room", now(), keeper.name))
+        assert program.wait(LIMIT) == -signal.SIGKILL
+        gone(child)
+
+
+def test_a_deadline_that_is_put_off_spares_it(tmp_path: Path, keeper: Keeper) -> None:
+    with running(tmp_path / "room", "sleep", "1000") as program, running(tmp_path / "other", "sleep", "1000") as other:
+        soon = now() + SOON
+        keeper.tell(tmp_path / "a", notes_of(tmp_path / "room", soon, keeper.name))
+        keeper.tell(tmp_path / "a", notes_of(tmp_path / "room", now() + 1000, keeper.name))
+        keeper.tell(tmp_path / "b", notes_of(tmp_path / "other", soon + 0.1, keeper.name))
+        assert other.wait(LIMIT) == -signal.SIGKILL
+        assert program.poll() is None
+
+
+def test_it_outlives_its_agent_and_ends_when_nothing_is_left(tmp_path: Path) -> None:
+    with running(tmp_path / "room", "sleep", "1000") as program:
+        notes = notes_of(tmp_path / "room", now() + 2 * SOON, "a")
+        agent = AGENT.format(root=str(ROOT), state=str(tmp_path))
+        killed = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", agent], input=written(notes), check=False, timeout=LIMIT
+        )
+        assert killed.returncode == -signal.SIGKILL
+        assert program.wait(LIMIT) == -signal.SIGKILL
+
+
+def test_a_process_that_only_has_the_number_is_left_alone(tmp_path: Path, keeper: Keeper) -> None:
+    with running(tmp_path / "other", "sleep", "1000") as other, running(tmp_path / "room", "sleep", "1000") as program:
+        it = process(program.pid)
+        facts: dict[str, object] = {"pid": it.pid, "started": it.started - 1, "boot": it.boot}
+        write_record(tmp_path / "room", facts)
+        late = now()
+        keeper.tell(tmp_path / "a", notes_of(tmp_path / "room", late, keeper.name))
+        keeper.tell(tmp_path / "b", notes_of(tmp_path / "other", late + 0.1, keeper.name))
+        assert other.wait(LIMIT) == -signal.SIGKILL
+        assert program.poll() is None
+        assert why_fenced(tmp_path / "room") == ""
+
+
+def test_one_that_was_killed_is_replaced_and_knows_everything(tmp_path: Path, keeper: Keeper) -> None:
+    with running(tmp_path / "room", "sleep", "1000") as program:
+        keeper.tell(tmp_path / "a", notes_of(tmp_path / "room", now() + 5 * SOON, keeper.name))
+        [pid] = keepers(keeper.name)
+        os.kill(pid, signal.SIGKILL)
+        gone(pid)
+        keeper.tell(tmp_path / "b", Notes(boot=boot_id(), agent=keeper.name))
+        assert program.wait(LIMIT) == -signal.SIGKILL
+
+
+def test_a_keeper_whose_agent_is_gone_leaves_what_another_agent_has_taken_over(tmp_path: Path) -> None:
+    first = Keeper()
+    with running(tmp_path / "room", "sleep", "1000") as program:
+        first.tell(tmp_path, notes_of(tmp_path / "room", now() + 5 * SOON, first.name))
+        [pid] = keepers(first.name)
+        write_notes(tmp_path, notes_of(tmp_path / "room", now() + 1000, "another"))
+        first.close()
+        gone(pid)
+        assert program.poll() is None
+
+
+def test_an_agent_that_ends_with_nothing_noted_takes_its_keeper_along(tmp_path: Path, keeper: Keeper) -> None:
+    keeper.tell(tmp_path, Notes(boot=boot_id(), agent=keeper.name))
+    [pid] = keepers(keeper.name)
+    keeper.close()
+    gone(pid)
+
+
+def test_notes_replace_those_of_before(tmp_path: Path) -> None:
+    for dead_by in (1.0, 2.0):
+        write_notes(tmp_path, notes_of(tmp_path / "room", dead_by))
+    assert read_notes(tmp_path) == notes_of(tmp_path / "room", 2.0)
+    assert [path.name for path in tmp_path.iterdir()] == ["deadlines.json"]
+
+
+async def test_several_nodes_of_one_program_share_a_keeper(tmp_path: Path, keeper: Keeper) -> None:
+    nothing = Notes(boot=boot_id(), agent=keeper.name)
+    await asyncio.gather(*(asyncio.to_thread(keeper.tell, tmp_path / str(number), nothing) for number in range(5)))
+    assert len(keepers(keeper.name)) == 1

@@ -1,0 +1,71 @@
+"""The commands about nodes, against a coordinator that answers from values."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from muster.cli.exit_codes import ExitCode
+from muster.domain.ids import ExecutionId
+from muster.domain.node import NodeState
+from muster.domain.view import NodeView
+from tests.integration.canned_coordinator import Canned, serving
+from tests.integration.command_line import Muster
+from tests.unit.cli import values
+
+
+@pytest.fixture
+def muster() -> Iterator[Muster]:
+    canned = Canned()
+    with serving(canned) as address:
+        yield Muster(canned, address)
+
+
+def test_nodes_are_listed_and_one_is_shown(muster: Muster) -> None:
+    muster.canned.nodes = [values.node("a"), values.node("b")]
+
+    assert [row.split()[0] for row in muster("nodes").stdout.splitlines()] == ["NODE", "a", "b"]
+    assert "cpus     6.5 of 8 free" in muster("nodes", "b").stdout
+    assert muster("nodes", "c").exit_code == ExitCode.UNKNOWN_NAME
+
+
+def lost_node() -> NodeView:
+    executions = tuple(ExecutionId(f"j7k2-1-{rank}") for rank in range(6))
+    return replace(values.node("b"), state=NodeState.LOST, executions=executions)
+
+
+def test_a_node_is_shown_as_json_wherever_that_is_said(muster: Muster) -> None:
+    muster.canned.nodes = [values.node("a"), values.node("show")]
+
+    for words in (("nodes", "a", "-o", "json"), ("nodes", "-o", "json", "a"), ("nodes", "show", "a", "-o", "json")):
+        assert json.loads(muster(*words).stdout)["name"] == "a"
+    assert json.loads(muster("nodes", "show", "show", "-o", "json").stdout)["name"] == "show"
+
+
+def test_a_node_is_removed_after_a_question_that_says_what_follows(muster: Muster) -> None:
+    muster.canned.nodes = [values.node("a"), lost_node()]
+    kept = muster("nodes", "remove", "b", stdin="n\n")
+    assert (kept.exit_code, [node.name for node in muster.canned.nodes]) == (1, ["a", "b"])
+    assert kept.stderr.startswith(
+        "6 executions on b (j7k2-1-0, j7k2-1-1, j7k2-1-2, j7k2-1-3, j7k2-1-4, …) will count as ended, and jobs with "
+        "restarts begin anew elsewhere. If user code still runs there, it runs twice. Remove it? [y/N]:"
+    )
+
+    assert muster("nodes", "remove", "b", stdin="y\n").stdout.endswith("b removed\n")
+    assert [node.name for node in muster.canned.nodes] == ["a"]
+
+
+def test_a_node_can_be_removed_by_a_program(muster: Muster) -> None:
+    muster.canned.nodes = [lost_node()]
+
+    removed = json.loads(muster("nodes", "remove", "b", "--yes", "-o", "json").stdout)
+    assert (removed["name"], len(removed["executions"])) == ("b", 6)
+
+
+def test_a_node_that_is_connected_is_not_removed_and_nobody_is_asked(muster: Muster) -> None:
+    muster.canned.nodes = [values.node("a")]
+
+    refused = muster("nodes", "remove", "a")
+    assert refused.stderr == "error: node a is connected; stop its agent first (what runs there would run on)\n"
+    assert (refused.exit_code, len(muster.canned.nodes)) == (ExitCode.REFUSED, 1)

@@ -1,0 +1,133 @@
+"""Peers believe what is signed with the secret of their attempt, and nothing else."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import grpc
+import grpc.aio
+import pytest
+
+from agent.core.fence import Ask
+from agent.core.terms import AttemptKey
+from agent.peers import NONCE, PeerClient, answering
+from muster.domain.fence import PeerWord, Witness
+from muster.domain.ids import JobId, NodeId
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc
+
+ATTEMPT = (JobId("j"), 1)
+A, B = NodeId("a"), NodeId("b")
+SECRET = b"secret of the attempt"
+LIMIT = 10.0
+
+
+@dataclass
+class Part:
+    """What a node knows of the attempt."""
+
+    word: PeerWord = PeerWord.WITHOUT
+    secrets: dict[AttemptKey, bytes] = field(default_factory=lambda: {ATTEMPT: SECRET})
+    given: list[AttemptKey] = field(default_factory=list)
+
+    def secret(self, attempt: AttemptKey) -> bytes | None:
+        return self.secrets.get(attempt)
+
+    def answer(self, attempt: AttemptKey) -> PeerWord:
+        self.given.append(attempt)
+        return self.word
+
+
+@asynccontextmanager
+async def peer(part: Part, *, calls_itself: NodeId = B) -> AsyncIterator[tuple[PeerClient, Ask]]:
+    """Node a's client, and a question for node b."""
+    client = PeerClient(A)
+    try:
+        async with answering(calls_itself, part, "127.0.0.1", 0) as port:
+            witness = Witness(node=B, address=f"127.0.0.1:{port}")
+            yield client, Ask(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("word", PeerWord)
+async def test_a_signed_question_gets_the_word(word: PeerWord) -> None:
+    async with peer(Part(word)) as (client, question):
+        assert await client.ask(question, LIMIT) == {B: word}
+
+
+async def test_an_attempt_that_is_not_known_there_is_over() -> None:
+    part = Part(secrets={})
+    async with peer(part) as (client, question):
+        assert await client.ask(question, LIMIT) == {B: PeerWord.OVER}
+    assert part.given == []
+
+
+async def test_a_question_with_another_secret_gets_no_word_and_none_is_given() -> None:
+    part = Part()
+    async with peer(part) as (client, question):
+        assert await client.ask(replace(question, key=b"another"), LIMIT) == {}
+    assert part.given == []
+
+
+async def test_a_question_about_another_attempt_needs_its_secret() -> None:
+    part = Part()
+    part.secrets[(JobId("j"), 2)] = b"another"
+    async with peer(part) as (client, question):
+        assert await client.ask(replace(question, attempt=(JobId("j"), 2)), LIMIT) == {}
+    assert part.given == []
+
+
+async def test_the_word_of_another_node_of_the_attempt_is_not_taken_for_that_of_the_witness() -> None:
+    """Addresses and ports are used again."""
+    part = Part()
+    async with peer(part, calls_itself=NodeId("c")) as (client, question):
+        assert await client.ask(question, LIMIT) == {}
+    assert part.given == []
+
+
+async def test_a_witness_without_an_address_or_behind_a_dead_one_does_not_answer() -> None:
+    async with peer(Part()) as (client, question):
+        silent = (Witness(node=NodeId("c"), address=""), Witness(node=NodeId("d"), address="127.0.0.1:1"))
+        asked = replace(question, witnesses=(*silent, *question.witnesses))
+        assert await client.ask(asked, LIMIT) == {B: PeerWord.WITHOUT}
+
+
+async def test_an_answer_with_another_signature_does_not_count() -> None:
+    class Liar(agents_pb2_grpc.PeerServiceServicer):
+        async def Ask(  # noqa: N802
+            self, request: pb.PeerQuestion, context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]"
+        ) -> pb.PeerAnswer:
+            del context
+            return pb.PeerAnswer(word=PeerWord.WITHOUT, signature=request.signature)
+
+    server = grpc.aio.server()
+    agents_pb2_grpc.add_PeerServiceServicer_to_server(Liar(), server)
+    witness = Witness(node=B, address=f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")
+    await server.start()
+    client = PeerClient(A)
+    try:
+        ask = Ask(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
+        assert await client.ask(ask, LIMIT) == {}
+    finally:
+        await client.close()
+        await server.stop(None)
+
+
+async def test_a_signature_is_checked_before_anything_is_said() -> None:
+    part = Part()
+    async with peer(part) as (_, question), grpc.aio.insecure_channel(question.witnesses[0].address) as channel:
+        stub: agents_pb2_grpc.PeerServiceAsyncStub = agents_pb2_grpc.PeerServiceStub(channel)
+        bare = pb.PeerQuestion(job="j", attempt=1, node="a", nonce=b"n" * NONCE)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await stub.Ask(bare, timeout=LIMIT)
+    assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    assert part.given == []
+
+
+async def test_a_port_that_is_taken_is_said_so() -> None:
+    async with peer(Part()) as (_, question):
+        port = int(question.witnesses[0].address.rpartition(":")[2])
+        with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 cannot be had"):
+            async with answering(B, Part(), "127.0.0.1", port):
+                pass
