@@ -238,7 +238,7 @@ class Registry:
                 raise RefusedError(refusal, f"join token {shown.id} {cause}")
             if known is not None and again:
                 return known  # it asks once more because the answer got lost
-            if known is not None and known.revoked_at is None:
+            if known is not None and known.revoked_at is None and known.key != key:
                 raise ConflictError(
                     f"there is a node {name} with another key; if that one is gone for good, say `muster nodes revoke "
                     f"{name}` and join again, else give this one another --name",

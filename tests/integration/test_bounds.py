@@ -19,7 +19,7 @@ from muster.domain.lifecycle import JobPhase
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import jobs_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
-from tests.integration.fleet import Fleet, running_fleet
+from tests.integration.fleet import SHOWN, Fleet, running_fleet
 from tests.integration.jobs import shell
 
 
@@ -91,7 +91,9 @@ async def test_a_reader_that_does_not_read_is_cut_off_with_the_reason_and_others
         await fleet.start_agents("a")
         job = await fleet.run(shell("seq 500000"))
         async with open_channel(fleet.address) as channel:
-            call: Any = JobServiceStub(channel).Logs(jobs_pb2.LogsRequest(job=job.id, follow=True))
+            call: Any = JobServiceStub(channel).Logs(
+                jobs_pb2.LogsRequest(job=job.id, follow=True), metadata=SHOWN.metadata
+            )
             await call.read()
             await fleet.journal.heard("a reader that does not read is cut off")
             assert len(await fleet.output(job.id, follow=True)) == 500_000

@@ -17,7 +17,7 @@ from muster.domain.lifecycle import JobPhase, State
 from muster.domain.view import JobView, LogLine
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc
-from tests.integration.fleet import python, running_fleet
+from tests.integration.fleet import SHOWN, python, running_fleet
 from tests.integration.jobs import command, shell
 
 
@@ -129,7 +129,7 @@ async def test_a_log_stays_as_it_was_completed_though_the_next_agent_has_more_of
         await fleet.client.wait(job.id)
         await fleet.output(job.id, follow=True)
         async with open_channel(fleet.address) as channel:
-            call = agents_pb2_grpc.AgentServiceStub(channel).PushLogs()
+            call = agents_pb2_grpc.AgentServiceStub(channel).PushLogs(metadata=SHOWN.metadata)
             await call.write(agents_pb2.LogChunk(node="a", execution=execution, data=record % 1, last=True))
             ack = await call.read()
             call.cancel()

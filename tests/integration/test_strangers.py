@@ -108,7 +108,7 @@ async def test_an_agent_of_another_time_is_told_who_must_be_upgraded(
     tmp_path: Path, spoken: dict[str, int], reason: str
 ) -> None:
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
-        call = stub.Connect()
+        call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello(**spoken))
         assert await refusal(call) == (grpc.StatusCode.FAILED_PRECONDITION, reason)
         assert await fleet.client.nodes() == ()
@@ -116,7 +116,7 @@ async def test_an_agent_of_another_time_is_told_who_must_be_upgraded(
 
 async def test_an_agent_that_also_speaks_our_version_is_told_to(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
-        call = stub.Connect()
+        call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello(protocol=7, protocol_oldest=1))
         assert (await call.read()).welcome.protocol == protocol.NEWEST
 

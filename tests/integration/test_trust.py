@@ -26,7 +26,7 @@ from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
-from muster.trust.certificates import issue_node, make_authority, new_key, request_certificate
+from muster.trust.certificates import CertificateError, issue_node, make_authority, new_key, request_certificate
 from muster.trust.tokens import new_api_token, new_join_token, parse_join_token
 from tests.integration.jobs import shell
 from tests.integration.secured import Secured, joining, secured, until_ready
@@ -167,6 +167,18 @@ async def test_a_name_that_another_node_has_is_refused_until_that_one_is_sent_aw
         await join(fleet.doors.clients, token, A, new_key())
         status, said = await connect(fleet.doors.agents, old, "a")
         assert (status, said) == (Code.UNAUTHENTICATED, "node a has joined anew with another key")
+
+
+async def test_a_node_whose_certificate_has_ended_joins_again_with_its_key_and_a_new_token(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        key = new_key()
+        fleet.authority.node_life = timedelta(seconds=-1)
+        with pytest.raises(CertificateError, match="is valid from"):
+            await join(fleet.doors.clients, parse_join_token(await fleet.join_token()), A, key)
+        fleet.authority.node_life = timedelta(hours=1)
+        again = await join(fleet.doors.clients, parse_join_token(await fleet.join_token()), A, key)
+        shown = Credentials(authority=again.authority, certificate=again.certificate, key=key)
+        assert await connect(fleet.doors.agents, shown, "a") == (Code.OK, "")
 
 
 async def test_a_coordinator_with_another_authority_gets_no_token(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from muster import wire
 from muster.domain.job import JobSpec, PortRequest, Role
 from muster.domain.view import Transition
-from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2
+from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from muster.wire import WireError
+from tests.unit import trust_values
 from tests.unit import wire_values as values
 
 
@@ -40,6 +41,12 @@ class Pair:
 
 
 PAIRS = (
+    Pair("account", trust_values.accounts, trust_pb2.Account),
+    Pair("audit_entry", trust_values.audit_entries, trust_pb2.AuditEntry),
+    Pair("enrolled_node", trust_values.enrolled_nodes, trust_pb2.EnrolledNode),
+    Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
+    Pair("project", trust_values.projects, trust_pb2.Project),
+    Pair("token", trust_values.tokens, trust_pb2.Token),
     Pair("assignment", values.assignments(), agents_pb2.Assignment),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
     Pair("desired", values.desired_lines(), agents_pb2.DesiredExecution),
@@ -114,7 +121,7 @@ def _receive(pair: Pair, sent: bytes) -> None:
 
 
 def _named(message: str) -> Descriptor:
-    files = (agents_pb2, jobs_pb2, model_pb2, nodes_pb2)
+    files = (agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2)
     return next(found for file in files if (found := file.DESCRIPTOR.message_types_by_name.get(message)))
 
 

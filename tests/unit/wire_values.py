@@ -109,6 +109,7 @@ job_specs = st.builds(
     ),
     restarts=restarts,
     on_disconnect=st.sampled_from(fence.OnDisconnect),
+    project=labels,
 ).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
 port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)

@@ -41,7 +41,8 @@ class Keeper:
     def __post_init__(self) -> None:
         self.reads.set()
 
-    def PushLogs(self) -> "Call":  # noqa: N802 - as the stub names it
+    def PushLogs(self, metadata: object = None) -> "Call":  # noqa: N802 - as the stub names it
+        del metadata
         self.open = Call(self)
         return self.open
 

@@ -116,6 +116,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         network=st.sampled_from(networks),
         success=st.sampled_from(SuccessRule),
         priority=st.integers(-1000, 1000),
+        project=labels,
         packing=st.sampled_from(Packing),
         max_per_node=st.none() | st.integers(1, 10_000),
         node_labels=st.dictionaries(st.sampled_from(["rack", "muster.io/zone", "1"]), texts, max_size=2),

@@ -1,0 +1,45 @@
+"""Any value of trust that travels, for hypothesis."""
+
+from hypothesis import strategies as st
+
+from muster.domain import access
+from tests.unit.wire_values import labels, labels_map, moments, node_ids, texts
+
+maybe_moments = st.none() | moments
+grants = st.dictionaries(labels | st.just(access.EVERYWHERE), st.sampled_from(access.Access), max_size=3)
+
+accounts = st.builds(
+    access.Account, name=texts, kind=st.sampled_from(access.AccountKind), created_at=moments, grants=grants
+)
+tokens = st.builds(
+    access.IssuedToken,
+    id=texts,
+    account=texts,
+    note=texts,
+    created_at=moments,
+    expires_at=maybe_moments,
+    revoked_at=maybe_moments,
+)
+join_tokens = st.builds(
+    access.IssuedJoinToken,
+    id=texts,
+    created_by=texts,
+    created_at=moments,
+    expires_at=moments,
+    uses_left=st.integers(0, 10_000),
+    labels=labels_map,
+    revoked_at=maybe_moments,
+)
+projects = st.builds(access.Project, name=texts, created_at=moments)
+enrolled_nodes = st.builds(
+    access.EnrolledNode,
+    name=node_ids,
+    key=texts,
+    enrolled_at=moments,
+    token=texts,
+    labels=labels_map,
+    revoked_at=maybe_moments,
+)
+audit_entries = st.builds(
+    access.AuditEntry, at=moments, who=texts, what=texts, target=texts, origin=texts, result=texts
+)
