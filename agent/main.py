@@ -45,7 +45,8 @@ class Programs:
 def main() -> None:
     """Entry point of `muster-agent`."""
     settings = parse(sys.argv[1:], os.environ)
-    os.environ.pop("MUSTER_JOIN_TOKEN", None)  # nothing that this agent starts shall find it
+    for secret in ("MUSTER_JOIN_TOKEN", "MUSTER_TOKEN"):
+        os.environ.pop(secret, None)  # nothing that this agent starts shall find it
     configure(settings.log_level)
     try:
         with locked(settings.state):

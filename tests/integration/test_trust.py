@@ -1,4 +1,4 @@
-"""Who is let in, and who is not: tokens, certificates, projects, and what is left of secrets."""
+"""Which nodes are let in, and which are not: join tokens and certificates."""
 
 import asyncio
 import stat
@@ -16,8 +16,7 @@ from agent.enrolment import join
 from coordinator.clock import wall_time
 from muster import wire
 from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access
-from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError, UnavailableError, UnknownNameError
+from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import Inventory
@@ -25,9 +24,9 @@ from muster.domain.view import LogLine
 from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
-from muster.rpc.v1 import agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
+from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import CertificateError, issue_node, make_authority, new_key, request_certificate
-from muster.trust.tokens import new_api_token, new_join_token, parse_join_token
+from muster.trust.tokens import new_join_token, parse_join_token
 from tests.integration.jobs import shell
 from tests.integration.secured import Secured, joining, secured, until_ready
 
@@ -71,9 +70,6 @@ async def refusal_to_join(fleet: Secured, token: str, node: str = "a") -> str:
     with pytest.raises(MusterError) as refused:
         await join(fleet.doors.clients, parse_join_token(token), NodeId(node), new_key())
     return str(refused.value)
-
-
-# nodes
 
 
 async def test_a_node_joins_works_renews_and_is_sent_away(tmp_path: Path) -> None:
@@ -243,172 +239,3 @@ async def test_a_stream_ends_with_the_certificate_that_opened_it(tmp_path: Path)
                     while await call.read() is not grpc.aio.EOF:
                         pass
                 assert await call.code() is Code.UNAUTHENTICATED
-
-
-# people
-
-
-async def test_who_shows_no_token_or_a_wrong_one_is_refused(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as admin:
-        short = await fleet.user("short", {EVERYWHERE: Access.VIEWER}, timedelta(milliseconds=1))
-        gone = await fleet.user("gone", {EVERYWHERE: Access.VIEWER})
-        await admin.trust.remove_account("gone", (await admin.trust.accounts())[1].kind)
-        revoked = await fleet.user("revoked", {EVERYWHERE: Access.VIEWER})
-        (token,) = [token for token in await admin.trust.tokens() if token.account == "revoked"]
-        await admin.trust.revoke_token(token.id)
-        for bad in (str(new_api_token()), "rubbish", short, gone, revoked):
-            async with fleet.client(bad) as client:
-                with pytest.raises(PermissionDeniedError, match="not known, has expired or was revoked"):
-                    await client.nodes()
-        async with Client(fleet.doors.clients, Credentials(authority=fleet.authority.certificate)) as client:
-            with pytest.raises(PermissionDeniedError, match="log in with `muster login`"):
-                await client.nodes()
-        assert {"no token", "wrong token", "malformed token"} <= {entry.result for entry in await admin.trust.audit()}
-
-
-async def test_plain_text_gets_no_answer(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, Client(fleet.doors.clients, Credentials(token=fleet.admin_token)) as client:
-        with pytest.raises(UnavailableError):
-            await client.nodes()
-
-
-async def test_projects_do_not_learn_of_each_other(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as admin:
-        red, blue = [await fleet.user(name, {name: Access.MEMBER}) for name in ("red", "blue")]
-        async with fleet.client(red) as a, fleet.client(blue) as b:
-            job = await b.submit(shell("true", project="blue"), queue_anyway=True)
-            own = await a.submit(shell("true", project="red"), queue_anyway=True)
-            nobodys = "nosuchjob"
-            for name in (job.id, job.id[:5], job.spec.name if job.spec.name != own.spec.name else job.id):
-                for ask in (a.job, a.stop, a.delete, a.why, a.wait):
-                    with pytest.raises(UnknownNameError) as unseen:
-                        await ask(name)
-                    with pytest.raises(UnknownNameError) as unknown:
-                        await ask(nobodys)
-                    assert str(unseen.value).replace(name, nobodys) == str(unknown.value)
-                with pytest.raises(UnknownNameError):
-                    await anext(a.logs(name))
-            assert [each.id async for each in a.jobs()] == [own.id]
-            assert (await a.job(own.spec.name)).id == own.id
-            assert {each.id async for each in admin.jobs()} == {own.id, job.id}
-            with pytest.raises(UnknownNameError, match="there is no project 'blue'"):
-                await a.submit(shell("true", project="blue"), queue_anyway=True)
-            assert (await b.stop(job.id)).phase is JobPhase.STOPPED
-            refused = [entry for entry in await admin.trust.audit(who="red") if entry.target == job.id]
-            assert {entry.what for entry in refused} >= {"JobService.Get", "JobService.Stop", "JobService.Delete"}
-
-
-async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as admin:
-        job = await admin.submit(shell("true"), queue_anyway=True)
-        shown = Credentials(authority=fleet.authority.certificate, token=await fleet.user("r", {"red": Access.ADMIN}))
-        async with open_channel(fleet.doors.clients, shown) as channel:
-            stub: Any = jobs_pb2_grpc.JobServiceStub(channel)
-            for call in (
-                stub.Logs(jobs_pb2.LogsRequest(job=job.id), metadata=shown.metadata),
-                stub.Watch(jobs_pb2.WatchRequest(job=job.id), metadata=shown.metadata),
-            ):
-                assert await call.code() is Code.NOT_FOUND
-
-
-async def test_everybody_may_what_his_access_says_and_no_more(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as admin:
-        job = await admin.submit(shell("true"), queue_anyway=True)
-        tokens = {access: await fleet.user(f"u-{access}", {EVERYWHERE: access}) for access in Access}
-
-        async def may(access: Access, ask: str) -> bool:
-            asks: dict[str, Any] = {
-                "look": lambda client: client.job(job.id),
-                "submit": lambda client: client.submit(shell("true"), queue_anyway=True, dry_run=True),
-                "let in": lambda client: client.trust.create_join_token(),
-                "rule": lambda client: client.trust.accounts(),
-            }
-            async with fleet.client(tokens[access]) as client:
-                try:
-                    await asks[ask](client)
-                except PermissionDeniedError:
-                    return False
-            return True
-
-        allowed = {
-            access: [ask for ask in ("look", "submit", "let in", "rule") if await may(access, ask)] for access in Access
-        }
-        assert allowed == {
-            Access.VIEWER: ["look"],
-            Access.MEMBER: ["look", "submit"],
-            Access.OPERATOR: ["look", "submit", "let in"],
-            Access.ADMIN: ["look", "submit", "let in", "rule"],
-        }
-
-
-async def test_a_follower_whose_access_is_taken_away_is_told_so_at_once(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as admin:
-        token = await fleet.user("red", {"red": Access.MEMBER})
-        async with fleet.client(token) as client:
-            job = await client.submit(shell("true", project="red"), queue_anyway=True)
-            watch = client.watch(job.id)
-            await anext(watch)
-            waiting = asyncio.ensure_future(anext(watch))
-            await asyncio.sleep(0.2)
-            await admin.trust.grant("red", "red", None)
-            async with asyncio.timeout(10):
-                with pytest.raises(PermissionDeniedError, match="counts no more"):
-                    await waiting
-
-
-async def test_nobody_makes_himself_or_others_more_than_he_is(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as admin:
-        token = await fleet.user("red", {"red": Access.ADMIN}, timedelta(hours=1))
-        async with fleet.client(token) as client:
-            with pytest.raises(PermissionDeniedError):
-                await client.trust.create_token("admin")
-            with pytest.raises(PermissionDeniedError):
-                await client.trust.grant("red", EVERYWHERE, Access.ADMIN)
-            _, own = await client.trust.create_token(note="mine")
-            assert own.expires_at is not None
-            assert {each.account for each in await client.trust.tokens()} == {"red"}
-            (theirs,) = [each for each in await admin.trust.tokens() if each.account == "admin"]
-            with pytest.raises(PermissionDeniedError):
-                await client.trust.revoke_token(theirs.id)
-        with pytest.raises(ConflictError, match="leave nobody who may do everything"):
-            await admin.trust.grant("admin", EVERYWHERE, None)
-
-
-async def test_the_audit_log_says_who_did_what_from_where(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as admin:
-        red = await fleet.user("red", {"red": Access.VIEWER, "default": Access.MEMBER})
-        async with fleet.client(red) as client:
-            job = await client.submit(shell("true"), queue_anyway=True)
-            with pytest.raises(PermissionDeniedError):
-                await client.submit(shell("true", project="red"), queue_anyway=True)
-        entries = await admin.trust.audit(who="red")
-        assert [(e.what, e.target, e.result) for e in entries] == [
-            ("JobService.Submit", job.id, "ok"),
-            ("JobService.Submit", "run", "needs member (spec)"),
-        ] or entries[1].result == "needs member (spec)"
-        assert all(entry.origin.startswith("ipv4:127.0.0.1:") for entry in entries)
-
-
-async def test_no_secret_is_left_in_the_database_or_a_log(tmp_path: Path) -> None:
-    async with secured(tmp_path) as fleet, fleet.client() as client:
-        token = await fleet.join_token()
-        await fleet.user("red", {"red": Access.MEMBER})
-        await refusal_to_join(fleet, str(new_join_token(fleet.authority.fingerprint)))
-        async with joining(fleet, "a", token):
-            await until_ready(client, "a")
-            await client.wait((await client.submit(shell("env"))).id)
-        await fleet.audit.flush()
-    assert secrets_in(tmp_path, fleet.secrets) == []
-
-
-def secrets_in(directory: Path, secrets: list[str]) -> list[tuple[str, str]]:
-    """Where secrets stand, whole tokens or the secret part alone."""
-    parts = [*secrets, *(secret.split("-")[3] for secret in secrets if secret.count("-") > 2), "PRIVATE KEY"]
-    allowed = {"key.pem", "authority.key"}
-    return [
-        (path.name, secret[:20])
-        for path in directory.rglob("*")
-        if path.is_file() and path.name not in allowed
-        for secret in parts
-        if secret.encode() in path.read_bytes()
-    ]
