@@ -40,7 +40,7 @@ def test_a_change_of_a_plan_of_another_stream_is_not_applied() -> None:
 
 
 def test_what_was_applied_is_told_by_stream() -> None:
-    """Otherwise a coordinator would take a revision of another stream for one of its own, and a lost plan for applied."""
+    """Otherwise a coordinator would take another stream's revision for its own, and a lost plan for applied."""
     agent = Agent()
     agent.step(PlanReceived(plan=Plan(revision=3), stream=1))
 
