@@ -33,6 +33,8 @@ from muster.rpc.v1 import jobs_pb2, nodes_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
 
+_MOST_AT_ONCE = 100
+"""Questions of one client that are under way; more wait here, as a coordinator takes only so many of one connection."""
 _RETRY_PAUSES = (0.1, 0.4)
 """Seconds between the tries of one question while nobody answers; short, because a person waits."""
 
@@ -64,6 +66,7 @@ class Client:
         self._credentials = credentials
         self._timeout = timeout
         self._insecure = insecure
+        self._turn = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def __aenter__(self) -> Self:
         self._channel = open_channel(self.address, self._credentials, insecure=self._insecure)
@@ -236,7 +239,8 @@ class Client:
     ) -> _Answer:
         for pause in (*pauses, None):
             try:
-                return await call(request, timeout=self._timeout)
+                async with self._turn:
+                    return await call(request, timeout=self._timeout)
             except grpc.aio.AioRpcError as error:
                 if pause is None or error.code() is not grpc.StatusCode.UNAVAILABLE:
                     raise error_from(error.code(), error.details() or "", address=self.address) from error
