@@ -35,6 +35,9 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
     if presence is not None and _overtaken(turn, presence, event):
         message = f"node {event.node} has opened a newer stream; this one was overtaken on its way"
         return Refused(cause=RefusalCause.CONFLICT, message=message)
+    if known is None and len(turn.cluster.nodes) >= turn.cluster.limits.nodes:
+        message = f"the coordinator knows {len(turn.cluster.nodes)} nodes and takes no more; remove some that are gone"
+        return Refused(cause=RefusalCause.EXHAUSTED, message=message)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
     heard_at = turn.cluster.heard_at(event.node)
