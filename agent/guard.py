@@ -63,7 +63,11 @@ class Guard:
         """Set when deadlines may have to be noted."""
         self._ordered: list[Ask | CutOff] = []
         self._noted: Notes | None = None
+        """On disk."""
+        self._told: Notes | None = None
+        """To the keeper."""
         self._noting = asyncio.Lock()
+        self._telling = asyncio.Lock()
 
     async def begin(self) -> None:
         """Go on from what was noted before; once the ledger knows what was recovered."""
@@ -92,8 +96,10 @@ class Guard:
     async def close(self, *, stopped: bool) -> None:
         """Leave what runs on to the keeper; `stopped` says that nothing does."""
         if stopped and self._noted is not None and self._noted.deadlines:
+            nothing = replace(self._noted, deadlines=())
             with suppress(OSError):
-                await asyncio.to_thread(self._write, replace(self._noted, deadlines=()))
+                await asyncio.to_thread(self._keeper.tell, self.site.state, nothing)
+                await asyncio.to_thread(write_notes, self.site.state, nothing)
         await asyncio.to_thread(self._keeper.close)
 
     # what the link, the loop and peers say and ask
@@ -114,8 +120,11 @@ class Guard:
             self._changed.set()
 
     async def let_start(self, execution: ExecutionId) -> None:
-        """Note by when it must be dead, then let it start; raises ExecutionError or OSError if it must not."""
-        await self._note()
+        """Have the keeper know by when it must be dead; raises ExecutionError or OSError if it must not start.
+
+        The disk comes after that. Should the agent be killed before, the next one finds no note and kills it at once.
+        """
+        await self._tell_keeper()
         if not self._fencing.may_start(execution, self.clock.now()):
             message = "its agent had no word from the coordinator for so long that it did not start it"
             raise ExecutionError(FailureKind.NODE_LOST, message)
@@ -186,13 +195,17 @@ class Guard:
             notes = self._notes()
             if notes == self._noted or (self._noted is None and not notes.deadlines):
                 return
-            await asyncio.to_thread(self._write, notes)
+            # The keeper comes first: it must hear of a contact also when the disk is full.
+            await self._tell_keeper()
+            await asyncio.to_thread(write_notes, self.site.state, notes)
             self._noted = notes
 
-    def _write(self, notes: Notes) -> None:
-        """The keeper comes first: it must hear of a contact also when the disk is full."""
-        self._keeper.tell(self.site.state, notes)
-        write_notes(self.site.state, notes)
+    async def _tell_keeper(self) -> None:
+        async with self._telling:
+            notes = self._notes()
+            if notes != self._told and (self._told is not None or notes.deadlines):
+                await asyncio.to_thread(self._keeper.tell, self.site.state, notes)
+                self._told = notes
 
     def _notes(self) -> Notes:
         socket = self.site.docker_socket

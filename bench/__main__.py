@@ -77,6 +77,7 @@ def main() -> None:
         quick=options.quick,
         patience=options.patience if options.patience is not None else (10 if options.quick else 60),
         largest=options.largest,
+        fleets=tuple(map(int, (options.fleets or ("1000" if options.quick else "1000,5000")).split(","))),
     )
     try:
         well = asyncio.run(measure(setting, options.only.split(",") if options.only else list(SECTIONS)))
@@ -99,6 +100,7 @@ def parse() -> argparse.Namespace:
     add("--peers", default=",".join(PEERS), help="which peers to measure beside (%(default)s)")
     add("--write-docs", action="store_true", help="write docs/performance.md and its charts from all that was found")
     add("--largest", type=int, default=64, help="executions of the largest gang (%(default)s)")
+    add("--fleets", metavar="N,N", help="numbers of simulated nodes (1000,5000; quick: 1000)")
     add("--patience", type=float, help="seconds to wait for a quiet machine before each measurement (60; quick: 10)")
     add("--scratch", type=Path, default=Path("~/.cache/muster-bench").expanduser(), help="(%(default)s)")
     return parser.parse_args()

@@ -24,6 +24,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from agent.link import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
 from muster import wire
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
@@ -65,14 +66,18 @@ class Agent:
         self.connected = False
 
     async def run(self, welcomed: "asyncio.Future[None]") -> None:
-        """Streams, one after the other, until cancelled."""
+        """Streams, one after the other, until cancelled; with the pauses of real agents."""
+        pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
         while True:
+            began = clock()
             try:
                 await self._stream(welcomed)
-            except* (grpc.aio.AioRpcError, EOFError) as errors:
+            except* (grpc.aio.AioRpcError, asyncio.InvalidStateError, EOFError) as errors:
                 self.lost += 1
                 print(f"{self._name} lost its stream: {errors.exceptions[0]!r:.300}", file=sys.stderr, flush=True)
-            await asyncio.sleep(random.uniform(0.05, 0.15))  # noqa: S311 - not a secret
+            lasted = clock() - began > LONGEST_PAUSE
+            pause = FIRST_PAUSE if lasted else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
 
     async def _stream(self, welcomed: "asyncio.Future[None]") -> None:
         async with open_channel(self._coordinator, self._credentials) as channel:

@@ -22,6 +22,8 @@ class Setting:
     """Seconds to wait for a quiet machine before each measurement."""
     largest: int
     """Executions of the largest gang."""
+    fleets: tuple[int, ...]
+    """Numbers of simulated nodes."""
 
     def repeats(self, full: int, quick: int) -> int:
         """How often something is measured."""

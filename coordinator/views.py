@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
+from coordinator import silence
 from coordinator.core import scheduling
 from coordinator.core.cluster import Cluster
 from coordinator.core.placement import NoFit, Offer, refusals
@@ -62,7 +63,7 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True) -> JobView:
         id=job,
         spec=record.spec,
         phase=cluster.phase(job),
-        summary=summary(cluster, job),
+        summary=_with(silence.told(cluster, job), summary(cluster, job)) if whole else summary(cluster, job),
         submitted_at=record.submitted_at,
         started_at=newest.started_at,
         ended_at=record.ended_at,
@@ -149,9 +150,16 @@ def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
     why = cluster.refused.get(job.id, "waits for its turn")
     if job.attempt == 1:
         return why
-    if attempt.not_before is not None and job.id not in cluster.refused:
-        why = f"not before {attempt.not_before:%H:%M:%S} UTC"
-    return f"attempt {job.attempt}: {why}; the one before failed: {cluster.attempts[(job.id, job.attempt - 1)].failure}"
+    before, begins_at = (job.id, job.attempt - 1), cluster.begins_at(attempt)
+    if begins_at is not None and job.id not in cluster.refused:
+        why = f"not before {silence.clock(begins_at)}"
+        if attempt.fenced_until is not None:
+            why += f", as {silence.astray(cluster, before)} may run until then"
+    return f"attempt {job.attempt}: {why}; the one before failed: {cluster.attempts[before].failure}"
+
+
+def _with(addition: str, text: str) -> str:
+    return f"{text}; {addition}" if addition else text
 
 
 def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
@@ -161,7 +169,7 @@ def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
         return _explain_queued(cluster, job, now)
     attempt = cluster.newest_attempt(job)
     awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
-    text = summary(cluster, job)
+    text = _with(silence.told(cluster, job), summary(cluster, job))
     if awaited and attempt.deadline is not None:
         left = max(0.0, (attempt.deadline - now).total_seconds())
         text = f"{text}; waits for {len(awaited)} more, for at most {left:.0f} s from now"
@@ -171,7 +179,8 @@ def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
 def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     position = cluster.queue_position(job)
     attempt = cluster.newest_attempt(job)
-    if attempt.not_before is not None and attempt.not_before > now:
+    begins_at = cluster.begins_at(attempt)
+    if begins_at is not None and begins_at > now:
         text = summary(cluster, job)
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
     no_fit, kept = scheduling.refusal(cluster, job), cluster.reservation

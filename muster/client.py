@@ -35,6 +35,8 @@ from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
 from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub
 from muster.trust_client import TrustClient
 
+_MOST_AT_ONCE = 100
+"""Questions of one client that are under way; more wait here, as a coordinator takes only so many of one connection."""
 _RETRY_PAUSES = (0.1, 0.4)
 """Seconds between the tries of one question while nobody answers; short, because a person waits."""
 
@@ -68,6 +70,7 @@ class Client:
             authority=login.authority.encode() if login.authority else None, token=login.token
         )
         self._timeout = timeout
+        self._turn = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def __aenter__(self) -> Self:
         self._channel = open_channel(self.address, self._credentials)
@@ -241,7 +244,8 @@ class Client:
     ) -> _Answer:
         for pause in (*pauses, None):
             try:
-                return await call(request, timeout=self._timeout, metadata=self._credentials.metadata)
+                async with self._turn:
+                    return await call(request, timeout=self._timeout, metadata=self._credentials.metadata)
             except grpc.aio.AioRpcError as error:
                 if pause is None or error.code() is not grpc.StatusCode.UNAVAILABLE:
                     raise error_from(error.code(), error.details() or "", address=self.address) from error

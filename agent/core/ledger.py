@@ -23,7 +23,7 @@ from agent.core.events import (
     Started,
 )
 from agent.core.gpu_faults import GpuFaults
-from agent.core.local import ALIVE, OVER, Local, Move, Phase, after, next_action, report
+from agent.core.local import ALIVE, OVER, Local, Move, Phase, after, next_action, report, terms_of
 from agent.core.past import Past
 from agent.core.terms import AttemptKey, Guarded, Terms
 from muster.domain.failure import Exit, Failure, FailureKind
@@ -148,8 +148,14 @@ class Ledger:
         roster = local.roster
         if assignment is not None:
             roster = self._rosters.get((assignment.job, assignment.attempt), roster)
-        goal = max(local.goal, desired.goal)
-        self._locals[desired.execution] = replace(local, goal=goal, assignment=assignment, roster=roster, wanted=True)
+        self._locals[desired.execution] = replace(
+            local,
+            goal=max(local.goal, desired.goal),
+            assignment=assignment,
+            roster=roster,
+            terms=local.terms if desired.assignment is None else terms_of(desired.assignment),
+            wanted=True,
+        )
         return desired.execution
 
     def _forget_rosters(self) -> None:
@@ -172,7 +178,7 @@ class Ledger:
             address=event.address,
             ports=event.ports,
             started_at=(event.started_at or now) if event.started else None,
-            recovered=event.terms,
+            terms=event.terms,
             fenced=event.fenced,
         )
         return []

@@ -118,22 +118,14 @@ class Local:
     exit: Exit | None = None
     failure: Failure | None = None
     log_complete: bool = False
-    recovered: Terms | None = None
-    """As a former agent noted them; the assignment knows better."""
+    terms: Terms | None = None
+    """On which it runs without the coordinator: those of the assignment, or as a former agent noted them."""
     fenced: str = ""
     """Why the agent stopped it by itself; empty: it did not."""
     fence_grace: timedelta | None = None
     """What is left between SIGTERM and SIGKILL then."""
     ended_well: bool = False
     """Whether it ended with exit code 0 without ever being told to stop."""
-
-    @property
-    def terms(self) -> Terms | None:
-        """On which terms it runs without the coordinator; None where nobody noted them."""
-        if self.assignment is None:
-            return self.recovered
-        known = self.assignment
-        return Terms(job=known.job, attempt=known.attempt, grace=known.grace, fence=known.fence)
 
     @property
     def over(self) -> bool:
@@ -144,6 +136,11 @@ class Local:
 
 
 _OVER_FOR_PEERS = OVER | {Phase.HALTING, Phase.TERMINATING}
+
+
+def terms_of(assignment: Assignment) -> Terms:
+    """On which terms an execution runs."""
+    return Terms(job=assignment.job, attempt=assignment.attempt, grace=assignment.grace, fence=assignment.fence)
 
 
 def after(local: Local, move: Move) -> Phase:

@@ -42,7 +42,6 @@ def go_on(turn: Turn, key: AttemptKey) -> None:
 
 def fail(turn: Turn, execution: Execution, failure: Failure) -> None:
     """An execution failed and nothing of it runs: it ends the attempt, and if it is the first it is to blame."""
-    execution = _confirmed(turn, execution)
     if execution.state is State.STOPPING:
         confirm_stop(turn, execution if execution.failure else replace(execution, failure=_at(execution, failure)))
     elif execution.state not in TERMINAL:
@@ -61,7 +60,7 @@ def lose(turn: Turn, execution: Execution, failure: Failure) -> None:
 
 def confirm_stop(turn: Turn, execution: Execution) -> None:
     """Nothing runs any more of an execution that was ordered to stop."""
-    turn.move(_confirmed(turn, execution), Trigger.FAILED if execution.condemned else Trigger.STOPPED)
+    turn.move(execution, Trigger.FAILED if execution.condemned else Trigger.STOPPED)
     settle(turn, (execution.job, execution.attempt))
 
 
@@ -153,11 +152,6 @@ def _summary(turn: Turn, key: AttemptKey, late: str, missing: Sequence[Execution
     if len(missing) != 1:
         return several
     return _at(missing[0], replace(several, message=f"{late} ({_doing(turn, missing[0])}), as the only one of {size}"))
-
-
-def _confirmed(turn: Turn, execution: Execution) -> Execution:
-    """With the time until which its agent may have told peers to go on: until now, if nobody knows better."""
-    return execution if execution.last_permit_at is not None else replace(execution, last_permit_at=turn.now)
 
 
 def _at(execution: Execution, failure: Failure) -> Failure:

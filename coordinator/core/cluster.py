@@ -7,56 +7,24 @@ import heapq
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.limits import Limits
+from coordinator.core.presence import Presence
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.reservation import Reservation
 from coordinator.core.rooms import Usage, capacity, less
 from coordinator.core.stock import LiveStock, Room
-from muster.domain.fence import LEASE
+from muster.domain.fence import LEASE, PERMIT_ENDS_WITHIN
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
-from muster.domain.node import NodeState
 
 HEARTBEAT_INTERVAL = timedelta(seconds=10)
 OVERSLEPT = timedelta(seconds=10)
 """A look at a lease that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
 
 AttemptKey = tuple[JobId, int]
-
-
-@dataclass(slots=True)
-class Presence:
-    """What the coordinator believes of a node right now; not stored."""
-
-    last_seen_at: datetime
-    """After a start of the coordinator: the time of the start."""
-    seen: bool = False
-    """Whether it spoke since the coordinator started."""
-    session: int | None = None
-    """The open stream; None: there is none."""
-    opened: int = 0
-    """When its agent opened that stream, or the last one, by the agent's own count."""
-    in_contact_since: datetime | None = None
-    """Since when it has been silent for no lease; None: never since the coordinator started."""
-    lost: bool = False
-    judged_at: datetime | None = None
-    """When its lease is looked at next."""
-    plan_revision: int = 0
-    """Of the newest plan made for it."""
-    plan_at_heartbeat: int = 0
-    """That revision when it last sent a heartbeat: by the next one it must have applied it."""
-    ghosts: set[ExecutionId] = field(default_factory=set)
-    """Executions that it still runs although nobody wants them; nothing is placed there until they are gone."""
-
-    @property
-    def state(self) -> NodeState:
-        """READY only while its stream is open."""
-        if self.lost:
-            return NodeState.LOST
-        return NodeState.READY if self.session is not None else NodeState.UNREACHABLE
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -145,6 +113,15 @@ class Cluster:
     def planned(self, node: NodeId) -> Iterable[Execution]:
         """The executions that the plan of a node lists: live ones, and ended ones whose log is not complete."""
         return (self.executions[execution] for execution in self._planned[node])
+
+    def begins_at(self, attempt: Attempt) -> datetime | None:
+        """Before which time an attempt is not placed; None: it may be at once.
+
+        A fence of before the coordinator's start was told by a clock that may have been set since; it is kept in full.
+        """
+        if attempt.fenced_until is None or attempt.not_before is None:
+            return attempt.not_before
+        return max(attempt.not_before, self.started_at + PERMIT_ENDS_WITHIN)
 
     def is_planned(self, node: NodeId, execution: ExecutionId) -> bool:
         """Whether the plan of a node lists an execution."""
@@ -370,8 +347,9 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
 
 def watch_deadlines(cluster: Cluster, key: AttemptKey, attempt: Attempt) -> None:
     """Have the limits in time of an attempt looked at when they are due."""
-    if attempt.not_before is not None and attempt.goal is None:
-        cluster.wake_at(attempt.not_before, "restart", key)
+    begins_at = cluster.begins_at(attempt)
+    if begins_at is not None and attempt.goal is None:
+        cluster.wake_at(begins_at, "restart", key)
     if attempt.deadline is not None and attempt.released_at is None:
         cluster.wake_at(attempt.deadline, "check-in", key)
     limit = cluster.jobs[key[0]].spec.timeouts.run

@@ -74,7 +74,7 @@ def over_from(cluster: Cluster, key: AttemptKey) -> datetime | Unproven:
     job, attempt, over = cluster.jobs[key[0]], cluster.attempts[key], cluster.started_at
     if attempt.released_at is None:
         return over
-    lost = [member for member in cluster.members(key) if member.state is State.LOST and not member.given_up]
+    lost = [member for member in cluster.members(key) if member.state is State.LOST and not member.surely_over]
     first, words = first_nodes(cluster, key), _last_words(cluster, key) if lost else {}
     for member in lost:
         over = max(over, member.silent_until or over)
@@ -124,7 +124,7 @@ def _last_words(cluster: Cluster, key: AttemptKey) -> dict[NodeId, datetime]:
     for member in cluster.members(key):
         if member.node is None:
             continue
-        if member.state is State.LOST:
+        if member.state is State.LOST and not member.surely_over:
             silent.add(member.node)
         elif member.state is not State.SUCCEEDED and member.last_permit_at is not None:
             at = max(member.last_permit_at, cluster.started_at)

@@ -11,3 +11,5 @@ class Limits:
     """Jobs in the queue: each new one has its place among them."""
     executions: int = 500_000
     """Executions in memory, also those of jobs that have ended and were not deleted; about 2 GiB."""
+    nodes: int = 10_000
+    """Nodes that are known, there or not."""

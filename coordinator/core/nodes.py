@@ -6,7 +6,7 @@ from datetime import datetime
 
 from coordinator.core import attempts, reports
 from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
-from coordinator.core.cluster import Cluster, Presence
+from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.events import (
     ExecutionsReported,
     HeartbeatReceived,
@@ -16,6 +16,7 @@ from coordinator.core.events import (
     RemovalRequested,
 )
 from coordinator.core.fencing import lost_at
+from coordinator.core.presence import Presence
 from coordinator.core.records import Execution, Node
 from coordinator.core.turn import Turn
 from muster.domain.failure import Failure, FailureKind
@@ -35,6 +36,9 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
     if presence is not None and _overtaken(turn, presence, event):
         message = f"node {event.node} has opened a newer stream; this one was overtaken on its way"
         return Refused(cause=RefusalCause.CONFLICT, message=message)
+    if known is None and len(turn.cluster.nodes) >= turn.cluster.limits.nodes:
+        message = f"the coordinator knows {len(turn.cluster.nodes)} nodes and takes no more; remove some that are gone"
+        return Refused(cause=RefusalCause.EXHAUSTED, message=message)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
     heard_at = turn.cluster.heard_at(event.node)
@@ -120,11 +124,15 @@ def judge(turn: Turn, node: NodeId) -> None:
 
 def _lose_overdue(turn: Turn, node: NodeId) -> Iterator[datetime]:
     """Give up what was silent for too long; when the rest is worth another look."""
+    times: dict[AttemptKey, datetime | None] = {}
     for name in [execution.id for execution in turn.cluster.planned(node)]:
         execution = turn.cluster.executions[name]
         if execution.state in TERMINAL:
             continue
-        at = lost_at(turn.cluster, execution)
+        key = (execution.job, execution.attempt)
+        if key not in times:
+            times[key] = lost_at(turn.cluster, execution)
+        at = times[key]
         if at is None or at > turn.now:
             yield turn.now + LEASE if at is None else at
             continue
@@ -158,7 +166,7 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
         return Refused(cause=RefusalCause.CONFLICT, message=message)
     failure = Failure(kind=FailureKind.NODE_LOST, message="its node was removed by an operator")
     for member in list(_live_members(turn.cluster, event.node)):
-        turn.put(replace(member, given_up=True))
+        turn.put(replace(member, surely_over=True))
     for name in [planned.id for planned in turn.cluster.planned(event.node)]:
         execution = turn.cluster.executions[name]
         attempts.lose(turn, execution, failure)
@@ -215,7 +223,8 @@ def _miss_executions(turn: Turn, event: NodeConnected) -> None:
         if execution.state in TERMINAL:
             turn.put(replace(execution, log_complete=True))
         elif execution.state is State.STOPPING:
-            attempts.confirm_stop(turn, execution)
+            attempts.confirm_stop(turn, replace(execution, last_permit_at=turn.now))
         elif execution.state not in {State.PLACED, State.PREPARING}:
             message = "the agent restarted and does not have the execution any more"
-            attempts.fail(turn, execution, Failure(kind=FailureKind.AGENT_RESTARTED, message=message))
+            failure = Failure(kind=FailureKind.AGENT_RESTARTED, message=message)
+            attempts.fail(turn, replace(execution, last_permit_at=turn.now), failure)

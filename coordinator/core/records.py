@@ -43,6 +43,8 @@ class Attempt:
     """The order that stands for all its executions; None while it is queued."""
     not_before: datetime | None = None
     """It is not placed earlier: a pause after a failure."""
+    fenced_until: datetime | None = None
+    """Until then the one before may still run on a node that was lost; not after `not_before`."""
     avoid: NodeId | None = None
     """Where the attempt before failed; other nodes are preferred."""
     placed_at: datetime | None = None
@@ -81,8 +83,8 @@ class Execution:
     """Once its end is confirmed: when its agent can last have told a peer to go on without the coordinator."""
     silent_until: datetime | None = None
     """Lost: from when on its agent's last contact keeps nothing running."""
-    given_up: bool = False
-    """Lost, and an operator says that nothing of it runs."""
+    surely_over: bool = False
+    """Lost, but nothing of it runs: its node is back and says so, or an operator does."""
     condemned: bool = False
     """Ordered to stop because it is to blame: it will have failed when its end is confirmed."""
     log_complete: bool = False

@@ -1,6 +1,7 @@
 """What agents report about executions, taken into the records; repeated and late reports change nothing."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from coordinator.core import attempts
 from coordinator.core.records import Execution
@@ -20,11 +21,15 @@ def take(turn: Turn, node: NodeId, report: Report) -> None:
     execution = turn.cluster.executions.get(report.execution)
     if execution is None or execution.node != node:
         return
+    if report.stage in ENDED and _is_news(execution):
+        lost = execution.state is State.LOST
+        execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
+        turn.put(execution)
     if _nowhere(execution, report):
         message = "its agent does not say where its peers reach it"
         attempts.fail(turn, execution, Failure(kind=FailureKind.RUNTIME, message=message))
     elif execution.state not in TERMINAL:
-        _progress(turn, _heard_out(turn, execution, report), report)
+        _progress(turn, execution, report)
     if report.log_complete:
         _complete_log(turn, report)
 
@@ -35,11 +40,20 @@ def _nowhere(execution: Execution, report: Report) -> bool:
     return execution.state in PROGRESS and not known and report.stage in {Stage.ARMED, Stage.RUNNING, Stage.EXITED}
 
 
-def _heard_out(turn: Turn, execution: Execution, report: Report) -> Execution:
-    """With the time until which its agent may have told peers to go on, if this is its end."""
-    if report.stage not in ENDED or report.no_permit_for is None:
-        return execution
-    return replace(execution, last_permit_at=turn.now - report.no_permit_for)
+def _is_news(execution: Execution) -> bool:
+    """Whether it is not known yet that it is over."""
+    return execution.state not in TERMINAL or (execution.state is State.LOST and not execution.surely_over)
+
+
+def _last_permit_at(turn: Turn, report: Report) -> datetime | None:
+    """When its agent can last have told a peer to go on; None: it may still do.
+
+    An agent whose part ended well goes on to answer its peers, also if an order to stop was on its way to it.
+    """
+    if report.no_permit_for is not None:
+        return turn.now - report.no_permit_for
+    ended_well = report.stage is Stage.EXITED and report.failure is None and (report.exit or Exit(code=0)).code == 0
+    return None if ended_well else turn.now
 
 
 def _progress(turn: Turn, execution: Execution, report: Report) -> None:

@@ -12,9 +12,12 @@ from muster.domain.lifecycle import JobPhase, State
 from muster.domain.restart import GiveUp, Restart, verdict
 
 
-def enqueue(turn: Turn, job: Job, pause: timedelta | None = None, avoid: NodeId | None = None) -> None:
-    """Make the attempt that the job stands at, with all its executions in the queue; placed after the pause."""
-    attempt = Attempt(job=job.id, number=job.attempt, not_before=turn.now + pause if pause else None, avoid=avoid)
+def enqueue(turn: Turn, job: Job) -> None:
+    """Make the first attempt of a job, with all its executions in the queue."""
+    _enqueue(turn, job, Attempt(job=job.id, number=job.attempt))
+
+
+def _enqueue(turn: Turn, job: Job, attempt: Attempt) -> None:
     turn.put(attempt)
     for rank in range(job.spec.size):
         turn.put(
@@ -40,20 +43,29 @@ def start_again(turn: Turn, key: AttemptKey) -> bool:
     if not failures:
         return False
     decided = verdict(job.spec.restarts, failures)
-    over = over_from(turn.cluster, key)
-    if isinstance(decided, Restart) and isinstance(over, Unproven):
+    if isinstance(decided, Restart):
+        over = over_from(turn.cluster, key)
+        if not isinstance(over, Unproven):
+            _begin_anew(turn, job, decided.pause, over, avoid=failures[-1].node)
+            return True
         decided = GiveUp(reason=str(over))
-    if isinstance(decided, GiveUp):
-        turn.put(replace(job, gave_up=decided.reason))
-        return False
+    turn.put(replace(job, gave_up=decided.reason))
+    return False
+
+
+def _begin_anew(turn: Turn, job: Job, pause: timedelta, over: datetime, avoid: NodeId | None) -> None:
+    """Another attempt: after the pause, and when nothing of the one before can run any more."""
     again = replace(job, attempt=job.attempt + 1)
+    not_before = max(turn.now + pause, over)
+    attempt = Attempt(
+        job=job.id,
+        number=again.attempt,
+        not_before=not_before if not_before > turn.now else None,
+        fenced_until=over if over > turn.now else None,
+        avoid=avoid,
+    )
     turn.put(again)
-    enqueue(turn, again, max(decided.pause, _until(over, turn.now)), avoid=failures[-1].node)
-    return True
-
-
-def _until(over: datetime | Unproven, now: datetime) -> timedelta:
-    return max(timedelta(), over - now) if isinstance(over, datetime) else timedelta()
+    _enqueue(turn, again, attempt)
 
 
 def come_due(turn: Turn, key: AttemptKey) -> None:
@@ -65,4 +77,5 @@ def come_due(turn: Turn, key: AttemptKey) -> None:
 
 def paused(attempt: Attempt, turn: Turn) -> bool:
     """Whether an attempt must not be placed yet."""
-    return attempt.not_before is not None and attempt.not_before > turn.now
+    begins_at = turn.cluster.begins_at(attempt)
+    return begins_at is not None and begins_at > turn.now

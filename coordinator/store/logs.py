@@ -63,18 +63,16 @@ class LogStore:
     def append(self, execution: ExecutionId, offset: int, data: bytes) -> int:
         """Append whole lines that begin at `offset` of the agent's file; returns how many bytes are stored now.
 
-        What is already there is skipped. Nothing is written where `offset` lies beyond the end: the agent goes on from
-        the size returned. Raises ValueError for data that are no log records, and for what comes after the end of a
-        complete log. A log that reaches the limit is completed with a line that says so.
+        What is already there is skipped. Nothing is written to a complete log, nor where `offset` lies beyond the end:
+        the agent goes on from the size returned. Raises ValueError for data that are no log records, and for those with
+        which the log reaches its limit; it is complete then and ends with a line that says so.
         """
         check_chunk(data)
         with self._lock, _reported(f"the log of {execution} cannot be kept"):
             log = self._appendable(execution)
             known = log.size - offset
-            if not 0 <= known < len(data):
+            if log.complete or not 0 <= known < len(data):
                 return log.size
-            if log.complete:
-                raise ValueError(f"the log of {execution} is complete; nothing more is taken")
             if known and data[known - 1 : known] != b"\n":
                 raise ValueError(f"the log of {execution} has no line end at offset {log.size}, as stored here")
             if log.size + len(data) - known <= self._limit + MAX_LINE:  # so the agent's own words on a limit fit in

@@ -38,10 +38,6 @@ nodes = typer.Typer(name="nodes", cls=_Nodes, invoke_without_command=True, subco
 
 NodeName: TypeAlias = Annotated[str, typer.Argument(metavar="NODE", help="Its name.", autocompletion=complete_nodes)]
 
-nodes.add_typer(trust.join_tokens, name="token")
-nodes.command("joined")(trust.enrolled)
-nodes.command("revoke")(trust.revoke_node)
-
 
 @nodes.callback()
 @answers
@@ -93,6 +89,11 @@ async def remove(
             typer.confirm(_question(found), abort=True, err=True)
         removed = await client.remove_node(node)
     print(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n", end="")
+
+
+nodes.add_typer(trust.join_tokens, name="token")
+nodes.command("joined")(trust.enrolled)
+nodes.command("revoke")(trust.revoke_node)
 
 
 def _form(context: typer.Context, said: Format) -> Format:

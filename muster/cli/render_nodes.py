@@ -10,8 +10,13 @@ from rich.text import Text
 
 from muster.cli.render_tables import facts, listing, word
 from muster.cli.render_units import cpus_text, size_text, span_text, time_text
-from muster.domain.node import Gpu, RuntimeOffer
+from muster.domain.node import Gpu, NodeState, RuntimeOffer
 from muster.domain.view import NodeView
+
+_SILENT = (
+    "What runs there may go on; `muster why JOB` says what follows. If the node will not come back and nothing runs "
+    "there any more, `muster nodes remove NODE` gives it up."
+)
 
 
 def nodes_table(nodes: Sequence[NodeView]) -> Table:
@@ -57,6 +62,8 @@ def node_details(node: NodeView, now: datetime) -> Group:
             ),
         ),
     ]
+    if node.state is not NodeState.READY and node.executions:
+        parts += [Text(), Text(_SILENT, style="yellow")]
     if inventory.gpu_problem is not None:
         parts.append(Text(f"GPUs cannot be read: {inventory.gpu_problem}", style="red"))
     if inventory.gpus:

@@ -16,7 +16,9 @@ _MAX_MESSAGE = 64 * 1024 * 1024
 MAX_REQUEST = 16 * 1024 * 1024
 """Bytes that may be said to it at once: the Hello of a node with hundreds of executions that failed."""
 STREAMS = 1000
-"""Most calls of one client at once; more wait at the client."""
+"""Most calls on one connection at once, streams included; gRPC refuses more."""
+PENDING = 10_000
+"""Most calls of all clients that wait for the coordinator to begin with them."""
 
 _COMMON: Sequence[tuple[str, int]] = (
     # A half-open connection is noticed after 5 s of silence and 3 s without an answer to a ping.
@@ -46,6 +48,9 @@ SERVER_OPTIONS: Sequence[tuple[str, int]] = (
     *_COMMON,
     ("grpc.max_receive_message_length", MAX_REQUEST),
     ("grpc.max_concurrent_streams", STREAMS),
+    # Calls that nobody has begun to answer; beyond that gRPC cancels them without a word.
+    ("grpc.server.max_pending_requests", PENDING),
+    ("grpc.server.max_pending_requests_hard_limit", 2 * PENDING),
     # Must not exceed the dialler's keepalive time, or the server closes with `too_many_pings`.
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 4_000),
     # After a connection hung, the pings of that time come all at once; that is no reason to drop it.

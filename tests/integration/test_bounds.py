@@ -83,20 +83,31 @@ async def test_a_job_that_is_far_too_large_is_refused(tmp_path: Path) -> None:
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
 
 
+async def test_a_client_that_submits_everything_at_once_gets_all_of_it_taken(tmp_path: Path) -> None:
+    """More than gRPC lets through at once."""
+    async with running_fleet(tmp_path) as fleet, asyncio.TaskGroup() as tasks:
+        submits = [
+            tasks.create_task(fleet.client.submit(shell("true"), queue_anyway=True), name=f"submit {number}")
+            for number in range(1500)
+        ]
+        await asyncio.wait(submits)
+        assert len({each.result().id for each in submits}) == 1500
+
+
 async def test_a_reader_that_does_not_read_is_cut_off_with_the_reason_and_others_read_on(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet, asyncio.timeout(60):
         await fleet.stop_coordinator()
         fleet.reader_patience = 0.2
         await fleet.start_coordinator()
         await fleet.start_agents("a")
-        job = await fleet.run(shell("seq 500000"))
+        job = await fleet.run(shell("yes $(printf %010000d 0) | head -n 3000"))
         async with open_channel(fleet.address) as channel:
             call: Any = JobServiceStub(channel).Logs(
                 jobs_pb2.LogsRequest(job=job.id, follow=True), metadata=SHOWN.metadata
             )
             await call.read()
             await fleet.journal.heard("a reader that does not read is cut off")
-            assert len(await fleet.output(job.id, follow=True)) == 500_000
+            assert len(await fleet.output(job.id, follow=True)) == 3000
             with suppress(grpc.aio.AioRpcError):
                 while await call.read() is not grpc.aio.EOF:
                     pass

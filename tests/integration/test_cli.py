@@ -270,7 +270,7 @@ def test_the_shell_completes_jobs_and_nodes(muster: Muster) -> None:
     assert completed(muster, "muster show j") == ["j7k2"]
     assert completed(muster, "muster show ") == ["j7k2", "old1", "ring"]
     assert completed(muster, "muster nodes b") == ["b1"]
-    assert completed(muster, "muster nodes ") == ["show", "remove", "a1", "b1"]
+    assert completed(muster, "muster nodes ") == ["show", "remove", "joined", "revoke", "token", "a1", "b1"]
     assert completed(muster, "muster nodes remove b") == ["b1"]
 
 

@@ -12,8 +12,8 @@ from muster.domain.lifecycle import JobPhase, State
 from tests.integration.fleet import Fleet, executions, running_fleet, states_of
 from tests.integration.jobs import shell
 
-PACE = 10.0
-"""How much faster agents count time than it passes: 60 seconds are six."""
+PACE = 6.0
+"""How much faster agents count time than it passes: 60 seconds are ten."""
 CUT_OFF = "execution is cut off"
 
 
@@ -33,7 +33,7 @@ async def test_while_the_coordinator_is_away_a_gang_goes_on_and_a_job_that_shall
     async with running_fleet(tmp_path) as fleet:
         await start(fleet, "a", "b")
         gang = await fleet.client.submit(job(workers=2))
-        stopper = await fleet.client.submit(job(lost_after=120, on_disconnect=OnDisconnect.STOP))
+        stopper = await fleet.client.submit(job(lost_after=80, on_disconnect=OnDisconnect.STOP))
         for each in (gang, stopper):
             await fleet.until(each.id, lambda view: view.phase is JobPhase.RUNNING)
         await fleet.crash_coordinator()
@@ -46,7 +46,7 @@ async def test_while_the_coordinator_is_away_a_gang_goes_on_and_a_job_that_shall
         assert lost.failure.kind is FailureKind.NODE_LOST
         assert "and the job says on_disconnect: stop" in lost.failure.message
         now = await fleet.client.job(gang.id)
-        assert (len(now.attempts), states_of(now)) == (1, (State.RUNNING, State.RUNNING))
+        assert (len(now.attempts), states_of(now)) == (1, (State.RUNNING, State.RUNNING)), now.summary
         await fleet.client.stop(gang.id)
         await fleet.client.wait(gang.id)
 
@@ -72,7 +72,7 @@ async def test_alone_and_kept_it_goes_on_without_the_coordinator(tmp_path: Path)
     async with running_fleet(tmp_path) as fleet:
         await start(fleet, "a")
         kept = await fleet.client.submit(job())
-        stopper = await fleet.client.submit(job(lost_after=90, on_disconnect=OnDisconnect.STOP))
+        stopper = await fleet.client.submit(job(lost_after=70, on_disconnect=OnDisconnect.STOP))
         for each in (kept, stopper):
             await fleet.until(each.id, lambda view: view.phase is JobPhase.RUNNING)
         fleet.cable("a").cut()

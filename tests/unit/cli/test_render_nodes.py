@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from muster.cli.render_nodes import node_details, nodes_table
+from muster.domain.ids import ExecutionId
 from muster.domain.job import RuntimeKind
-from muster.domain.node import RuntimeOffer
+from muster.domain.node import NodeState, RuntimeOffer
 from tests.unit.cli.values import START, gpu, node, shown
 
 
@@ -43,3 +44,11 @@ def test_one_node_shows_what_does_not_work_on_it() -> None:
     assert "last heard  42.0 s ago" in lines
     assert "runtimes    docker: permission denied" in lines
     assert lines[-1] == "GPUs cannot be read: driver mismatch"
+
+
+def test_one_node_that_is_silent_says_what_can_be_done_about_what_it_runs() -> None:
+    silent = replace(node("a"), state=NodeState.LOST, executions=(ExecutionId("j7k2-1-0"),))
+
+    assert "`muster nodes remove NODE` gives it up" in shown(node_details(silent, START))
+    for other in (replace(silent, executions=()), replace(silent, state=NodeState.READY)):
+        assert "remove" not in shown(node_details(other, START))

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from coordinator.core.answers import Noted, Refused
-from coordinator.core.events import RemovalRequested
+from coordinator.core.events import ExecutionsReported, RemovalRequested
 from coordinator.core.records import Attempt
 from muster.domain.failure import Exit, FailureKind
 from muster.domain.fence import OnDisconnect, Witness
@@ -202,6 +202,72 @@ def test_a_part_that_ended_well_is_no_proof(world: World) -> None:
         "a may only be cut off and still run it, no other node can tell that it does not, "
         "and two attempts must never run at once"
     )
+
+
+def test_a_part_that_ended_well_before_the_order_to_stop_came_is_no_proof(world: World) -> None:
+    job = lose_first_node(world)
+    for rank in (1, 2):
+        world.tell(job, rank, Stage.EXITED, exit=Exit(code=0), no_permit_for=None)
+
+    assert world.states(job) == [State.LOST, State.STOPPED, State.STOPPED]
+    assert "a may only be cut off and still run it" in world.cluster.jobs[job].gave_up
+
+
+def test_a_part_that_was_stopped_and_ended_with_exit_code_0_is_a_proof(world: World) -> None:
+    job = lose_first_node(world)
+    for rank in (1, 2):
+        world.tell(job, rank, Stage.EXITED, exit=Exit(code=0), no_permit_for=LONG)
+
+    assert newest(world, job).number == 2
+
+
+def test_of_several_proofs_the_one_that_permits_the_earliest_begin_counts(world: World) -> None:
+    job = world.running(replace(GANG, restarts=RestartPolicy(limit=1)))
+    world.tell(job, 1, Stage.EXITED, exit=Exit(code=3), no_permit_for=LONG)
+    advance(world, 80, A)
+    stopped(world, job, 2, timedelta(seconds=5))
+    advance(world, 10, A)
+
+    assert (newest(world, job).number, newest(world, job).not_before) == (2, None)
+
+
+def test_a_lost_node_that_is_back_and_has_ended_its_part_needs_no_proof(world: World) -> None:
+    job = world.running(GANG)
+    world.tell(job, 1, Stage.EXITED)
+    advance(world, 90, A)
+    ended = report(world.rank(job, 0).id, Stage.EXITED, exit=Exit(code=143))
+    world.connect("a", reports=[report(world.rank(job, 0).id, Stage.RUNNING)])
+    world.turn(ExecutionsReported(node=A, reports=(ended,)))
+    world.tell(job, 2, Stage.EXITED)
+
+    assert [member.state for member in world.cluster.members((job, 1))] == [State.LOST, State.SUCCEEDED, State.STOPPED]
+    assert newest(world, job).number == 2
+
+
+def test_a_lost_node_that_is_back_is_a_proof_for_another(world: World) -> None:
+    pair = replace(GANG, roles=spec(2, gpus=1).roles)
+    job = lose_first_node(world, pair)
+    ended = report(world.rank(job, 0).id, Stage.EXITED, exit=Exit(code=143), no_permit_for=LONG)
+    world.connect("a", reports=[ended])
+    advance(world, 90, B)
+
+    assert world.cluster.attempts[(job, 1)].ended_at is not None
+    assert newest(world, job).number == 2
+
+
+def test_a_fence_is_kept_in_full_when_the_coordinator_starts_with_another_clock(world: World) -> None:
+    job = lose_first_node(world)
+    stopped(world, job, 1, None)
+    stopped(world, job, 2, None)
+    world.now += timedelta(days=1)
+    world.restart()
+    for node in "bcd":
+        world.connect(node)
+    advance(world, 20, A)
+    assert newest(world, job).placed_at is None
+
+    advance(world, 10, A)
+    assert newest(world, job).placed_at is not None
 
 
 def test_lost_nodes_are_no_proof_for_each_other(world: World) -> None:

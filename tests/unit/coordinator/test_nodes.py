@@ -94,6 +94,18 @@ def test_the_older_stream_of_a_node_that_is_back_is_closed() -> None:
     assert state(w, A) is NodeState.READY
 
 
+def test_a_heartbeat_on_a_stream_that_was_closed_is_refused_and_keeps_nothing() -> None:
+    w = world()
+    old = w.cluster.presence[A].session
+    w.advance(40)
+    heartbeat = HeartbeatReceived(node=A, session=old, plan_revision=0)
+
+    assert w.turn(heartbeat) == [Refused(cause=RefusalCause.CONFLICT, message="the stream is not open any more")]
+    assert w.cluster.presence[A].last_seen_at == AT
+    w.connect("a")
+    assert w.turn(heartbeat, replace(heartbeat, session=w.cluster.presence[A].session))[1] == Noted()
+
+
 def test_heartbeats_keep_the_lease() -> None:
     w = world()
     silent(w, NodeId("nobody"), 300)

@@ -1,6 +1,6 @@
 """What is accepted, what is refused, and what is the same submit."""
 
-from coordinator.core.answers import Accepted, RefusalCause, Refused
+from coordinator.core.answers import Accepted, Noted, RefusalCause, Refused
 from coordinator.core.events import DeleteRequested
 from coordinator.core.limits import Limits
 from coordinator.store.store import Snapshot
@@ -9,7 +9,7 @@ from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.plan import Stage
 from muster.domain.view import NodeRefusal
-from tests.builders import World, gpu, spec
+from tests.builders import World, gpu, inventory, spec
 
 
 def test_a_job_that_no_node_could_ever_run_is_refused_with_the_reason_per_node() -> None:
@@ -49,6 +49,17 @@ def test_a_full_queue_takes_no_more_until_a_job_has_left_it() -> None:
 
     w.tell_all(runs, Stage.EXITED, exit=Exit(code=0))
     w.submit(spec(1, gpus=1))
+
+
+def test_more_nodes_than_any_fleet_has_are_refused_and_known_ones_come_back() -> None:
+    w = World(("a", 1), ("b", 1))
+    w.cluster.limits = Limits(nodes=2)
+    w.disconnect("a")
+    assert w.connect("a") == Noted()
+    assert w.connect("c", inventory("c", 1)) == Refused(
+        cause=RefusalCause.EXHAUSTED,
+        message="the coordinator knows 2 nodes and takes no more; remove some that are gone",
+    )
 
 
 def test_jobs_that_have_ended_count_until_they_are_deleted() -> None:
