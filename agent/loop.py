@@ -6,7 +6,7 @@ import logging
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain, repeat
@@ -117,25 +117,20 @@ class Loop:
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 spool.limit, room = self.log_limit, Room(self._rooms, sandbox.execution)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
-                self.ledger.step(await self._adopt(room, sandbox.execution, started=started), now)
+                self.ledger.step(await self._adopt(room, sandbox, started=started), now)
         if not away:
             await asyncio.to_thread(self._sweep)
 
-    async def _adopt(self, room: Room, execution: ExecutionId, *, started: bool) -> Recovered:
+    async def _adopt(self, room: Room, sandbox: Sandbox, *, started: bool) -> Recovered:
         """What is known of an execution of an earlier agent; its ports are leased to it again."""
+        ended = sandbox.ended  # before the keeper's word is looked for, which comes before the end that it brings
         record, fenced = await asyncio.to_thread(lambda: (noted(room), why_fenced(room.path)))
+        found = Recovered(execution=sandbox.execution, started=started, ended=ended, fenced=fenced)
         if record is None:
-            return Recovered(execution=execution, started=started, fenced=fenced)
-        self._ports.adopt(execution, record.ports)
-        return Recovered(
-            execution=execution,
-            started=started,
-            address=record.address,
-            ports=record.ports,
-            started_at=record.started_at,
-            terms=record.terms,
-            fenced=fenced,
-        )
+            return found
+        self._ports.adopt(found.execution, record.ports)
+        terms, started_at = record.terms, record.started_at
+        return replace(found, address=record.address, ports=record.ports, started_at=started_at, terms=terms)
 
     async def clear_leftovers(self, kind: RuntimeKind) -> None:
         """Remove what a runtime that was away at the start still has: the coordinator was told that it is gone."""

@@ -106,6 +106,8 @@ class Recovered:
     execution: ExecutionId
     started: bool
     """Whether user code was started, whether or not it still runs."""
+    ended: bool = False
+    """Whether it is known to have ended; how comes as Exited. False also where nobody can tell yet."""
     address: str | None = None
     ports: tuple[PortLease, ...] = ()
     started_at: datetime | None = None

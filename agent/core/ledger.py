@@ -85,7 +85,7 @@ class Ledger:
         return tuple(
             Guarded(execution=local.execution, terms=local.terms)
             for local in self._locals.values()
-            if local.phase in ALIVE and local.terms is not None
+            if local.phase in ALIVE and local.terms is not None and not local.ended_before
         )
 
     def terms(self, execution: ExecutionId) -> Terms | None:
@@ -180,6 +180,7 @@ class Ledger:
             started_at=(event.started_at or now) if event.started else None,
             terms=event.terms,
             fenced=event.fenced,
+            ended_before=event.ended,
         )
         return []
 
@@ -222,7 +223,7 @@ class Ledger:
 
     def _fence(self, local: Local, event: Fenced, now: datetime) -> list[Action]:
         """Stop it by the deadline, also if it is being stopped more patiently; a start under way is finished first."""
-        if local.phase not in ALIVE:
+        if local.phase not in ALIVE or local.ended_before:
             return []
         fenced = replace(local, fenced=event.message, fence_grace=event.grace)
         self._locals[local.execution] = fenced

@@ -124,6 +124,8 @@ class Local:
     """Why the agent stopped it by itself; empty: it did not."""
     fence_grace: timedelta | None = None
     """What is left between SIGTERM and SIGKILL then."""
+    ended_before: bool = False
+    """Whether it ended before this life of the agent, which is about to hear how; nothing is left to cut off."""
     ended_well: bool = False
     """Whether it ended with exit code 0 without ever being told to stop."""
 

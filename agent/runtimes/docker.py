@@ -112,7 +112,7 @@ class DockerRuntime:
             spool = await asyncio.to_thread(LogSpool, room.log)
             state = await self._engine.state(parts[Part.USER])
             sandbox = self._sandbox(containers, spool, None)
-            sandbox.adopt(state.id, started=state.started)
+            sandbox.adopt(state.id, started=state.started, over=state.started and not state.running)
             recovered.append((sandbox, spool, state.started))
         return recovered
 

@@ -75,6 +75,7 @@ class DockerSandbox:
         self._output: Output | None = None
         self._stopping = False
         self._removing = False
+        self._over = False
         self._ending: Exit | ExecutionError | None = None
 
     @property
@@ -82,9 +83,15 @@ class DockerSandbox:
         """Whose sandbox it is."""
         return self._containers.execution
 
-    def adopt(self, container: str, *, started: bool) -> None:
-        """Take over a container that was armed, and perhaps started, before a restart of the agent."""
+    @property
+    def ended(self) -> bool:
+        """Whether it had when it was adopted, or has told how since."""
+        return self._over or isinstance(self._ending, Exit)
+
+    def adopt(self, container: str, *, started: bool, over: bool = False) -> None:
+        """Take over a container that was armed, and perhaps started and over, before a restart of the agent."""
         self._container = container
+        self._over = over
         if started:
             self._output = Output(self._engine, container, self._spool)
 

@@ -118,6 +118,11 @@ class ProcessSandbox:
         """Whose sandbox it is."""
         return self._execution
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has told how; what nobody knows the end of may run."""
+        return self._program is not None and isinstance(self._program.outcome, int)
+
     def adopt(self, record: ProcessRecord) -> None:
         """Take over a program that an earlier agent started."""
         self._program = Program(self._room.path, self._spool, record)

@@ -41,6 +41,11 @@ class Program:
         else:
             self._lose()
 
+    @property
+    def outcome(self) -> int | ExecutionError | None:
+        """What `ended` tells; None as long as there is nothing to tell."""
+        return self.ended.result() if self.ended.done() else None
+
     def close(self) -> None:
         """Follow it no more; harmless when repeated."""
         if self._bell >= 0:

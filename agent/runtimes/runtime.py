@@ -44,6 +44,11 @@ class Sandbox(Protocol):
         """Whose sandbox it is."""
         ...
 
+    @property
+    def ended(self) -> bool:
+        """Whether user code is known to have ended; of what was recovered only a daemon may know, which may be away."""
+        ...
+
     async def arm(self, launch: Launch) -> None:
         """Bring everything to the point where `start` has nothing left that can fail for lack of something.
 

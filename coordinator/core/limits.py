@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Limits:
     """What is refused beyond."""
 
-    waiting: int = 10_000
+    waiting: int = 200_000
     """Jobs in the queue: each new one has its place among them."""
     executions: int = 500_000
     """Executions in memory, also those of jobs that have ended and were not deleted; about 2 GiB."""

@@ -92,7 +92,7 @@ async def test_an_execution_that_ended_meanwhile_has_its_code_and_its_output(
     [container] = containers(place.socket, f"{EXECUTION_LABEL}={assignment.execution}")
     request(place.socket, "POST", f"/containers/{container['Id']}/wait")
     async with recovered(place, tmp_path, assignment) as (it, started):
-        assert started
+        assert (started, it.sandbox.ended) == (True, True)
         assert await it.end() == Exit(code=42)
         assert it.printed() == [b"so far", b"the rest"]
 
@@ -101,7 +101,7 @@ async def test_an_execution_that_runs_is_watched_and_stopped_as_before(place: Do
     assignment = assigned(script(WAITS))
     await begin(place, tmp_path, assignment, "arm", "start")
     async with recovered(place, tmp_path, assignment) as (it, started):
-        assert started
+        assert (started, it.sandbox.ended) == (True, False)
         await it.says(b"ready")
         await it.sandbox.stop(assignment.grace)
         assert await it.end() == Exit(code=3)

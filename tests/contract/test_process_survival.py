@@ -115,6 +115,7 @@ async def test_exit_codes_are_exact_after_the_agent_was_killed(tmp_path: Path, e
         for each in supervisors(tmp_path):
             await over(each)
     async with adopted(tmp_path) as found:
+        assert [it.sandbox.ended for it in found] == [ending == "meanwhile"] * len(ends)
         go.touch()
         assert [(await it.end()).code for it in found] == list(ends.values())
         assert [it.printed() for it in found] == [[b"ready", b"bye"]] * len(ends)

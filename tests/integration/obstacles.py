@@ -82,6 +82,10 @@ class SandboxWithObstacles:
     def execution(self) -> ExecutionId:
         return self._sandbox.execution
 
+    @property
+    def ended(self) -> bool:
+        return self._sandbox.ended
+
     async def arm(self, launch: Launch) -> None:
         await self._gates["arm"].pass_through()
         await self._sandbox.arm(launch)

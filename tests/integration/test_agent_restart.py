@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from muster.cli.local_fleet import client_of
+from muster.domain.failure import FailureKind
+from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec, PortRequest, Role
 from muster.domain.lifecycle import JobPhase
 from tests.integration.test_client_and_coordinator import ROOT, coordinator
@@ -85,3 +87,28 @@ async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, 
     assert (ended.failure.exit.code if ended.failure and ended.failure.exit else 0) == code
     assert [number for stream, number in lines if stream == "stdout"] == list(range(1, 2 * LINES + 1))
     assert [number for stream, number in lines if stream == "stderr"] == list(range(1, LINES + 1))
+
+
+async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> None:
+    """Nobody knows any more how long it was allowed to run, which does not matter once it has ended."""
+    go, done, state = tmp_path / "go", tmp_path / "done", tmp_path / "node"
+    env = {"GO": str(go), "DONE": str(done), "CODE": "3"}
+    spec = JobSpec(
+        name="stopper",
+        roles=(Role(command=("/bin/sh", "-c", SCRIPT), env=env),),
+        on_disconnect=OnDisconnect.STOP,
+    )
+    state.mkdir()
+    async with coordinator(tmp_path / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+        async with agent(state, address, signal.SIGKILL):
+            job = await client.submit(spec, queue_anyway=True)
+            async for line in client.logs(job.id, follow=True):
+                if (line.stream, line.text) == ("stdout", b"%d" % LINES):
+                    break
+        go.touch()
+        while '"code"' not in (state / "executions" / f"{job.id}-1-0" / "process.json").read_text():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        (state / "deadlines.json").unlink()
+        async with agent(state, address, signal.SIGTERM):
+            ended = await client.wait(job.id)
+    assert (ended.failure.kind if ended.failure else None) is FailureKind.EXIT_CODE

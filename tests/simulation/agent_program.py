@@ -4,7 +4,7 @@ What `agent/loop.py`, `agent/link.py` and `agent/log_push.py` do with asyncio an
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from agent.core.actions import Action, Tell
@@ -107,7 +107,8 @@ class AgentProgram:
         self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles, self._fence)
         for sandbox in self._runtime.recovered():
             started = self._runtime.counts_as_started(sandbox)
-            self.ledger.step(_recovered(sandbox, started=started), self.clock.now)
+            recovered = replace(_recovered(sandbox, started=started), ended=self._runtime.counts_as_ended(sandbox))
+            self.ledger.step(recovered, self.clock.now)
             self._adopt(sandbox, started=started)
         self._engine_was_away = self.node.engine_away
         self._fence.look()

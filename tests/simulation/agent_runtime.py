@@ -110,6 +110,11 @@ class AgentRuntime:
         """Whether it was, or may have been as long as Docker does not tell."""
         return sandbox.started or (sandbox.in_docker and self._node.engine_away and sandbox.start_noted)
 
+    def counts_as_ended(self, sandbox: Sandbox) -> bool:
+        """Whether it is known to have, and how is still to be told."""
+        away = sandbox.in_docker and self._node.engine_away
+        return sandbox.started and sandbox.exit is not None and sandbox.lost is None and not away
+
     def await_exit(self, sandbox: Sandbox) -> None:
         """Tell when user code has ended, or at once that it has, or that it never began."""
         if not sandbox.started:

@@ -39,8 +39,9 @@ class Faults:
             "pause an agent": self._pause,
             "kill an agent for long": self._kill_agent_for_long,
             "cut one way": self._cut_one_way,
-            "deafen a node": lambda: self._cut_from_coordinator(up=False),
-            "cut a node from the coordinator": lambda: self._cut_from_coordinator(up=True),
+            "deafen a node": lambda: self._cut_from_coordinator(self._any(), up=False),
+            "cut a node from the coordinator": lambda: self._cut_from_coordinator(self._any(), up=True),
+            "deafen one and cut another": self._deafen_and_cut,
             "cut several off": self._cut_several,
             "slow a link": self._slow,
             "break a stream": self._break_stream,
@@ -148,9 +149,15 @@ class Faults:
         path.cut()
         self._world.after(spell, path.heal)
 
-    def _cut_from_coordinator(self, *, up: bool) -> None:
+    def _deafen_and_cut(self) -> None:
+        """The first may give permits to the second while the coordinator hears of its end."""
+        agents = list(self._agents.values())
+        one, other = self._chance.sample(agents, 2) if len(agents) > 1 else (agents[0], agents[0])
+        self._cut_from_coordinator(one, up=False)
+        self._cut_from_coordinator(other, up=True)
+
+    def _cut_from_coordinator(self, agent: AgentProgram, *, up: bool) -> None:
         """It hears nothing of the coordinator, which may still hear it; peers it reaches."""
-        agent = self._any()
         paths = [agent.node.down, agent.node.up][: 2 if up else 1]
         spell = self._spell()
         self._cut_paths(paths, spell, f"hears nothing of the coordinator for {spell:.1f} s", (agent,))

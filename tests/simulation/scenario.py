@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 
-from muster.domain.fence import OnDisconnect
+from muster.domain.fence import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, RestartPolicy
@@ -36,8 +36,7 @@ FAULTS = (
     "cut a rack off",
     "cut peers",
     "cut one way",
-    "deafen a node",
-    "cut a node from the coordinator",
+    "deafen one and cut another",
     "cut several off",
     "slow a link",
     "break a stream",
@@ -192,12 +191,33 @@ def _rack(scenario: Scenario) -> Scenario:
 
 def _deaf(scenario: Scenario) -> Scenario:
     """Nodes that hear nothing of the coordinator give each other permits, though it still hears some of them."""
+    peaceful = _peaceful(scenario)
     return replace(
-        _peaceful(scenario),
-        fault_every=25.0,
-        faults=("deafen a node", "deafen a node", "cut a node from the coordinator", "kill an agent"),
-        deaths=0.2,
-        spells=(40.0, 80.0, 150.0, 250.0),
+        peaceful,
+        parts=(peaceful.parts * 3)[:5],
+        specs=tuple((at, _pair(spec) if number % 4 else spec) for number, (at, spec) in enumerate(peaceful.specs)),
+        fault_every=45.0,
+        faults=("deafen one and cut another", "deafen one and cut another", "deafen a node", "kill an agent"),
+        deaths=0.1,
+        endless=0.1,
+        code_seconds=150.0,
+        spells=(80.0, 150.0, 250.0),
+    )
+
+
+def _pair(spec: JobSpec) -> JobSpec:
+    """Two nodes that have only each other as witnesses, and start again soon."""
+    role = replace(spec.roles[0], count=2, resources=Resources(gpus=0))
+    timeouts = replace(spec.timeouts, run=None, lost_after=SHORTEST_LOST_AFTER)
+    restarts = RestartPolicy(limit=5, infrastructure=5, backoff=timedelta())
+    return replace(
+        spec,
+        roles=(role,),
+        max_per_node=1,
+        node_labels={},
+        timeouts=timeouts,
+        restarts=restarts,
+        on_disconnect=OnDisconnect.KEEP,
     )
 
 

@@ -10,8 +10,9 @@ from random import Random
 
 from muster.client import Client
 from muster.domain.errors import MusterError
+from muster.domain.failure import FailureKind
 from muster.domain.ids import JobId
-from muster.domain.lifecycle import JobPhase
+from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState
 from muster.domain.view import JobView, LogLine
 from tests.e2e.chaos import faults, jobs
@@ -19,7 +20,7 @@ from tests.e2e.chaos.customers import Customers
 from tests.e2e.chaos.damage import Damage
 from tests.e2e.chaos.leftovers import Strangers, containers_of_ours, processes_of_ours
 from tests.e2e.chaos.story import Story
-from tests.e2e.chaos.verdict import Job
+from tests.e2e.chaos.verdict import UNPROVEN, Job
 from tests.e2e.deployment import Deployment
 
 REST_WITHIN = 300.0
@@ -28,6 +29,9 @@ REST_WITHIN = 300.0
 READ_WITHIN = 60.0
 LOOK_EVERY = 1.0
 GPUS = 4
+
+GANG_SECONDS = 130.0
+"""For which the gangs run that are there for the set pieces of long runs."""
 
 
 @dataclass(slots=True)
@@ -54,6 +58,9 @@ class Campaign:
                     orders = jobs.drawn(chance, self._stamps, self._mark, max(1.0, self.seconds / 3))
                     async with asyncio.TaskGroup() as tasks:
                         tasks.create_task(customers.order(orders, self.seconds), name="customers")
+                        for number, at in enumerate(faults.gangs_wanted_at(self.seconds), start=1):
+                            order = jobs.gang(chance, number, self._stamps, self._mark, GANG_SECONDS)
+                            tasks.create_task(customers.order_at(at, order), name=order.spec.name)
                         for fault in plan:
                             tasks.create_task(damage.suffer(fault), name=str(fault))
                     self.story.tell("all is mended; waiting for rest")
@@ -128,20 +135,26 @@ class Campaign:
 
     async def _look(self, client: Client, customers: Customers, damage: Damage) -> None:
         """Compare what is there with what clients were told and with what user code says."""
-        del damage
         views = {job.id: await client.job(job.id) async for job in client.jobs()}
         self._account(views, customers)
         by_name = {errand.order.spec.name: errand for errand in customers.errands}
         for view in views.values():
             errand = by_name[view.spec.name]
             self._count(view)
-            for wrong in Job(
+            job = Job(
                 view=view,
                 stamps=errand.order.stamps,
                 stopped_at_attempt=errand.stopped_at_attempt,
                 lines={attempt.number: await self._lines(client, view, attempt.number) for attempt in view.attempts},
-            ).wrongs():
+                spells=damage.spells,
+            )
+            for wrong in job.wrongs():
                 self.story.find(wrong)
+            for course in job.courses():
+                self.story.counts["attempts that went through an outage of the coordinator"] += any(
+                    True for _ in course.went_through()
+                )
+        self._count_fenced()
         for node in await client.nodes():
             free = sum(gpu.usable for gpu in node.inventory.gpus) - len(node.gpus_taken)
             if (free, node.executions, node.cpu_millis_taken) != (GPUS, (), 0):
@@ -166,8 +179,23 @@ class Campaign:
         for attempt in view.attempts:
             if attempt.failure is not None:
                 self.story.counts[f"first failures: {attempt.failure.kind}"] += 1
+            self.story.counts["executions lost"] += sum(each.state is State.LOST for each in attempt.executions)
+        for before in view.attempts[:-1]:
+            if before.failure is not None and before.failure.kind is FailureKind.NODE_LOST:
+                self.story.counts["new attempts after a node was lost"] += 1
+        if UNPROVEN in view.summary:
+            self.story.counts["jobs given up for want of a witness"] += 1
         told = f": {view.failure}" if view.failure is not None and view.phase is JobPhase.FAILED else ""
         self.story.tell(f"{view.spec.name} ({view.id}) {view.phase} after {len(view.attempts)} attempts{told}")
+
+    def _count_fenced(self) -> None:
+        """What agents cut off; a long run in which nothing was shows nothing about fencing."""
+        cut = sum(agent.output.count("execution is cut off") for agent in self.muster.agents.values())
+        self.story.counts["executions cut off by their agents"] += cut
+        if self.seconds >= faults.LONG:
+            for what in ("executions cut off by their agents", "executions killed by a keeper"):
+                if not self.story.counts[what]:
+                    self.story.find(f"no {what}: this run shows nothing about fencing")
 
     async def _lines(self, client: Client, view: JobView, attempt: int) -> list[LogLine]:
         async with asyncio.timeout(READ_WITHIN):

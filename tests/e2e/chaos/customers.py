@@ -48,6 +48,11 @@ class Customers:
                 while self.story.now < until and await self._live() >= MOST_LIVE:  # noqa: ASYNC110 - many to ask
                     await asyncio.sleep(0.5)
 
+    async def order_at(self, at: float, order: Order) -> None:
+        """Submit one job at its time, however many there are."""
+        await asyncio.sleep(max(0.0, at - self.story.now))
+        await self._run(order)
+
     async def _run(self, order: Order) -> None:
         errand = Errand(order)
         self.errands.append(errand)
@@ -104,4 +109,5 @@ def _described(order: Order) -> str:
     deaf = ", deaf" if env["CHAOS_DEAF"] == "1" else ""
     seconds = int(env["CHAOS_STEPS"]) / int(env["CHAOS_BURST"]) * float(env["CHAOS_PAUSE"])
     restarts = f"{order.spec.restarts.limit}/{order.spec.restarts.infrastructure}"
-    return f"{roles}, {seconds:.0f} s, restarts {restarts}{bad}{deaf}; to be {order.fate}"
+    silence = f"{order.spec.on_disconnect} {order.spec.timeouts.lost_after.total_seconds():.0f} s"
+    return f"{roles}, {seconds:.0f} s, restarts {restarts}, {silence}{bad}{deaf}; to be {order.fate}"

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.e2e.chaos.faults import COORDINATOR, ENGINES, LINKS, Fault, Kind
+from agent.deadline_file import why_fenced
+from tests.e2e.chaos.faults import COORDINATOR, ENGINES, LINKS, Fault, Kind, Spell
 from tests.e2e.chaos.story import Story
 from tests.e2e.deployment import Deployment
 from tests.e2e.engine import Daemon
@@ -38,6 +40,8 @@ class Damage:
         self._nodes = {node.name: node for node in muster.fleet.nodes}
         self._broken: set[str] = set()
         self._one_by_one: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self.spells: list[Spell] = []
+        """Of what was broken and is mended."""
 
     async def suffer(self, fault: Fault) -> None:
         """Let a fault come at its time, last, and be mended."""
@@ -47,7 +51,10 @@ class Damage:
             self._broken.add(fault.subject)
             try:
                 await asyncio.to_thread(self._break, fault)
+                began = uptime()
                 await asyncio.sleep(fault.lasting)
+                self.spells.append(Spell(fault=fault, began=began, ended=uptime()))
+                self._count_fenced(fault)
             finally:
                 await asyncio.to_thread(self._mend, fault)
                 self._broken.discard(fault.subject)
@@ -137,6 +144,18 @@ class Damage:
             if "code" not in record.read_text()
         ]
 
+    def _count_fenced(self, fault: Fault) -> None:
+        """What the keeper killed while there was no agent."""
+        for room in self.rooms(fault.place).glob("*") if fault.kind is Kind.AGENT else ():
+            why = why_fenced(room)
+            if why.startswith("killed by its keeper"):
+                self._story.tell(f"{room.name}: {why}", counted="executions killed by a keeper")
+
     def rooms(self, node: str) -> Path:
         """Where an agent keeps what belongs to its executions."""
         return self._muster.directory / node / "executions"
+
+
+def uptime() -> float:
+    """The clock of `/proc/uptime`."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -12,6 +12,18 @@ EVERY = 2.5
 """Seconds between two faults, on average."""
 
 
+LONG = 420.0
+"""Seconds from which on a run has time for set pieces."""
+
+OUTAGE_AT = 0.33
+"""Of the run: when the coordinator goes away for so long that nodes without peers would be lost."""
+OUTAGE = 105.0
+CALM_BEFORE = 25.0
+CALM_AFTER = 10.0
+BLINK = 4.0
+"""Seconds around that outage, and of the absence of an agent meanwhile."""
+
+
 class Kind(StrEnum):
     """What goes wrong."""
 
@@ -28,6 +40,8 @@ class Kind(StrEnum):
     LOSSY = "link lossy"
 
 
+DEAD = frozenset({Kind.CUT, Kind.HALF_OPEN, Kind.MUTE})
+"""Links over which nothing is acknowledged."""
 LINKS = frozenset({Kind.CUT, Kind.HALF_OPEN, Kind.MUTE, Kind.LOSSY})
 ENGINES = frozenset({Kind.DOCKERD, Kind.CONTAINERD, Kind.ENGINE})
 
@@ -36,6 +50,19 @@ DECK = (
     *([Kind.LAUNCHER, Kind.SUPERVISOR, Kind.HALF_OPEN, Kind.MUTE] + [Kind.CUT] * 2 + [Kind.LOSSY] * 2),
 )
 """Dealt out in random order, then shuffled again: so even a short run has each kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """How long a fault surely was there, by the clock of `/proc/uptime`."""
+
+    fault: "Fault"
+    began: float
+    ended: float
+
+    def overlaps(self, begin: float, end: float) -> bool:
+        """Whether it was there at some time between two."""
+        return self.began < end and begin < self.ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +93,44 @@ class Fault:
 
 
 def drawn(chance: Random, seconds: float, nodes: Sequence[str]) -> list[Fault]:
-    """Faults that overlap at random, the last of them mended in time."""
-    faults: list[Fault] = []
-    broken_until: dict[str, float] = {}
+    """Faults that overlap at random, the last of them mended in time; long runs have their set pieces, too."""
+    faults = list(_set_pieces(chance, seconds, nodes))
     kinds = _dealt(chance)
     at = 1.0
     while at < seconds - 1:
         fault = _fault(chance, next(kinds), at, seconds, nodes)
-        if broken_until.get(fault.subject, 0.0) < at:
+        if not any(_collide(fault, other) for other in faults) and not _disturbs(fault, seconds):
             faults.append(fault)
-            broken_until[fault.subject] = at + fault.lasting + 0.5
         at += chance.expovariate(1 / EVERY)
-    return faults
+    return sorted(faults, key=lambda fault: fault.at)
+
+
+def gangs_wanted_at(seconds: float) -> tuple[float, ...]:
+    """Seconds after the beginning at which a gang should start for a set piece to have somebody to hit."""
+    return tuple(part * seconds for part in (0.03, 0.22, 0.26, 0.54, 0.75)) if seconds >= LONG else ()
+
+
+def _set_pieces(chance: Random, seconds: float, nodes: Sequence[str]) -> Iterator[Fault]:
+    """What chance would bring too seldom: each lasts longer than it takes the shortest job to be lost."""
+    if seconds < LONG:
+        return
+    first, second, third = chance.sample(nodes, 3)
+    yield Fault(at=0.08 * seconds, kind=Kind.AGENT, place=first, lasting=80.0)
+    yield Fault(at=OUTAGE_AT * seconds, kind=Kind.COORDINATOR, place=COORDINATOR, lasting=OUTAGE)
+    yield Fault(at=0.60 * seconds, kind=Kind.CUT, place=second, lasting=90.0)
+    yield Fault(at=0.80 * seconds, kind=chance.choice([Kind.HALF_OPEN, Kind.MUTE]), place=third, lasting=80.0)
+
+
+def _collide(one: Fault, other: Fault) -> bool:
+    """Whether both break the same thing at a time, or so shortly after each other that nothing was mended."""
+    return one.subject == other.subject and one.at < other.at + other.lasting + 0.5 and other.at < one.at + one.lasting
+
+
+def _disturbs(fault: Fault, seconds: float) -> bool:
+    """Whether it would not leave the long outage of the coordinator to be just that: agents may only blink."""
+    begin, end = OUTAGE_AT * seconds - CALM_BEFORE, OUTAGE_AT * seconds + OUTAGE + CALM_AFTER
+    blink = fault.kind in {Kind.AGENT, Kind.LAUNCHER} and fault.lasting <= BLINK
+    return seconds >= LONG and not blink and fault.at < end and begin < fault.at + fault.lasting
 
 
 def _dealt(chance: Random) -> Iterator[Kind]:

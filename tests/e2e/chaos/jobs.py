@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from random import Random
 
+from muster.domain.fence import DEFAULT_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import JobSpec, Mount, Packing, PullPolicy, Resources, Role, Timeouts
 from muster.domain.restart import RestartPolicy, parse_exit_codes
 from tests.e2e.chaos.user_code import SCRIPT
@@ -45,17 +46,28 @@ def drawn(chance: Random, directory: Path, mark: str, longest: float) -> Iterato
         yield _order(chance, f"chaos-{number}", directory, mark, longest)
 
 
+def gang(chance: Random, number: int, directory: Path, mark: str, seconds: float) -> Order:
+    """A worker on each of three nodes, for so long that a set piece hits them; it may start again."""
+    name = f"chaos-gang-{number}"
+    steps, burst, pause = int(seconds), 5, 1.0
+    env = _env(directory / name, mark, (steps, burst, pause))
+    spec = JobSpec(
+        name=name,
+        roles=_roles(chance, 3, env, directory),
+        max_per_node=1,
+        timeouts=Timeouts(check_in=timedelta(seconds=120), grace=timedelta(seconds=2), lost_after=SHORTEST_LOST_AFTER),
+        restarts=RestartPolicy(limit=2, infrastructure=10, backoff=timedelta(seconds=1)),
+        on_disconnect=OnDisconnect.STOP if number % 3 == 0 else OnDisconnect.KEEP,
+    )
+    return Order(spec=spec, stamps=directory / name, pause=0.0, fate=Fate.LEFT, after=0.0)
+
+
 def _order(chance: Random, name: str, directory: Path, mark: str, longest: float) -> Order:
     stamps = directory / name
     steps, burst, pause = _length(chance, longest)
     bad = chance.random() < 0.35
     size = chance.randint(1, 4)
-    env = {
-        "CHAOS_MARK": mark,
-        "CHAOS_STAMPS": str(stamps),
-        "CHAOS_STEPS": str(steps * burst),
-        "CHAOS_BURST": str(burst),
-        "CHAOS_PAUSE": f"{pause:.2f}",
+    env = _env(stamps, mark, (steps, burst, pause)) | {
         "CHAOS_DEAF": str(int(chance.random() < 0.15)),
         "CHAOS_BAD_RANK": str(chance.randrange(size) if bad else -1),
         "CHAOS_BAD_ATTEMPTS": str(chance.choice([1, 1, 2, 99])),
@@ -66,7 +78,9 @@ def _order(chance: Random, name: str, directory: Path, mark: str, longest: float
         roles=_roles(chance, size, env, directory),
         packing=chance.choice(list(Packing)),
         timeouts=Timeouts(
-            check_in=timedelta(seconds=chance.choice([30, 60, 120])), grace=timedelta(seconds=chance.choice([1, 2]))
+            check_in=timedelta(seconds=chance.choice([30, 60, 120])),
+            grace=timedelta(seconds=chance.choice([1, 2])),
+            lost_after=chance.choice([SHORTEST_LOST_AFTER, DEFAULT_LOST_AFTER]),
         ),
         restarts=RestartPolicy(
             limit=chance.choice([0, 1, 2]),
@@ -74,14 +88,31 @@ def _order(chance: Random, name: str, directory: Path, mark: str, longest: float
             backoff=timedelta(seconds=1),
             fail_on=parse_exit_codes(str(FATAL)),
         ),
+        on_disconnect=chance.choice(list(OnDisconnect)),
     )
     fate = chance.choices(list(Fate), (70, 15, 15))[0]
     return Order(spec=spec, stamps=stamps, pause=chance.uniform(0.5, 4.0), fate=fate, after=chance.expovariate(1 / 5.0))
 
 
+def _env(stamps: Path, mark: str, length: tuple[int, int, float]) -> dict[str, str]:
+    """What user code goes by; it ends well."""
+    steps, burst, pause = length
+    return {
+        "CHAOS_MARK": mark,
+        "CHAOS_STAMPS": str(stamps),
+        "CHAOS_STEPS": str(steps * burst),
+        "CHAOS_BURST": str(burst),
+        "CHAOS_PAUSE": f"{pause:.2f}",
+        "CHAOS_DEAF": "0",
+        "CHAOS_BAD_RANK": "-1",
+        "CHAOS_BAD_ATTEMPTS": "0",
+        "CHAOS_BAD_CODE": "0",
+    }
+
+
 def _length(chance: Random, longest: float) -> tuple[int, int, float]:
-    """Steps, lines a step, seconds between steps: some take a second, others the better part of a minute."""
-    seconds = chance.choice([each for each in (1.0, 2.0, 5.0, 10.0, 25.0, 50.0) if each <= longest])
+    """Steps, lines a step, seconds between steps: some take a second, others a minute and a half."""
+    seconds = chance.choice([each for each in (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 90.0) if each <= longest])
     pause = chance.choice([0.1, 0.2, 0.4])
     return int(seconds / pause), chance.choice([1, 5, 20]), pause
 

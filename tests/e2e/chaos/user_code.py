@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SCRIPT = """
-stamp() { printf '%s\\n' "$MUSTER_ATTEMPT $MUSTER_RANK $1" >> "$CHAOS_STAMPS"; }
+stamp() { read up idle < /proc/uptime; printf '%s\\n' "$MUSTER_ATTEMPT $MUSTER_RANK $1 $up" >> "$CHAOS_STAMPS"; }
 [ "$CHAOS_DEAF" = 1 ] && trap '' TERM || trap 'stamp "stopped $n"; exit 143' TERM
 n=0
 stamp "start 0"
@@ -39,6 +39,8 @@ class Stamp:
     rank: int
     what: str
     number: int
+    at: float
+    """By the clock of `/proc/uptime`, which all nodes of the testbed share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,9 @@ class Deeds:
     """So many lines were surely printed on each stream."""
     ended: bool
     """Whether it came to its end by itself, and no line came after those."""
+    first_at: float
+    last_at: float
+    """When it was surely there; 0: it never was."""
     code: int | None
     """The exit code that it was about to end with; None: it was ended, or is not known to have ended."""
 
@@ -69,6 +74,8 @@ def deeds(of: Sequence[Stamp], attempt: int, rank: int) -> Deeds:
         starts=sum(stamp.what == "start" for stamp in mine),
         lines=max((stamp.number for stamp in mine if stamp.what in {"line", "end"}), default=0),
         ended=any(stamp.what == "end" for stamp in mine),
+        first_at=mine[0].at if mine else 0.0,
+        last_at=mine[-1].at if mine else 0.0,
         code=codes[0] if codes else None,
     )
 
@@ -83,5 +90,5 @@ def overlaps(of: Sequence[Stamp]) -> Iterator[str]:
     yield from (f"{what} ({count} stamps)" for what, count in late.items())
 
 
-def _stamp(attempt: str, rank: str, what: str, number: str) -> Stamp:
-    return Stamp(int(attempt), int(rank), what, int(number))
+def _stamp(attempt: str, rank: str, what: str, number: str, at: str) -> Stamp:
+    return Stamp(int(attempt), int(rank), what, int(number), float(at))

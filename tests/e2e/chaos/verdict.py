@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.domain.failure import FailureKind
+from muster.domain.fence import OnDisconnect
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.restart import Restart, verdict
 from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine
+from tests.e2e.chaos.faults import ENGINES, Kind, Spell
+from tests.e2e.chaos.fences import Course
 from tests.e2e.chaos.user_code import Deeds, Stamp, deeds, overlaps, stamps
 
 NUMBERED = {"stdout": re.compile(rb"out (\d+)"), "stderr": re.compile(rb"err (\d+)")}
 MARKER = b"[muster] "
+
+UNPROVEN = "no other node can tell that it does not"
+"""Why a job is given up whose rules allow another attempt, in its summary."""
+
+TROUBLED_FOR = 30.0
+"""Seconds after its end for which an absence of an engine may cost lines: engines start slowly on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +35,26 @@ class Job:
     """0: nobody has stopped it."""
     lines: Mapping[int, Sequence[LogLine]]
     """What each attempt printed."""
+    spells: Sequence[Spell]
+    """What was broken."""
 
     def wrongs(self) -> Iterator[str]:
         """What must not be, in words."""
         made = stamps(self.stamps)
-        for wrong in (*overlaps(made), *self._ending(), *self._executions(made)):
+        for wrong in (*overlaps(made), *self._ending(made), *self._executions(made)):
             yield f"{self.view.spec.name} ({self.view.id}): {wrong}"
+        for course in self.courses():
+            for wrong in (*course.overruns(), *(() if self.stopped_at_attempt else course.needlessly_stopped())):
+                yield f"{self.view.spec.name} ({self.view.id}): attempt {course.attempt.number} {wrong}"
 
-    def _ending(self) -> Iterator[str]:
+    def courses(self) -> Iterator[Course]:
+        """Its attempts, with what their workers did."""
+        made = stamps(self.stamps)
+        for attempt in self.view.attempts:
+            known = {each.rank: deeds(made, attempt.number, each.rank) for each in attempt.executions}
+            yield Course(view=self.view, attempt=attempt, deeds=known, spells=self.spells)
+
+    def _ending(self, made: Sequence[Stamp]) -> Iterator[str]:
         view = self.view
         if not view.phase.ended:
             yield f"has not ended: {view.summary}"
@@ -43,9 +64,9 @@ class Job:
             yield "is stopped, and nobody wanted that"
         if self.stopped_at_attempt and view.attempts[-1].number > self.stopped_at_attempt:
             yield f"was told to stop at attempt {self.stopped_at_attempt} and went on to {view.attempts[-1].number}"
-        yield from self._restarts()
+        yield from self._restarts(made)
 
-    def _restarts(self) -> Iterator[str]:
+    def _restarts(self, made: Sequence[Stamp]) -> Iterator[str]:
         """Another attempt whenever the job's rules say so, and only then."""
         failures = [attempt.failure for attempt in self.view.attempts if attempt.failure is not None]
         for count in range(1, len(self.view.attempts)):
@@ -53,9 +74,20 @@ class Job:
                 yield f"attempt {count + 1} began against the rules"
         if self.view.phase is not JobPhase.FAILED or self.stopped_at_attempt or not failures:
             return
-        lost = any(execution.state is State.LOST for execution in self.view.attempts[-1].executions)
-        if isinstance(verdict(self.view.spec.restarts, failures), Restart) and not lost:
+        if isinstance(verdict(self.view.spec.restarts, failures), Restart) and not self._unproven(made):
             yield f"gave up though it may be started again: {self.view.summary}"
+
+    def _unproven(self, made: Sequence[Stamp]) -> bool:
+        """Whether nobody could tell that the last attempt does not run on: the only reason not to begin anew."""
+        attempt = self.view.attempts[-1]
+        lost = {execution.node for execution in attempt.executions if execution.state is State.LOST}
+        witnesses = {
+            execution.node
+            for execution in attempt.executions
+            if execution.state is not State.SUCCEEDED and deeds(made, attempt.number, execution.rank).code != 0
+        }
+        ran = attempt.released_at is not None and self.view.spec.on_disconnect is OnDisconnect.KEEP
+        return UNPROVEN in self.view.summary and ran and bool(lost) and not witnesses - lost
 
     def _executions(self, made: Sequence[Stamp]) -> Iterator[str]:
         for attempt in self.view.attempts:
@@ -67,9 +99,22 @@ class Job:
                 wrongs = (
                     *_ends(execution, attempt, known),
                     *_log(execution, known, by_rank[execution.rank]),
+                    *self._markers(execution, known, by_rank[execution.rank]),
                 )
                 for wrong in wrongs:
                     yield f"attempt {attempt.number} rank {execution.rank} on {execution.node}: {wrong}"
+
+    def _markers(self, execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> Iterator[str]:
+        """Words about missing lines are for where an engine or a supervisor was killed, and nowhere else."""
+        troubles = [
+            spell
+            for spell in self.spells
+            if spell.fault.place == execution.node and spell.fault.kind in {*ENGINES, Kind.SUPERVISOR}
+        ]
+        if any(each.overlaps(known.first_at - TROUBLED_FOR, known.last_at + TROUBLED_FOR) for each in troubles):
+            return
+        for marker in {line.text.decode() for line in lines if line.text.startswith(MARKER)}:
+            yield f"its log says {marker!r}, and nothing was broken that could cost lines"
 
 
 def _ends(execution: ExecutionView, attempt: AttemptView, known: Deeds) -> Iterator[str]:
@@ -83,11 +128,7 @@ def _ends(execution: ExecutionView, attempt: AttemptView, known: Deeds) -> Itera
             if known.code != 0:
                 yield f"succeeded, but its own last word is exit code {known.code}"
         case State.FAILED:
-            failure = execution.failure
-            if failure is None:
-                yield "failed, and nobody says why"
-            elif failure.kind.user and failure.exit is not None and known.code != failure.exit.code:
-                yield f"{failure.message}, but its own last word is exit code {known.code}"
+            yield from _failed(execution, known)
         case State.STOPPED | State.LOST:
             pass
         case _:
@@ -95,6 +136,16 @@ def _ends(execution: ExecutionView, attempt: AttemptView, known: Deeds) -> Itera
     exit_ = execution.exit
     if exit_ is not None and known.code is not None and exit_.code not in {known.code, 137, 143}:
         yield f"exit code {exit_.code} is reported, {known.code} is true"
+
+
+def _failed(execution: ExecutionView, known: Deeds) -> Iterator[str]:
+    failure = execution.failure
+    if failure is None:
+        yield "failed, and nobody says why"
+    elif failure.kind.user and failure.exit is not None and known.code != failure.exit.code:
+        yield f"{failure.message}, but its own last word is exit code {known.code}"
+    elif failure.kind is FailureKind.NODE_LOST and known.code is not None:
+        yield f"ended by itself with exit code {known.code}, and counts as lost: {failure.message}"
 
 
 def _log(execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> Iterator[str]:
@@ -115,7 +166,7 @@ def _log(execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> It
             continue
         if numbers != list(range(1, len(numbers) + 1)):
             yield f"{stream} has a gap and no marker: {_first_step(numbers, back=False)}"
-        elif execution.state is not State.LOST and _cut_off(execution) and len(numbers) < known.lines:
+        elif len(numbers) < known.lines:
             yield f"{stream} ends after {len(numbers)} of {known.lines} lines, and no marker"
         elif known.ended and len(numbers) > known.lines:
             yield f"{stream} has {len(numbers)} lines, {known.lines} were printed"
@@ -124,11 +175,6 @@ def _log(execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> It
 def _extra(text: bytes) -> bool:
     """What workers did not print: our markers, and what a shell says when SIGTERM hits the program it waits for."""
     return text.startswith(MARKER) or text == b"Terminated"
-
-
-def _cut_off(execution: ExecutionView) -> bool:
-    """Whether its log must be whole to the end: not where its agent had to give it up."""
-    return execution.failure is None or execution.failure.kind is not FailureKind.NODE_LOST
 
 
 def _first_step(numbers: Sequence[int], *, back: bool) -> str:

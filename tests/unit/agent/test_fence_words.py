@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.core.events import ActionFailed, Exited, Recovered, Removed
+from agent.core.events import ActionFailed, Exited, Fenced, Recovered, Removed
 from agent.core.fence import Fencing
 from agent.core.ledger import Ledger
 from agent.core.past import Past
@@ -171,6 +171,16 @@ def test_what_runs_without_a_deadline_that_was_noted_may_not_run() -> None:
     ledger = Ledger()
     ledger.step(Recovered(execution=ME, started=True, terms=TERMS), NOW)
     assert Fencing(ledger, began=100.0).deadlines() == {ME: 100.0}
+
+
+def test_what_ended_before_the_agent_came_is_not_cut_off_and_ends_as_it_did() -> None:
+    agent = FencedAgent(contact=None)
+    agent.ledger.step(Recovered(execution=ME, started=True, ended=True, terms=TERMS), NOW)
+    assert agent.deadline() is None
+    agent.ledger.step(Fenced(execution=ME, grace=timedelta(0), message="cut off"), NOW)
+    agent.ledger.step(Exited(execution=ME, exit=Exit(code=0)), NOW)
+    [report] = agent.ledger.reports()
+    assert (report.exit, report.failure) == (Exit(code=0), None)
 
 
 def test_an_execution_whose_terms_nobody_noted_has_no_deadline_until_there_is_an_assignment() -> None:
