@@ -100,7 +100,7 @@ async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> No
     )
     state.mkdir()
     async with coordinator(tmp_path / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
-        async with agent(state, address, signal.SIGKILL):
+        async with agent(state, login.address, tmp_path / "coordinator" / "local-token", signal.SIGKILL):
             job = await client.submit(spec, queue_anyway=True)
             async for line in client.logs(job.id, follow=True):
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
@@ -109,6 +109,6 @@ async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> No
         while '"code"' not in (state / "executions" / f"{job.id}-1-0" / "process.json").read_text():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         (state / "deadlines.json").unlink()
-        async with agent(state, address, signal.SIGTERM):
+        async with agent(state, login.address, tmp_path / "coordinator" / "local-token", signal.SIGTERM):
             ended = await client.wait(job.id)
     assert (ended.failure.kind if ended.failure else None) is FailureKind.EXIT_CODE
