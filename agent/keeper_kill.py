@@ -1,4 +1,4 @@
-"""How the keeper kills: sessions of processes, and containers, with the engine's help or without it."""
+"""How the keeper kills: sessions of processes, and containers with the engine's help and without it."""
 
 import json
 import os
@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.deadlines import Deadline
-from agent.runtimes.pids import process
+from agent.runtimes.pids import Process, process
 from agent.runtimes.process_record import read_record
 from agent.runtimes.session import Session
 
 ENGINE_LIMIT = 3.0
-"""Seconds in which the engine answers; after that its containers are killed without it."""
+"""Seconds in which the engine answers; after that it is taken to be away."""
 LONGEST_ANSWER = 4 << 20
 STARTED = "started"
 """In the room, where the runtime leaves it: the id of the container."""
+EXECUTION_LABEL = "muster.execution"
+"""As the runtime gives it to containers, whose code would make the keeper ten times as large."""
 
-_OK, _DONE = 200, 204
+_OK, _NOT_FOUND = 200, 404
 
 
 def kill(deadline: Deadline, mark: Callable[[], None]) -> bool:
@@ -46,43 +48,62 @@ def _kill_processes(room: Path, mark: Callable[[], None]) -> bool:
 
 
 def _kill_container(deadline: Deadline, room: Path, mark: Callable[[], None]) -> bool:
-    """By the engine; if that does not answer, all processes of the container that may be killed."""
+    """First its processes themselves, which waits for nobody; then by the engine, which knows those that are hidden."""
+    container = _started(room)
+    if container:
+        _kill_by_cgroup(container, mark)
     try:
-        status, state = _call(deadline.socket, "GET", f"/containers/{deadline.container}/json")
-        if status != _OK or not state["State"]["Running"]:
-            return True
-        mark()
-        status, _ = _call(deadline.socket, "POST", f"/containers/{deadline.container}/kill")
-        if status == _DONE:
-            return False  # the next look tells
-    except (OSError, ValueError, KeyError):
-        pass
-    return _kill_by_cgroup(room, mark)
+        return _kill_by_engine(deadline, mark)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # it is away, hangs, or talks nonsense
+        return container is not None and not _members(container)
 
 
-def _kill_by_cgroup(room: Path, mark: Callable[[], None]) -> bool:
+def _started(room: Path) -> str | None:
+    """The id of the container; empty for one that never ran, None where the disk does not tell."""
     try:
-        container = (room / STARTED).read_text(encoding="ascii").strip()
-    except OSError:
-        return False
-    pids = _members(container)
-    if pids:
+        return (room / STARTED).read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError):
+        return None
+
+
+def _kill_by_engine(deadline: Deadline, mark: Callable[[], None]) -> bool:
+    """Whether the engine says that it does not run; it is killed if it does."""
+    status, found = _call(deadline.socket, "GET", f"/containers/{deadline.container}/json")
+    if status == _NOT_FOUND:
+        return True
+    if status != _OK:
+        raise OSError(f"the engine answers {status}")
+    theirs = found["Config"]["Labels"].get(EXECUTION_LABEL) != deadline.execution
+    if theirs or not found["State"]["Running"]:
+        return True
+    mark()
+    _call(deadline.socket, "POST", f"/containers/{found['Id']}/kill")
+    return False  # the next look tells
+
+
+def _kill_by_cgroup(container: str, mark: Callable[[], None]) -> None:
+    """Kill all processes of a container that may be killed; with its first one the kernel ends the others."""
+    members = _members(container)
+    if members:
         mark()
-    for pid in pids:
-        process(pid).kill()
-    return not _members(container)
+    for member in members:
+        with suppress(OSError):
+            member.kill()
 
 
-def _members(container: str) -> list[int]:
-    """Processes of a container, as the names of their cgroups say."""
+def _members(container: str) -> list[Process]:
+    """Processes of a container that have not ended, as the names of their cgroups say."""
     if not container:
         return []
     found = []
     for name in os.listdir("/proc"):  # noqa: PTH208 (ten times faster)
         if name.isdigit():
             with suppress(OSError):
-                if container in Path(f"/proc/{name}/cgroup").read_text(encoding="ascii"):
-                    found.append(int(name))
+                member = process(int(name))  # before its cgroup is read: another one may get the number
+                if container in Path(f"/proc/{name}/cgroup").read_text(encoding="utf-8") and member.runs:
+                    found.append(member)
     return found
 
 

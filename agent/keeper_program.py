@@ -24,6 +24,9 @@ LONGEST_PACKET = 1 << 20
 REPEAT = 0.1
 """Seconds until it looks again at what it has killed."""
 
+KILL_LIMIT = 0.2
+"""Seconds that it waits for kills; one that takes longer goes on beside others, and beside news of its agent."""
+
 MARK_LIMIT = 0.2
 """Seconds that a kill waits for the disk."""
 
@@ -51,6 +54,8 @@ class Watch:
         """Whether the agent lives."""
         self._notes: dict[Path, Notes] = {}
         self._boot = boot_id()
+        self._kills: dict[str, _Kill] = {}
+        """Those that are at work, by room."""
 
     def run(self) -> None:
         """Stay as long as there is something to watch over."""
@@ -96,10 +101,22 @@ class Watch:
             del self._notes[state]
             return []
         late = overdue(notes, _now(), self._boot)
-        left = [each for each in late if not _dead(each)]
+        left = self._kill(late)
         if not self._attended and not left and len(late) == len(notes.deadlines):
             del self._notes[state]  # nobody else takes the last ones off
         return left
+
+    def _kill(self, late: tuple[Deadline, ...]) -> list[Deadline]:
+        """Kill all of them beside each other, as one may take its time; those that are not known to be dead by now."""
+        self._kills = {room: work for room, work in self._kills.items() if work.is_alive()}
+        for each in late:
+            if each.room not in self._kills:
+                self._kills[each.room] = _Kill(each)
+                self._kills[each.room].start()
+        until = _now() + KILL_LIMIT
+        for each in late:
+            self._kills[each.room].join(max(0.0, until - _now()))
+        return [each for each in late if not self._kills[each.room].dead]
 
     def _replaced(self, state: Path) -> bool:
         with suppress(OSError, ValueError):
@@ -108,11 +125,18 @@ class Watch:
         return False
 
 
-def _dead(deadline: Deadline) -> bool:
-    """Kill it, if anything of it runs; whether it is dead."""
-    with suppress(OSError, ValueError):
-        return kill(deadline, lambda: _mark(Path(deadline.room)))
-    return False
+class _Kill(Thread):
+    """Kills one execution, if anything of it runs."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__(daemon=True)
+        self._deadline = deadline
+        self.dead = False
+        """Whether nothing of it runs any more."""
+
+    def run(self) -> None:
+        with suppress(OSError, ValueError):
+            self.dead = kill(self._deadline, lambda: _mark(Path(self._deadline.room)))
 
 
 def _mark(room: Path) -> None:

@@ -20,7 +20,7 @@ import aiohttp
 from bench.figures import Bar
 from bench.fleet import Fleet, fleet
 from bench.programs import ProgramError, ended_at_exit, start
-from bench.scratch import Scratch
+from bench.scratch import Scratch, unmount
 from bench.setting import Setting, stamps
 from muster.domain.job import JobSpec, Mount, PullPolicy, Resources, Role
 
@@ -119,6 +119,7 @@ async def dockerd(scratch: Scratch) -> AsyncIterator[Path]:
         async with connected(socket) as docker:
             await _import_image(docker, scratch)
         yield socket
+    await asyncio.to_thread(unmount, directory)
 
 
 @asynccontextmanager

@@ -218,7 +218,7 @@ def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable
             medians.setdefault(name, []).append(series.median)
         gc.unfreeze()
     for name, values in medians.items():
-        bar = Bar(figure=f"cost of a {name} against {axis}: slope", limit=SLOPE)
+        bar = Bar(figure=f"cost of one event against {axis}, slope: {name}", limit=SLOPE)
         setting.findings.judge(bar, slope(sizes, values), f"event … {axis}: {name}")
 
 

@@ -1,6 +1,7 @@
 """What was measured, and how it compares with the bars that Muster sets itself."""
 
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -57,6 +58,8 @@ class Verdict:
     """From which series it follows."""
     section: str
     """Which part of the benchmarks it belongs to."""
+    busy: float = 0.0
+    """As for a series, when it was judged."""
 
     @property
     def met(self) -> bool:
@@ -86,7 +89,7 @@ class Findings:
 
     def judge(self, bar: Bar, value: float, of: str) -> None:
         """Compare with a bar, and say it."""
-        verdict = Verdict(bar=bar, value=value, of=of, section=self.section)
+        verdict = Verdict(bar=bar, value=value, of=of, section=self.section, busy=self.busy)
         self.verdicts.append(verdict)
         print(
             f"  {'met   ' if verdict.met else 'MISSED'} {bar.figure}: {number(value)} (bar {bar.shown()})", flush=True
@@ -135,6 +138,8 @@ class Findings:
 
 def number(value: float) -> str:
     """Three digits that say something."""
+    if math.isinf(value):
+        return "not reached"
     if value == 0 or abs(value) >= 100:  # noqa: PLR2004
         return f"{value:,.0f}"
     return f"{value:.3g}"

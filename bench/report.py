@@ -1,6 +1,7 @@
 """docs/performance.md: the part between its markers is written from what was measured."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,11 @@ def _measured(found: dict[str, Any]) -> Iterator[str]:
     for verdict in found["verdicts"].values():
         bar = Bar(**verdict["bar"])
         sources = [part.strip() for part in verdict["of"].replace(" - ", " / ").split(" / ")]
-        busy = max((series[name]["busy"] for name in sources if name in series), default=0.0)
-        met = "met" if verdict["met"] else "**missed**"
-        value = f"{number(verdict['value'])} {bar.unit}".rstrip()
+        busy = max((series[name]["busy"] for name in sources if name in series), default=verdict.get("busy", 1.0))
+        met = ("met" if verdict["met"] else "**missed**") + (", not quiet" if busy > QUIET else "")
+        value = number(verdict["value"])
+        if not math.isinf(verdict["value"]):
+            value = f"{value} {bar.unit}".rstrip()
         yield f"| {bar.figure} | {bar.shown()} | {value} | {met} | {busy:.0%} | `{_command(verdict)}` |"
     yield "\nAll series (median, range, number):\n"
     yield "| series | median | range | n | others used |"

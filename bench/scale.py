@@ -19,7 +19,7 @@ from bench.fleet import Fleet, coordinator, gang
 from bench.programs import ProgramError, cpu_seconds, resident
 from bench.setting import Setting
 from bench.throughput import submit_all
-from muster.domain.errors import MusterError
+from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec, Packing, Resources, Role
 from muster.domain.lifecycle import JobPhase
@@ -70,6 +70,8 @@ async def measure(setting: Setting) -> None:
                     try:
                         await measurement(setting, muster, nodes)
                     except (TimeoutError, MusterError) as error:
+                        if measurement is _release:
+                            setting.findings.judge(_release_bar(nodes), math.inf, "")
                         setting.findings.remark(f"{nodes} nodes:{measurement.__name__.replace('_', ' ')}: {error!r}")
 
 
@@ -84,12 +86,11 @@ async def measure_queue(setting: Setting) -> None:
         await agents.order("connect")
         await setting.quiet(f"a queue of {jobs} jobs")
         # More CPUs than a node has: they wait, whatever comes free.
-        waiting, rates, parts = gang(1, "train", cpus=65_000, spread=False), [], 10
-        for _ in range(parts):
-            began = time.perf_counter()
-            await submit_all(muster, waiting, jobs // parts, queue_anyway=True)
-            rates.append(jobs / parts / (time.perf_counter() - began))
-        setting.findings.take(f"queue of {jobs}: submits, first to last tenth", rates, "/s")
+        rates, refusal = await _fill(muster, jobs, parts=10)
+        if refusal:
+            setting.findings.remark(f"a queue of {jobs} jobs was refused: {refusal}")
+        if rates:
+            setting.findings.take(f"queue of {jobs}: submits, first to last tenth", rates, "/s")
         await _lists(setting, muster, jobs)
         before, began = cpu_seconds(muster.coordinator), time.perf_counter()
         await asyncio.sleep(10)
@@ -98,17 +99,29 @@ async def measure_queue(setting: Setting) -> None:
         setting.findings.take(f"queue of {jobs}: coordinator memory", [resident(muster.coordinator)], "MiB")
 
 
+async def _fill(muster: Fleet, jobs: int, parts: int) -> tuple[list[float], str]:
+    """Jobs that wait, whatever comes free, because they want more CPUs than a node has; rates, and why no more fit."""
+    waiting = gang(1, "train", cpus=65_000, spread=False)
+    rates: list[float] = []
+    refusal = ""
+    try:
+        for _ in range(parts):
+            began = time.perf_counter()
+            await submit_all(muster, waiting, jobs // parts, queue_anyway=True)
+            rates.append(jobs / parts / (time.perf_counter() - began))
+    except* MusterError as errors:
+        refusal = str(first_of(errors))
+    return rates, refusal
+
+
 async def _lists(setting: Setting, muster: Fleet, jobs: int) -> None:
     """A page, the whole list, and a filter that nothing passes."""
-    found: dict[str, list[float]] = {"first page of 20": [], "filter that none passes": [], "submit": []}
+    found: dict[str, list[float]] = {"first page of 20": [], "filter that none passes": []}
     for _ in range(setting.repeats(10, 5)):
         for name, values in found.items():
             began = time.perf_counter()
-            if name == "submit":
-                await muster.client.submit(gang(1, "train", cpus=65_000, spread=False), queue_anyway=True)
-            else:
-                phases = [] if name.startswith("first") else [JobPhase.RUNNING]
-                [job async for job in muster.client.jobs(limit=20, phases=phases)]
+            phases = [] if name.startswith("first") else [JobPhase.RUNNING]
+            [job async for job in muster.client.jobs(limit=20, phases=phases)]
             values.append((time.perf_counter() - began) * 1000)
     for name, values in found.items():
         setting.findings.take(f"queue of {jobs}: {name}", values, "ms")
@@ -181,8 +194,11 @@ async def _release(setting: Setting, muster: Fleet, nodes: int) -> None:
         await muster.ended(job, well=False)
     for name, values in found.items():
         setting.findings.take(f"gang of {nodes}: {name}", values, "s")
-    bar = Bar(figure=f"release barrier, {nodes:,} agents, mTLS", limit=RELEASES.get(nodes, math.inf), unit="s")
-    setting.findings.absolute(bar, f"gang of {nodes}: released → all running (release barrier)")
+    setting.findings.absolute(_release_bar(nodes), f"gang of {nodes}: released → all running (release barrier)")
+
+
+def _release_bar(nodes: int) -> Bar:
+    return Bar(figure=f"release barrier, {nodes:,} agents, mTLS", limit=RELEASES.get(nodes, math.inf), unit="s")
 
 
 async def _gangs(setting: Setting, muster: Fleet, nodes: int) -> None:

@@ -52,6 +52,7 @@ class Scratch:
     def fresh(self, name: str) -> Path:
         """An empty directory."""
         directory = self.path / name
+        unmount(directory)
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         return directory
@@ -97,6 +98,14 @@ class Scratch:
         if subprocess.run(list(map(str, probe)), check=False, timeout=60).returncode:
             print(f"installing {' '.join(PYTHON[peer])} ...", flush=True)
             run([self.python, "-m", "pip", "install", "-q", *PYTHON[peer]], INSTALL_WITHIN)
+
+
+def unmount(directory: Path) -> None:
+    """Undo what is mounted below a directory, last first: dockerd leaves its network namespace there."""
+    places = [Path(line.split()[1]) for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+    for place in reversed(places):
+        if place.is_relative_to(directory):
+            run(["umount", "-l", place], 30)
 
 
 @contextmanager

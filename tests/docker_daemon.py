@@ -99,6 +99,23 @@ class PrivateDaemon:
             self._process.wait(30)
             self._process = None
 
+    def kill(self) -> None:
+        """End it without a word."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(30)
+            self._process = None
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It takes connections, and does not answer."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def _environment(self) -> dict[str, str]:
         """With a stand-in for NVIDIA's hook in PATH, so that dockerd accepts requests for GPUs."""
         if not self._gpu_hook:

@@ -5,12 +5,13 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.events import Event, ExecutionsReported, StopRequested
+from coordinator.core.events import Event, ExecutionsReported, NodeConnected, StopRequested
 from coordinator.core.step import step
 from coordinator.core.turn import Turn
 from muster.domain.plan import Report, Stage
@@ -20,14 +21,15 @@ from tests.simulation.simulation import Outcome, Simulation
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = 20_261_121
+SEEDS = 200
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> list[Outcome]:
-    return [Simulation(FIRST + number).run() for number in range(100)]
+    return [Simulation(FIRST + number).run() for number in range(SEEDS)]
 
 
-def test_a_hundred_small_fleets_come_through_their_troubles(outcomes: list[Outcome]) -> None:
+def test_small_fleets_come_through_their_troubles(outcomes: list[Outcome]) -> None:
     assert [(outcome.seed, outcome.problem) for outcome in outcomes if outcome.problem is not None] == []
 
 
@@ -39,9 +41,9 @@ def test_a_large_fleet_comes_through_its_troubles() -> None:
 
 
 def test_there_was_something_to_come_through(outcomes: list[Outcome]) -> None:
-    """Jobs ended in every way, and nodes were lost while user code ran on them."""
+    """Jobs ended in every way, and user code was stopped on nodes that were cut off."""
     seen = sum((outcome.sights for outcome in outcomes), Counter[str]())
-    ways = ["job succeeded", "job failed", "job stopped", "job again", "execution lost", "lost while it runs"]
+    ways = ["job succeeded", "job failed", "job stopped", "job again", "execution lost", "fenced"]
     kinds = ["exit_code", "signal", "check_in_timeout", "time_limit", "agent_restarted", "node_lost", "runtime"]
 
     assert [sight for sight in (*ways, *(f"failure {kind}" for kind in kinds)) if not seen[sight]] == []
@@ -72,8 +74,23 @@ def test_a_stop_that_is_forgotten_is_found() -> None:
     assert "no rest after" in outcome.problem
 
 
-def _first_problem(core: Core) -> Outcome:
-    outcomes = (Simulation(FIRST + number, core=core).run() for number in range(20))
+def test_gangs_survive_a_coordinator_that_is_away_for_long() -> None:
+    outcomes = [Simulation(FIRST + number, family="outage").run() for number in range(10)]
+
+    assert [(outcome.seed, outcome.problem) for outcome in outcomes if outcome.problem is not None] == []
+    assert [outcome.sights["fenced"] for outcome in outcomes] == [0] * len(outcomes)
+
+
+def test_two_attempts_that_run_at_once_are_found() -> None:
+    """A core that forgets what witnesses said a moment ago begins anew too early."""
+    outcome = _first_problem(_forgetful, family="deaf", most=60)
+
+    assert outcome.problem is not None
+    assert "two attempts" in outcome.problem
+
+
+def _first_problem(core: Core, family: str | None = None, most: int = 20) -> Outcome:
+    outcomes = (Simulation(FIRST + number, core=core, family=family).run() for number in range(most))
     return next(outcome for outcome in outcomes if outcome.problem is not None)
 
 
@@ -89,3 +106,13 @@ def _armed_already(report: Report) -> Report:
 
 def _deaf(turn: Turn, event: Event) -> Answer:
     return Noted() if isinstance(event, StopRequested) else step(turn, event)
+
+
+def _forgetful(turn: Turn, event: Event) -> Answer:
+    if isinstance(event, ExecutionsReported | NodeConnected):
+        event = replace(event, reports=tuple(map(_silent_for_long, event.reports)))
+    return step(turn, event)
+
+
+def _silent_for_long(report: Report) -> Report:
+    return replace(report, no_permit_for=timedelta(days=1)) if report.no_permit_for is not None else report

@@ -22,11 +22,13 @@ from tests.e2e.chaos.leftovers import Strangers, containers_of_ours, processes_o
 from tests.e2e.chaos.story import Story
 from tests.e2e.chaos.verdict import UNPROVEN, Job
 from tests.e2e.deployment import Deployment
+from tests.e2e.fleet import Node
 
 REST_WITHIN = 300.0
 """Seconds after the last fault. A gang that starts again after each of several failures may take some."""
 
-READ_WITHIN = 60.0
+READ_WITHIN = 120.0
+LEFT_WITHIN = 60.0
 LOOK_EVERY = 1.0
 GPUS = 4
 
@@ -213,11 +215,20 @@ class Campaign:
         for agent in self.muster.agents.values():
             await asyncio.to_thread(agent.stop)
         for node in self.muster.fleet.nodes:
-            for left in (*containers_of_ours(node), *processes_of_ours(node, self._mark)):
+            for left in await self._left(node):
                 self.story.find(f"left on {node.name}: {left}")
         for strangers in self.strangers:
             for harm in strangers.harm():
                 self.story.find(harm)
+
+    async def _left(self, node: Node) -> list[str]:
+        """What is still there of ours when programs that end with their agent have had time to do so."""
+        limit = self.story.now + LEFT_WITHIN
+        while left := [*containers_of_ours(node), *processes_of_ours(node, self._mark)]:
+            if self.story.now > limit:
+                break
+            await asyncio.sleep(LOOK_EVERY)
+        return left
 
 
 @asynccontextmanager

@@ -49,15 +49,17 @@ class Damage:
         async with self._one_by_one[fault.subject]:  # what was killed may take longer to start than was planned
             self._story.tell(str(fault), counted=fault.kind)
             self._broken.add(fault.subject)
+            began = ended = uptime()
             try:
                 await asyncio.to_thread(self._break, fault)
                 began = uptime()
                 await asyncio.sleep(fault.lasting)
-                self.spells.append(Spell(fault=fault, began=began, ended=uptime()))
+                ended = uptime()
                 self._count_fenced(fault)
             finally:
                 await asyncio.to_thread(self._mend, fault)
                 self._broken.discard(fault.subject)
+            self.spells.append(Spell(fault=fault, began=began, ended=ended, mended=uptime()))
             self._story.tell(f"mended: {fault.kind} on {fault.place}")
 
     async def watch(self) -> None:

@@ -59,10 +59,12 @@ class Spell:
     fault: "Fault"
     began: float
     ended: float
+    mended: float
+    """Then at the latest all was well again, as far as starting programs again makes it so."""
 
     def overlaps(self, begin: float, end: float) -> bool:
-        """Whether it was there at some time between two."""
-        return self.began < end and begin < self.ended
+        """Whether it may have been there at some time between two."""
+        return self.began < end and begin < self.mended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from tests.e2e.fleet import Node
 LABEL = "muster."
 """How the labels of our containers begin."""
 
-OURS = ("muster-launcher", "muster-supervis")
+OURS = ("muster-launcher", "muster-supervis", "muster-keeper")
 """How the kernel abbreviates the names of our programs."""
 
 
@@ -52,7 +52,7 @@ def containers_of_ours(node: Node) -> list[str]:
 
 
 def processes_of_ours(node: Node, mark: str) -> Iterator[str]:
-    """Supervisors, launchers, and what has the mark of user code, in the network of a node or in its containers."""
+    """Our programs but the agent, and what has the mark of user code, in the network of a node or in its containers."""
     namespace = (Path("/proc") / str(node.engine.pid) / "ns/net").readlink()
     for directory in Path("/proc").glob("[0-9]*"):
         try:

@@ -21,7 +21,7 @@ MARKER = b"[muster] "
 UNPROVEN = "no other node can tell that it does not"
 """Why a job is given up whose rules allow another attempt, in its summary."""
 
-TROUBLED_FOR = 30.0
+TROUBLED_FOR = 60.0
 """Seconds after its end for which an absence of an engine may cost lines: engines start slowly on a busy machine."""
 
 
