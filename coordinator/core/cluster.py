@@ -19,6 +19,7 @@ from coordinator.core.stock import LiveStock, Room
 from muster.domain.fence import LEASE, PERMIT_ENDS_WITHIN
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
+from muster.domain.roster import Roster
 
 HEARTBEAT_INTERVAL = timedelta(seconds=10)
 OVERSLEPT = timedelta(seconds=10)
@@ -50,6 +51,8 @@ class Cluster:
         self.limits = Limits()
         self.jobs: dict[JobId, Job] = {}
         self.attempts: dict[AttemptKey, Attempt] = {}
+        self.rosters: dict[AttemptKey, Roster] = {}
+        """Of attempts that have checked in and go on, as far as they were asked for."""
         self.executions: dict[ExecutionId, Execution] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.presence: dict[NodeId, Presence] = {}
@@ -180,6 +183,8 @@ class Cluster:
                 self._put_job(record)
             case Attempt():
                 self.attempts[(record.job, record.number)] = record
+                if record.ended_at is not None:
+                    self.rosters.pop((record.job, record.number), None)
             case Execution():
                 self._put_execution(record)
             case Node():
@@ -198,6 +203,7 @@ class Cluster:
         for number in range(1, dropped.attempt + 1):
             key = (job, number)
             self.attempts.pop(key, None)
+            self.rosters.pop(key, None)
             self._tally.pop(key, None)
             for execution in self._ranks.pop(key, []):
                 node = self.executions.pop(execution).node

@@ -29,7 +29,6 @@ class Gangs:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._seating: dict[AttemptKey, dict[int, Seating]] = {}
-        self._rosters: dict[AttemptKey, Roster] = {}
         self._fences: dict[tuple[AttemptKey, NodeId], Fence] = {}
         self._first: dict[AttemptKey, tuple[NodeId, ...]] = {}
 
@@ -51,9 +50,10 @@ class Gangs:
 
     def roster(self, attempt: AttemptKey) -> Roster:
         """Of an attempt that has checked in."""
-        if attempt not in self._rosters:
-            self._rosters[attempt] = roster(self._cluster, attempt)
-        return self._rosters[attempt]
+        rosters = self._cluster.rosters
+        if attempt not in rosters:
+            rosters[attempt] = roster(self._cluster, attempt)
+        return rosters[attempt]
 
 
 def whole(cluster: Cluster, node: NodeId, gangs: Gangs) -> Plan:

@@ -61,6 +61,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._logs = logs
         self._registry = registry
         self._authority = authority
+        self._rosters = wire.RosterMessages()
         self.closing = asyncio.Event()
 
     @streaming
@@ -125,13 +126,18 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._read(node, session, messages, outbox), name=f"{node}: read")
-                tasks.create_task(_collect(session, outbox), name=f"{node}: plans")
+                tasks.create_task(self._collect(session, outbox), name=f"{node}: plans")
                 tasks.create_task(_write(outbox, context), name=f"{node}: write")
                 tasks.create_task(_until_closed(session), name=f"{node}: closed")
         except* _StreamEnded:
             pass
         finally:
             log.info("node disconnected", extra={"node": node})
+
+    async def _collect(self, session: Session, outbox: "asyncio.Queue[pb.CoordinatorMessage]") -> None:
+        while True:
+            plan = wire.plan_to_wire(await session.outbox.get(), self._rosters.of)
+            await outbox.put(pb.CoordinatorMessage(plan=plan))
 
     async def _read(
         self,
@@ -234,12 +240,6 @@ def _welcome(spoken: int) -> pb.Welcome:
     welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
     welcome.lease.FromTimedelta(LEASE)
     return welcome
-
-
-async def _collect(session: Session, outbox: "asyncio.Queue[pb.CoordinatorMessage]") -> None:
-    while True:
-        plan = await session.outbox.get()
-        await outbox.put(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan)))
 
 
 async def _write(outbox: "asyncio.Queue[pb.CoordinatorMessage]", context: Context) -> None:

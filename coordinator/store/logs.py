@@ -59,6 +59,8 @@ class LogStore:
         self._open_files = open_files
         self._open: OrderedDict[ExecutionId, _Appendable] = OrderedDict()
         self._lock = threading.Lock()
+        self._named: set[Path] = set()
+        """Directories of jobs whose own names are surely on the disk."""
 
     def append(self, execution: ExecutionId, offset: int, data: bytes) -> int:
         """Append whole lines that begin at `offset` of the agent's file; returns how many bytes are stored now.
@@ -87,13 +89,20 @@ class LogStore:
         with self._lock, _reported(f"the log of {execution} cannot be kept"):
             log = self._appendable(execution)
             log.complete = True
-            file = os.dup(log.fd)
+            file = os.dup(log.fd) if log.size else None
         with _reported(f"the log of {execution} cannot be kept"):
-            _sync_and_close(file)
-            marker = self._marker(execution)
-            _sync_and_close(os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600))
-            for directory in (marker.parent, self._directory):
-                _sync_and_close(os.open(directory, os.O_RDONLY))
+            if file is not None:
+                _sync_and_close(file)
+            self._mark(execution)
+
+    def _mark(self, execution: ExecutionId) -> None:
+        """Make the marker, which is empty: all that has to reach the disk are the names."""
+        marker = self._marker(execution)
+        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600))
+        _sync_and_close(os.open(marker.parent, os.O_RDONLY))
+        if marker.parent not in self._named:
+            _sync_and_close(os.open(self._directory, os.O_RDONLY))
+            self._named.add(marker.parent)
 
     def complete(self, execution: ExecutionId) -> bool:
         """Whether `finish` was called: the log does not grow any more."""
@@ -145,6 +154,7 @@ class LogStore:
     def drop_job(self, job: JobId) -> None:
         """Forget the logs of a job. An `append` after this starts a new log, so refuse the job's agents first."""
         directory = self._job(job)
+        self._named.discard(directory)
         with self._lock:
             for execution in [each for each in self._open if self._file(each).parent == directory]:
                 self._open.pop(execution).close()

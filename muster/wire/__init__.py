@@ -27,6 +27,7 @@ from muster.wire.jobs import (
     log_line_to_wire,
 )
 from muster.wire.model import (
+    RosterMessages,
     exit_from_wire,
     exit_to_wire,
     failure_from_wire,
@@ -68,6 +69,7 @@ from muster.wire.trust import (
 )
 
 __all__ = [
+    "RosterMessages",
     "WireError",
     "account_from_wire",
     "account_to_wire",

@@ -1,10 +1,14 @@
 """Values of agents.proto: plans down, reports up."""
 
+from collections.abc import Callable
+
 from muster.domain.fence import Fence, OnDisconnect, Witness
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import Network
 from muster.domain.plan import Assignment, Desired, Goal, Plan, Report, Stage
+from muster.domain.roster import Roster
 from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import model_pb2
 from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.model import (
@@ -27,13 +31,13 @@ _STAGE_TO_WIRE = {stage: pb.Stage.Value(f"STAGE_{stage.name}") for stage in Stag
 _STAGE_FROM_WIRE = {number: stage for stage, number in _STAGE_TO_WIRE.items()}
 
 
-def plan_to_wire(plan: Plan) -> pb.Plan:
-    """The desired executions of a node."""
+def plan_to_wire(plan: Plan, roster: Callable[[Roster], model_pb2.Roster] = roster_to_wire) -> pb.Plan:
+    """The desired executions of a node; `roster` makes the messages of its rosters."""
     return pb.Plan(
         revision=plan.revision,
         base=plan.base,
         desired=map(desired_to_wire, plan.desired),
-        rosters=map(roster_to_wire, plan.rosters),
+        rosters=map(roster, plan.rosters),
         removed=plan.removed,
     )
 

@@ -1,5 +1,6 @@
 """Values of model.proto: what coordinator, agents and clients all exchange."""
 
+from collections import OrderedDict
 from datetime import timedelta
 
 from muster.domain.access import DEFAULT_PROJECT
@@ -151,6 +152,23 @@ def resources_from_wire(message: pb.Resources) -> Resources:
         memory=checks.size(message.memory, "Resources.memory") if message.HasField("memory") else None,
         shm=checks.size(message.shm, "Resources.shm") if message.HasField("shm") else None,
     )
+
+
+class RosterMessages:
+    """Messages of rosters: every agent of an attempt is sent the same one, so it is made once."""
+
+    def __init__(self, kept: int = 100) -> None:
+        self._kept = kept
+        self._made: OrderedDict[int, tuple[Roster, pb.Roster]] = OrderedDict()
+        """By identity, which the roster kept beside it holds."""
+
+    def of(self, roster: Roster) -> pb.Roster:
+        """The members of an attempt; not to be changed."""
+        if id(roster) not in self._made:
+            self._made[id(roster)] = (roster, roster_to_wire(roster))
+            if len(self._made) > self._kept:
+                self._made.popitem(last=False)
+        return self._made[id(roster)][1]
 
 
 def roster_to_wire(roster: Roster) -> pb.Roster:
