@@ -12,7 +12,7 @@ from agent.clock import Clock
 from agent.core.container_spec import Part, container_name
 from agent.core.deadlines import LONGEST_SLEEP, Deadline, Notes
 from agent.core.events import Fenced
-from agent.core.fence import Ask, Contact, CutOff, FenceEvent, Fencing, PeersAnswered, TimePassed
+from agent.core.fence import Ask, Contact, CutOff, Disconnected, FenceEvent, Fencing, PeersAnswered, TimePassed
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey
 from agent.deadline_file import mark_fenced, read_notes, write_notes
@@ -107,6 +107,11 @@ class Guard:
     def contact(self, sent_at: float) -> None:
         """The coordinator has acknowledged what was sent then."""
         self._step(Contact(sent_at=sent_at))
+        self._news.set()
+
+    def disconnected(self) -> None:
+        """The stream to the coordinator has ended."""
+        self._step(Disconnected())
         self._news.set()
 
     def look(self) -> None:

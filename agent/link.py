@@ -75,6 +75,9 @@ class Owner(Protocol):
 
     def contact(self, sent_at: float) -> None:
         """The coordinator has acknowledged what was sent then. Nothing else counts as contact."""
+
+    def disconnected(self) -> None:
+        """The stream has ended."""
         ...
 
 
@@ -153,6 +156,7 @@ class Link:
             raise _first(errors) from None
         finally:
             self._outbox = None
+            self._owner.disconnected()
             call.cancel()
 
     async def _until_choked(self) -> None:

@@ -159,6 +159,10 @@ class NodeAgent:
         """The coordinator has acknowledged what was sent then."""
         self._guard.contact(sent_at)
 
+    def disconnected(self) -> None:
+        """The stream has ended."""
+        self._guard.disconnected()
+
     # what it does besides
 
     async def _tell(self) -> None:

@@ -35,6 +35,11 @@ class Contact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnected:
+    """The stream to the coordinator has ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PeersAnswered:
     """A round of questions is over."""
 
@@ -50,7 +55,7 @@ class TimePassed:
     """It is later."""
 
 
-FenceEvent = Contact | PeersAnswered | TimePassed
+FenceEvent = Contact | Disconnected | PeersAnswered | TimePassed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +86,7 @@ class Fencing:
         self._began = began
         self._noted = dict(noted or {})
         self._contact: float | None = None
+        self._connected = False
         self._permits: dict[AttemptKey, float] = {}
         """Until when the last permit holds."""
         self._asked: dict[AttemptKey, float] = {}
@@ -102,6 +108,9 @@ class Fencing:
         late = self._overdue(guarded, at)
         if isinstance(event, Contact):
             self._contact = max(event.sent_at, event.sent_at if self._contact is None else self._contact)
+            self._connected = True
+        elif isinstance(event, Disconnected):
+            self._connected = False
         elif isinstance(event, PeersAnswered):
             self._take(event)
         return [*late, *self._cut_off(guarded, at), *self._ask(guarded, at)]
@@ -138,7 +147,7 @@ class Fencing:
         """What a peer of the attempt hears now. A WITHOUT is remembered: it may be a permit."""
         if not self._ledger.takes_part(attempt):
             return PeerWord.OVER
-        if self.in_contact(at):
+        if self._connected and self.in_contact(at):
             return PeerWord.CONNECTED
         self._said[attempt] = at
         return PeerWord.WITHOUT

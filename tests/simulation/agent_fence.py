@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from agent.core.events import Fenced
-from agent.core.fence import Ask, Contact, CutOff, FenceEvent, Fencing, PeersAnswered, TimePassed
+from agent.core.fence import Ask, Contact, CutOff, Disconnected, FenceEvent, Fencing, PeersAnswered, TimePassed
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey
 from muster.domain.fence import PeerWord
@@ -38,6 +38,10 @@ class AgentFence:
     def contact(self, sent_at: float) -> None:
         """The coordinator has taken in what was sent then."""
         self._step(Contact(sent_at=sent_at))
+
+    def disconnected(self) -> None:
+        """The stream to the coordinator has ended."""
+        self._step(Disconnected())
 
     def look(self) -> None:
         """The ledger has changed, or time has passed."""

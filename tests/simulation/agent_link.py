@@ -32,6 +32,8 @@ class Owner(Protocol):
 
     def contact(self, sent_at: float) -> None: ...
 
+    def disconnected(self) -> None: ...
+
     def hello(self) -> Hello: ...
 
     def receive(self, plan: Plan) -> None: ...
@@ -76,6 +78,7 @@ class AgentLink:
         self._world.tell("agent loses its stream", self._node.name)
         connection.stream.leave()
         self._owner.logs.stream_lost()
+        self._owner.disconnected()
         self._connection = None
         self._pause = FIRST_PAUSE if connection.welcomed else min(self._pause * PAUSE_GROWTH, LONGEST_PAUSE)
         self._rest(self._pause * self._chance.uniform(0.5, 1.5))

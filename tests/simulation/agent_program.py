@@ -146,6 +146,10 @@ class AgentProgram:
     def contact(self, sent_at: float) -> None:
         self._fence.contact(sent_at)
 
+    def disconnected(self) -> None:
+        """The stream has ended."""
+        self._fence.disconnected()
+
     def freeze(self, seconds: float) -> None:
         """It is paused, as a debugger does it; user code and keeper go on."""
         if self._life is not None:

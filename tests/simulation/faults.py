@@ -182,9 +182,10 @@ class Faults:
     # programs
 
     def _kill_coordinator(self) -> None:
-        if self._world.seconds - self._coordinator.started_at < self._scenario.steady:
+        silently = self._chance.random() < 0.3
+        if silently and self._world.seconds - self._coordinator.started_at < self._scenario.steady:
             return
-        self._coordinator.crash(silently=self._chance.random() < 0.3)
+        self._coordinator.crash(silently=silently)
         self._restart_coordinator()
 
     def _restart_coordinator(self) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from agent.core.events import ActionFailed, Exited, Fenced, Recovered, Removed
-from agent.core.fence import Fencing
+from agent.core.fence import Contact, Disconnected, Fencing
 from agent.core.ledger import Ledger
 from agent.core.past import Past
 from agent.core.terms import Terms
@@ -31,6 +31,15 @@ def test_it_is_connected_while_its_contact_is_younger_than_a_lease() -> None:
     agent = FencedAgent().run()
     assert word(agent, 29.999) is PeerWord.CONNECTED
     assert word(agent, 30.0) is PeerWord.WITHOUT
+
+
+def test_it_is_without_the_coordinator_as_soon_as_its_stream_has_ended() -> None:
+    agent = FencedAgent().run()
+    agent.fencing.step(Disconnected(), 5.0)
+    assert word(agent, 6.0) is PeerWord.WITHOUT
+
+    agent.fencing.step(Contact(sent_at=7.0), 7.5)
+    assert word(agent, 8.0) is PeerWord.CONNECTED
 
 
 def test_what_is_not_known_is_over() -> None:
