@@ -83,7 +83,7 @@ class Scenario:
     no_fence: bool = False
     """Whether no node may ever end user code for want of contact: only the coordinator is away."""
     steady: float = 0.0
-    """Seconds for which a coordinator that is back is not lost without a word: its agents would think that it is there."""
+    """Seconds for which a coordinator that is back does not vanish silently: its agents would say that it is there."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 
