@@ -58,6 +58,8 @@ class Fleet:
     tasks: asyncio.TaskGroup
     journal: Journal
     client: Client = field(init=False)
+    engine: Engine = field(init=False)
+    """Of the coordinator that runs."""
     address: str = f"{LOOPBACK}:0"
     """Of the coordinator; stays the same when it is restarted."""
     reader_patience: float = READER_PATIENCE
@@ -94,7 +96,7 @@ class Fleet:
     async def _coordinate(self, serves: asyncio.Event) -> None:
         store, logs = SqlStore.open(self.directory / "coordinator.db"), LogStore(self.directory / "logs")
         try:
-            engine = Engine(store, logs.drop_job)
+            engine = self.engine = Engine(store, logs.drop_job)
             async with asyncio.TaskGroup() as tasks:
                 working = tasks.create_task(engine.run(), name="engine")
                 async with serving(engine, logs, self.address, reader_patience=self.reader_patience) as self.address:
