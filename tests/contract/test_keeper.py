@@ -146,6 +146,15 @@ def test_it_outlives_its_agent_and_ends_when_nothing_is_left(tmp_path: Path) -> 
         assert program.wait(LIMIT) == -signal.SIGKILL
 
 
+def test_with_the_agent_gone_a_disk_that_hangs_saves_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "deadlines.json")  # whoever reads it waits for ever
+    with running(tmp_path / "room", "sleep", "1000") as program:
+        agent = AGENT.format(root=str(ROOT), state=str(tmp_path))
+        notes = notes_of(tmp_path / "room", now() + SOON, "a")
+        subprocess.run([sys.executable, "-I", "-S", "-c", agent], input=written(notes), check=False, timeout=LIMIT)
+        assert program.wait(LIMIT) == -signal.SIGKILL
+
+
 def test_a_process_that_only_has_the_number_is_left_alone(tmp_path: Path, keeper: Keeper) -> None:
     with running(tmp_path / "other", "sleep", "1000") as other, running(tmp_path / "room", "sleep", "1000") as program:
         it = process(program.pid)
