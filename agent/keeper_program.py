@@ -10,7 +10,9 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -26,6 +28,9 @@ REPEAT = 0.1
 
 KILL_LIMIT = 0.2
 """Seconds that it waits for kills; one that takes longer goes on beside others, and beside news of its agent."""
+
+READ_LIMIT = 1.0
+"""Seconds that the disk has to tell whether another agent has taken over."""
 
 MARK_LIMIT = 0.2
 """Seconds that a kill waits for the disk."""
@@ -54,8 +59,10 @@ class Watch:
         """Whether the agent lives."""
         self._notes: dict[Path, Notes] = {}
         self._boot = boot_id()
-        self._kills: dict[str, _Kill] = {}
+        self._kills: dict[str, _Finding] = {}
         """Those that are at work, by room."""
+        self._readings: dict[Path, _Finding] = {}
+        """The last ones."""
 
     def run(self) -> None:
         """Stay as long as there is something to watch over."""
@@ -111,32 +118,43 @@ class Watch:
         self._kills = {room: work for room, work in self._kills.items() if work.is_alive()}
         for each in late:
             if each.room not in self._kills:
-                self._kills[each.room] = _Kill(each)
-                self._kills[each.room].start()
+                self._kills[each.room] = _Finding(partial(_killed, each))
         until = _now() + KILL_LIMIT
         for each in late:
             self._kills[each.room].join(max(0.0, until - _now()))
-        return [each for each in late if not self._kills[each.room].dead]
+        return [each for each in late if not self._kills[each.room].yes]
 
     def _replaced(self, state: Path) -> bool:
-        with suppress(OSError, ValueError):
-            found = read_notes(state)
-            return found is not None and found.agent != self._agent
-        return False
+        """Whether another agent has taken over; where the disk does not tell, none could."""
+        if state not in self._readings or not self._readings[state].is_alive():
+            self._readings[state] = _Finding(partial(_has_other_notes, state, self._agent))
+        self._readings[state].join(READ_LIMIT)
+        return self._readings[state].yes
 
 
-class _Kill(Thread):
-    """Kills one execution, if anything of it runs."""
+class _Finding(Thread):
+    """Finds something out beside everything else, as disks and engines may hang."""
 
-    def __init__(self, deadline: Deadline) -> None:
+    def __init__(self, find: Callable[[], bool]) -> None:
         super().__init__(daemon=True)
-        self._deadline = deadline
-        self.dead = False
-        """Whether nothing of it runs any more."""
+        self._find = find
+        self.yes = False
+        """What it has found; no until then, and where it cannot be found out."""
+        self.start()
 
     def run(self) -> None:
         with suppress(OSError, ValueError):
-            self.dead = kill(self._deadline, lambda: _mark(Path(self._deadline.room)))
+            self.yes = self._find()
+
+
+def _has_other_notes(state: Path, agent: str) -> bool:
+    found = read_notes(state)
+    return found is not None and found.agent != agent
+
+
+def _killed(deadline: Deadline) -> bool:
+    """Kill it, if anything of it runs; whether it is dead."""
+    return kill(deadline, lambda: _mark(Path(deadline.room)))
 
 
 def _mark(room: Path) -> None:

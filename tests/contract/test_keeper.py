@@ -23,6 +23,8 @@ from agent.runtimes.pids import boot_id, process
 LIMIT = 20.0
 ROOT = Path(__file__).parents[2]
 SOON = 0.3
+ONCE_IT_IS_GONE = 2.0
+"""Seconds that an agent needs to start, tell its keeper and be killed; several times that."""
 
 AGENT = """
 import os, signal, sys
@@ -137,12 +139,21 @@ def test_a_deadline_that_is_put_off_spares_it(tmp_path: Path, keeper: Keeper) ->
 
 def test_it_outlives_its_agent_and_ends_when_nothing_is_left(tmp_path: Path) -> None:
     with running(tmp_path / "room", "sleep", "1000") as program:
-        notes = notes_of(tmp_path / "room", now() + 2 * SOON, "a")
+        notes = notes_of(tmp_path / "room", now() + ONCE_IT_IS_GONE, "a")
         agent = AGENT.format(root=str(ROOT), state=str(tmp_path))
         killed = subprocess.run(
             [sys.executable, "-I", "-S", "-c", agent], input=written(notes), check=False, timeout=LIMIT
         )
         assert killed.returncode == -signal.SIGKILL
+        assert program.wait(LIMIT) == -signal.SIGKILL
+
+
+def test_with_the_agent_gone_a_disk_that_hangs_saves_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "deadlines.json")  # whoever reads it waits for ever
+    with running(tmp_path / "room", "sleep", "1000") as program:
+        agent = AGENT.format(root=str(ROOT), state=str(tmp_path))
+        notes = notes_of(tmp_path / "room", now() + ONCE_IT_IS_GONE, "a")
+        subprocess.run([sys.executable, "-I", "-S", "-c", agent], input=written(notes), check=False, timeout=LIMIT)
         assert program.wait(LIMIT) == -signal.SIGKILL
 
 

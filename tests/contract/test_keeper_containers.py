@@ -32,7 +32,7 @@ from muster.domain.plan import Report, Stage
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script
 from tests.contract.runtimes import ignored, launch_for, room_for, running
-from tests.contract.test_keeper import AGENT, LIMIT, ROOT, SOON, gone, keepers, now
+from tests.contract.test_keeper import AGENT, LIMIT, ONCE_IT_IS_GONE, ROOT, SOON, gone, keepers, now
 from tests.docker_daemon import (
     IMAGE,
     PrivateDaemon,
@@ -140,7 +140,7 @@ async def test_what_is_overdue_dies_though_agent_and_engine_are_gone(
     first, second = [await started(place, tmp_path) for _ in range(2)]
     processes = [pid for each in (first, second) for pid in (each.first_process(), *running(each.execution))]
     with unwell(own_daemon):
-        dead_by = now() + SOON
+        dead_by = now() + ONCE_IT_IS_GONE
         leave_to_keeper(tmp_path, first.deadline(dead_by), second.deadline(dead_by))
         told = now()
         for pid in processes:
@@ -153,7 +153,7 @@ async def test_what_is_overdue_dies_with_the_agent_gone_and_the_next_one_says_wh
     place: DockerPlace, tmp_path: Path
 ) -> None:
     overdue = await started(place, tmp_path)
-    pid, dead_by = overdue.first_process(), now() + SOON
+    pid, dead_by = overdue.first_process(), now() + ONCE_IT_IS_GONE
     leave_to_keeper(tmp_path, overdue.deadline(dead_by))
     gone(pid)
     assert now() >= dead_by

@@ -65,6 +65,8 @@ class Fleet:
     tasks: asyncio.TaskGroup
     journal: Journal
     client: Client = field(init=False)
+    engine: Engine = field(init=False)
+    """Of the coordinator that runs."""
     address: str = f"{LOOPBACK}:0"
     """Of the coordinator; stays the same when it is restarted."""
     reader_patience: float = READER_PATIENCE
@@ -102,7 +104,8 @@ class Fleet:
         store, logs = SqlStore.open(self.directory / "coordinator.db"), LogStore(self.directory / "logs")
         trust = SqlTrust.open(self.directory / "coordinator.db")
         try:
-            engine, registry = Engine(store, logs.drop_job), Registry(trust, wall_time())
+            engine = self.engine = Engine(store, logs.drop_job)
+            registry = Registry(trust, wall_time())
             audit, patience = AuditLog(registry), self.reader_patience
             parts = Parts(engine=engine, logs=logs, registry=registry, audit=audit, reader_patience=patience)
             async with asyncio.TaskGroup() as tasks:

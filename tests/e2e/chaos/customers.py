@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from muster.client import Client
@@ -49,8 +50,10 @@ class Customers:
                     await asyncio.sleep(0.5)
 
     async def order_at(self, at: float, order: Order) -> None:
-        """Submit one job at its time, however many there are."""
+        """Submit one job at its time, or as soon as there is somebody to take it, however many there are."""
         await asyncio.sleep(max(0.0, at - self.story.now))
+        while not await self._answered():  # noqa: ASYNC110 - many to ask
+            await asyncio.sleep(0.2)
         await self._run(order)
 
     async def _run(self, order: Order) -> None:
@@ -90,6 +93,12 @@ class Customers:
                 )
                 return
         self.story.find(f"{errand.id} could not be {errand.order.fate} in {TRIES} tries")
+
+    async def _answered(self) -> bool:
+        with suppress(MusterError):
+            await self.client.nodes()
+            return True
+        return False
 
     async def _live(self) -> int:
         try:

@@ -53,7 +53,8 @@ def gang(chance: Random, number: int, directory: Path, mark: str, seconds: float
     env = _env(directory / name, mark, (steps, burst, pause))
     spec = JobSpec(
         name=name,
-        roles=_roles(chance, 3, env, directory),
+        roles=_roles(chance, 3, env, directory, gpus=0),
+        priority=1,  # with what they need, which everybody has, they wait for nobody
         max_per_node=1,
         timeouts=Timeouts(check_in=timedelta(seconds=120), grace=timedelta(seconds=2), lost_after=SHORTEST_LOST_AFTER),
         restarts=RestartPolicy(limit=2, infrastructure=10, backoff=timedelta(seconds=1)),
@@ -75,7 +76,7 @@ def _order(chance: Random, name: str, directory: Path, mark: str, longest: float
     }
     spec = JobSpec(
         name=name,
-        roles=_roles(chance, size, env, directory),
+        roles=_roles(chance, size, env, directory, gpus=chance.randint(0, 2)),
         packing=chance.choice(list(Packing)),
         timeouts=Timeouts(
             check_in=timedelta(seconds=chance.choice([30, 60, 120])),
@@ -117,10 +118,10 @@ def _length(chance: Random, longest: float) -> tuple[int, int, float]:
     return int(seconds / pause), chance.choice([1, 5, 20]), pause
 
 
-def _roles(chance: Random, size: int, env: dict[str, str], directory: Path) -> tuple[Role, ...]:
+def _roles(chance: Random, size: int, env: dict[str, str], directory: Path, *, gpus: int) -> tuple[Role, ...]:
     """All containers, or all processes, or a gang of both."""
     containers = chance.choice([0, size, size, chance.randint(0, size)])
-    resources = Resources(gpus=chance.randint(0, 2), cpu_millis=50)
+    resources = Resources(gpus=gpus, cpu_millis=50)
     command = ("/bin/sh", "-c", SCRIPT)
     roles: list[Role] = []
     if containers:
