@@ -9,7 +9,8 @@ from contextlib import closing
 from functools import partial
 from multiprocessing import Pool
 
-from tests.simulation.scenario import FAMILIES, LARGE, SMALL
+from tests.simulation.families import FAMILIES
+from tests.simulation.scenario import LARGE, SMALL
 from tests.simulation.simulation import Outcome, Simulation
 
 EVERY = 50

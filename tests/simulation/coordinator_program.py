@@ -31,6 +31,7 @@ from muster.domain.node import Inventory
 from muster.domain.plan import Plan
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
 from tests.simulation.network import Stream
+from tests.simulation.weakness import Weakness
 from tests.simulation.world import Clock, Life, Timer, Violation, World
 
 BATCH = 2000
@@ -53,20 +54,6 @@ class Observer(Protocol):
     def committed(self, changes: tuple[Change, ...]) -> None: ...
 
     def loaded(self, cluster: Cluster) -> None: ...
-
-
-@dataclass(slots=True, kw_only=True)
-class Weakness:
-    """How often the coordinator dies in a turn, and how long the store takes."""
-
-    before_commit: float = 0.0
-    at_commit: float = 0.0
-    """The store fails: nothing is kept."""
-    after_commit: float = 0.0
-    between_effects: float = 0.0
-    slow_commit: float = 0.0
-    tardiness: float = 0.001
-    """Seconds for which a stream that is to be closed may still be read."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from muster.domain.ids import NodeId
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
-from tests.simulation.coordinator_program import CoordinatorProgram, Weakness
+from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.network import Harshness, Path
 from tests.simulation.peers import Peers
 from tests.simulation.scenario import Scenario
+from tests.simulation.weakness import Weakness
 from tests.simulation.world import World
 
 

@@ -1,19 +1,18 @@
 """What one seed is about: how large the fleet is, which jobs come, what goes wrong and how often."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 
-from muster.domain.fence import SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
-from tests.simulation.coordinator_program import Weakness
 from tests.simulation.network import Harshness
 from tests.simulation.truth import Behaviour, Parts
+from tests.simulation.weakness import Weakness
 
 GIB = 1 << 30
 
@@ -91,192 +90,8 @@ class Scenario:
         return 1.0 + self.skew * chance.uniform(-1.0, 1.0)
 
 
-def draw(chance: Random, scale: Scale, family: str | None = None) -> Scenario:
-    """A scenario of that scale: anything may go wrong, or much of one kind, so that rare meetings are met."""
-    scenario = _anything(chance, scale)
-    drawn = chance.choices(list(FAMILIES), [likelihood for likelihood, _ in FAMILIES.values()])[0]
-    return FAMILIES[family or drawn][1](scenario)
-
-
-def _as_it_is(scenario: Scenario) -> Scenario:
-    """Whatever was drawn."""
-    return scenario
-
-
-def _silent(scenario: Scenario) -> Scenario:
-    """Nodes fall silent for long while user code runs on them."""
-    return replace(
-        scenario,
-        seconds=scenario.seconds + 200.0,
-        fault_every=60.0 / len(scenario.parts),
-        faults=("cut a node off", "cut one way", "cut several off", "kill the coordinator"),
-        frailty=Frailty(),
-        harshness_up=Harshness(),
-        harshness_down=Harshness(),
-        code_seconds=120.0,
-        deaths=0.3,
-        endless=0.3,
-        spells=(25.0, 80.0, 150.0),
-    )
-
-
-def _restless(scenario: Scenario) -> Scenario:
-    """Agents come and go faster than what they sent arrives."""
-    return replace(
-        scenario,
-        fault_every=8.0 / len(scenario.parts),
-        faults=("slow a link", "kill an agent", "break a stream"),
-        weakness=Weakness(tardiness=5.0),
-        frailty=Frailty(at_action=0.01),
-        harshness_up=Harshness(),
-        harshness_down=Harshness(),
-        spells=(0.3, 3.0),
-    )
-
-
-def _dockerless(scenario: Scenario) -> Scenario:
-    """Docker goes and comes."""
-    return replace(
-        scenario,
-        parts=tuple(replace(parts, docker=True) for parts in scenario.parts),
-        fault_every=60.0 / len(scenario.parts),
-        faults=("lose Docker", "kill an agent", "lose Docker", "reboot a node", "cut a node off"),
-        code_seconds=120.0,
-        spells=(1.0, 12.0, 80.0, 400.0),
-    )
-
-
-def _outage(scenario: Scenario) -> Scenario:
-    """Only the coordinator is away, again and again, for up to an hour; healthy gangs must not notice."""
-    return replace(
-        _peaceful(scenario),
-        specs=tuple((at, replace(spec, on_disconnect=OnDisconnect.KEEP)) for at, spec in scenario.specs),
-        fault_every=200.0,
-        faults=("kill the coordinator",),
-        deaths=0.0,
-        client_nerves=0.0,
-        spells=(20.0, 120.0, 600.0, 3000.0),
-        no_fence=True,
-        steady=30.0,
-    )
-
-
-def _outage_and_partition(scenario: Scenario) -> Scenario:
-    """The coordinator is away for long, and meanwhile nodes cannot reach each other either."""
-    return replace(
-        _peaceful(scenario),
-        fault_every=60.0,
-        faults=(
-            "kill the coordinator",
-            "cut a node off",
-            "cut a rack off",
-            "cut peers",
-            "cut one way",
-            "reboot a node",
-            "lose a node",
-        ),
-        spells=(20.0, 60.0, 120.0, 600.0),
-    )
-
-
-def _rack(scenario: Scenario) -> Scenario:
-    """Several nodes are cut off together and still reach each other."""
-    return replace(
-        _peaceful(scenario),
-        fault_every=80.0,
-        faults=("cut a rack off", "cut a rack off", "cut peers", "slow a link"),
-        spells=(25.0, 80.0, 150.0, 400.0),
-    )
-
-
-def _deaf(scenario: Scenario) -> Scenario:
-    """Nodes that hear nothing of the coordinator give each other permits, though it still hears some of them."""
-    peaceful = _peaceful(scenario)
-    return replace(
-        peaceful,
-        parts=(peaceful.parts * 3)[:5],
-        specs=tuple((at, _pair(spec) if number % 4 else spec) for number, (at, spec) in enumerate(peaceful.specs)),
-        fault_every=45.0,
-        faults=("deafen one and cut another", "deafen one and cut another", "deafen a node", "kill an agent"),
-        deaths=0.1,
-        endless=0.1,
-        code_seconds=150.0,
-        spells=(80.0, 150.0, 250.0),
-    )
-
-
-def _pair(spec: JobSpec) -> JobSpec:
-    """Two nodes that have only each other as witnesses, and start again soon."""
-    role = replace(spec.roles[0], count=2, resources=Resources(gpus=0))
-    timeouts = replace(spec.timeouts, run=None, lost_after=SHORTEST_LOST_AFTER)
-    restarts = RestartPolicy(limit=5, infrastructure=5, backoff=timedelta())
-    return replace(
-        spec,
-        roles=(role,),
-        max_per_node=1,
-        node_labels={},
-        timeouts=timeouts,
-        restarts=restarts,
-        on_disconnect=OnDisconnect.KEEP,
-    )
-
-
-def _headless(scenario: Scenario) -> Scenario:
-    """Agents die and stay dead while user code runs on: the keepers must see to it."""
-    return replace(
-        _peaceful(scenario),
-        fault_every=60.0,
-        faults=(
-            "kill an agent for long",
-            "kill an agent for long",
-            "kill an agent",
-            "pause an agent",
-            "cut a node off",
-        ),
-        spells=(20.0, 60.0, 120.0, 300.0),
-    )
-
-
-def _peaceful(scenario: Scenario) -> Scenario:
-    """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
-    return replace(
-        scenario,
-        seconds=scenario.seconds * 2 + 300.0,
-        specs=tuple((at * 2, _spread(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
-        weakness=Weakness(),
-        frailty=Frailty(),
-        harshness_up=Harshness(),
-        harshness_down=Harshness(),
-        endless=0.2,
-        code_seconds=200.0,
-    )
-
-
-def _spread(spec: JobSpec, number: int) -> JobSpec:
-    """Two of three jobs lie on several nodes, for as long as they like."""
-    if number % 3 == 0:
-        return spec
-    roles = tuple(replace(role, count=1 + number % 3, resources=Resources(gpus=number % 2)) for role in spec.roles)
-    timeouts = replace(spec.timeouts, run=None)
-    restarts = RestartPolicy(limit=2, infrastructure=4, backoff=timedelta())
-    return replace(spec, roles=roles, max_per_node=1, node_labels={}, timeouts=timeouts, restarts=restarts)
-
-
-FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
-    "anything": (0.36, _as_it_is),
-    "silent": (0.15, _silent),
-    "restless": (0.1, _restless),
-    "docker": (0.05, _dockerless),
-    "outage": (0.06, _outage),
-    "outage and partition": (0.08, _outage_and_partition),
-    "rack": (0.07, _rack),
-    "headless": (0.07, _headless),
-    "deaf": (0.08, _deaf),
-}
-"""By name: how often, and what it makes of what was drawn."""
-
-
-def _anything(chance: Random, scale: Scale) -> Scenario:
+def anything(chance: Random, scale: Scale) -> Scenario:
+    """Whatever may go wrong, in whatever mixture."""
     seconds = chance.uniform(*scale.seconds)
     parts = tuple(_parts(chance) for _ in range(chance.randint(*scale.nodes)))
     count, thin = chance.randint(*scale.jobs), chance.random() < 0.3

@@ -12,9 +12,10 @@ from muster.domain.lifecycle import JobPhase
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram, Core
+from tests.simulation.families import draw
 from tests.simulation.faults import Faults
 from tests.simulation.peers import Peers
-from tests.simulation.scenario import SMALL, Scale, draw
+from tests.simulation.scenario import SMALL, Scale
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
 from tests.simulation.world import SECOND, Clock, Violation, World
