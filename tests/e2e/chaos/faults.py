@@ -96,12 +96,13 @@ class Fault:
 
 def drawn(chance: Random, seconds: float, nodes: Sequence[str]) -> list[Fault]:
     """Faults that overlap at random, the last of them mended in time; long runs have their set pieces, too."""
-    faults = list(_set_pieces(chance, seconds, nodes))
+    pieces = list(_set_pieces(chance, seconds, nodes))
+    faults = list(pieces)
     kinds = _dealt(chance)
     at = 1.0
     while at < seconds - 1:
         fault = _fault(chance, next(kinds), at, seconds, nodes)
-        if not any(_collide(fault, other) for other in faults) and not _disturbs(fault, seconds):
+        if not any(_collide(fault, each) for each in faults) and not any(_disturbs(fault, each) for each in pieces):
             faults.append(fault)
         at += chance.expovariate(1 / EVERY)
     return sorted(faults, key=lambda fault: fault.at)
@@ -128,11 +129,16 @@ def _collide(one: Fault, other: Fault) -> bool:
     return one.subject == other.subject and one.at < other.at + other.lasting + 0.5 and other.at < one.at + one.lasting
 
 
-def _disturbs(fault: Fault, seconds: float) -> bool:
-    """Whether it would not leave the long outage of the coordinator to be just that: agents may only blink."""
-    begin, end = OUTAGE_AT * seconds - CALM_BEFORE, OUTAGE_AT * seconds + OUTAGE + CALM_AFTER
+def _disturbs(fault: Fault, piece: Fault) -> bool:
+    """Whether it would spoil a set piece.
+
+    A coordinator that was just started gives everybody time. And while it is away for long, agents may only blink.
+    """
+    outage = piece.kind is Kind.COORDINATOR
     blink = fault.kind in {Kind.AGENT, Kind.LAUNCHER} and fault.lasting <= BLINK
-    return seconds >= LONG and not blink and fault.at < end and begin < fault.at + fault.lasting
+    spoils = not blink if outage else fault.place == COORDINATOR
+    before, after = (CALM_BEFORE, CALM_AFTER) if outage else (-10.0, 0.0)
+    return spoils and fault.at < piece.at + piece.lasting + after and piece.at - before < fault.at + fault.lasting
 
 
 def _dealt(chance: Random) -> Iterator[Kind]:
