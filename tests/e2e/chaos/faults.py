@@ -21,7 +21,11 @@ OUTAGE = 105.0
 CALM_BEFORE = 25.0
 CALM_AFTER = 10.0
 BLINK = 4.0
-"""Seconds around that outage, and of the absence of an agent meanwhile."""
+"""Seconds around set pieces, and of absences that nobody needs to notice."""
+
+
+EARLY = 10.0
+"""Seconds in which the coordinator may still be killed when a node has just been cut off."""
 
 
 class Kind(StrEnum):
@@ -132,13 +136,19 @@ def _collide(one: Fault, other: Fault) -> bool:
 def _disturbs(fault: Fault, piece: Fault) -> bool:
     """Whether it would spoil a set piece.
 
-    A coordinator that was just started gives everybody time. And while it is away for long, agents may only blink.
+    The gang that it is to hit must have come to run by then. A coordinator that was just started gives everybody time.
+    While it is away for long, agents may only blink.
     """
-    outage = piece.kind is Kind.COORDINATOR
-    blink = fault.kind in {Kind.AGENT, Kind.LAUNCHER} and fault.lasting <= BLINK
-    spoils = not blink if outage else fault.place == COORDINATOR
-    before, after = (CALM_BEFORE, CALM_AFTER) if outage else (-10.0, 0.0)
-    return spoils and fault.at < piece.at + piece.lasting + after and piece.at - before < fault.at + fault.lasting
+    begin, end = piece.at - CALM_BEFORE, piece.at + piece.lasting
+    if piece.kind is Kind.COORDINATOR:
+        blink = fault.kind in {Kind.AGENT, Kind.LAUNCHER} and fault.lasting <= BLINK
+        return not blink and _overlaps(fault, begin, end + CALM_AFTER)
+    late = fault.place == COORDINATOR and _overlaps(fault, piece.at + EARLY, end)
+    return late or (fault.lasting > BLINK and _overlaps(fault, begin, piece.at))
+
+
+def _overlaps(fault: Fault, begin: float, end: float) -> bool:
+    return fault.at < end and begin < fault.at + fault.lasting
 
 
 def _dealt(chance: Random) -> Iterator[Kind]:
