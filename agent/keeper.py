@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Keeper:
-    """One for an agent, however many nodes it is; starts at the first need, and again if it was killed.
+    """One for an agent, however many nodes it is; starts at the first need at the latest, and again if it was killed.
 
     Every call may block for a moment, and may come from any thread.
     """

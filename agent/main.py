@@ -55,16 +55,20 @@ async def run(settings: AgentSettings) -> None:
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    nodes = list(_nodes(settings))
+    programs = Programs(launcher=Launcher(), keeper=Keeper())
+    nodes = list(_nodes(settings, programs))
     try:
-        await _run_until(stopped, nodes, settings)
+        await _run_until(stopped, nodes, programs, settings)
     finally:
         await asyncio.gather(*(node.close(stop=settings.stop_on_exit) for node in nodes))
     log.info("agent stopped")
 
 
-async def _run_until(stopped: asyncio.Event, nodes: Sequence[NodeAgent], settings: AgentSettings) -> None:
+async def _run_until(
+    stopped: asyncio.Event, nodes: Sequence[NodeAgent], programs: Programs, settings: AgentSettings
+) -> None:
     async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_start_keeper(programs.keeper), name="start the keeper")
         running = [tasks.create_task(node.run(), name=node.name) for node in nodes]
         for node in nodes:
             await node.ready.wait()
@@ -76,8 +80,15 @@ async def _run_until(stopped: asyncio.Event, nodes: Sequence[NodeAgent], setting
             task.cancel()
 
 
-def _nodes(settings: AgentSettings) -> Iterator[NodeAgent]:
-    programs = Programs(launcher=Launcher(), keeper=Keeper())
+async def _start_keeper(keeper: Keeper) -> None:
+    """Have it there before the first gang, which would wait for it; where that fails it is tried again at need."""
+    try:
+        await asyncio.to_thread(keeper.start)
+    except OSError as error:
+        log.warning("no keeper yet", extra={"cause": str(error)})
+
+
+def _nodes(settings: AgentSettings, programs: Programs) -> Iterator[NodeAgent]:
     if not settings.local_nodes:
         address = data_address(settings.coordinator, settings.address)
         alone = LocalNode(name=NodeId(settings.name), state=settings.state, address=address, ports=settings.ports)
