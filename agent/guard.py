@@ -100,7 +100,7 @@ class Guard:
             with suppress(OSError):
                 await asyncio.to_thread(self._keeper.tell, self.site.state, nothing)
                 await asyncio.to_thread(write_notes, self.site.state, nothing)
-        await asyncio.to_thread(self._keeper.close)
+        await asyncio.to_thread(self._keeper.close, self.site.state)  # other nodes may share it
 
     # what the link, the loop and peers say and ask
 

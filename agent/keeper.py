@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Keeper:
-    """One for an agent, however many nodes it is; starts at the first need, and again if it was killed.
+    """One for an agent, however many nodes it is; starts at the first need at the latest, and again if it was killed.
 
     Every call may block for a moment, and may come from any thread.
     """
@@ -53,11 +53,12 @@ class Keeper:
                 log.warning("the keeper was killed, or hangs; starting another one")
                 self._start()
 
-    def close(self) -> None:
-        """Let go of it: it stays as long as anything is noted. Harmless when repeated."""
+    def close(self, state: Path | None = None) -> None:
+        """Let go of it, for one node or for all: it stays as long as anything is noted. Harmless when repeated."""
         with self._lock:
-            self._let_go()
-            self._told.clear()
+            self._told = {each: notes for each, notes in self._told.items() if state not in {None, each}}
+            if not self._told:
+                self._let_go()
 
     def _let_go(self) -> None:
         if self._line is not None:

@@ -63,9 +63,10 @@ async def run(settings: AgentSettings) -> None:
     enrolment = await _enrolled(settings, stopped)
     if stopped.is_set():
         return
-    nodes = list(_nodes(settings, _coordinator(settings, enrolment)))
+    programs = Programs(launcher=Launcher(), keeper=Keeper())
+    nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))
     try:
-        await _run_until(stopped, nodes, settings, enrolment)
+        await _run_until(stopped, nodes, programs, settings, enrolment)
     finally:
         await asyncio.gather(*(node.close(stop=settings.stop_on_exit) for node in nodes))
     log.info("agent stopped")
@@ -94,9 +95,14 @@ def _coordinator(settings: AgentSettings, enrolment: Enrolment | None) -> Coordi
 
 
 async def _run_until(
-    stopped: asyncio.Event, nodes: Sequence[NodeAgent], settings: AgentSettings, enrolment: Enrolment | None
+    stopped: asyncio.Event,
+    nodes: Sequence[NodeAgent],
+    programs: Programs,
+    settings: AgentSettings,
+    enrolment: Enrolment | None,
 ) -> None:
     async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_start_keeper(programs.keeper), name="start the keeper")
         running = [tasks.create_task(node.run(), name=node.name) for node in nodes]
         if enrolment is not None:
 
@@ -115,8 +121,15 @@ async def _run_until(
             task.cancel()
 
 
-def _nodes(settings: AgentSettings, coordinator: Coordinator) -> Iterator[NodeAgent]:
-    programs = Programs(launcher=Launcher(), keeper=Keeper())
+async def _start_keeper(keeper: Keeper) -> None:
+    """Have it there before the first gang, which would wait for it; where that fails it is tried again at need."""
+    try:
+        await asyncio.to_thread(keeper.start)
+    except OSError as error:
+        log.warning("no keeper yet", extra={"cause": str(error)})
+
+
+def _nodes(settings: AgentSettings, coordinator: Coordinator, programs: Programs) -> Iterator[NodeAgent]:
     if not settings.local_nodes:
         address = data_address(settings.coordinator, settings.address)
         alone = LocalNode(name=NodeId(settings.name), state=settings.state, address=address, ports=settings.ports)

@@ -194,10 +194,8 @@ class Campaign:
         """What agents cut off; a long run in which nothing was shows nothing about fencing."""
         cut = sum(agent.output.count("execution is cut off") for agent in self.muster.agents.values())
         self.story.counts["executions cut off by their agents"] += cut
-        if self.seconds >= faults.LONG:
-            for what in ("executions cut off by their agents", "executions killed by a keeper"):
-                if not self.story.counts[what]:
-                    self.story.find(f"no {what}: this run shows nothing about fencing")
+        if self.seconds >= faults.LONG and not cut + self.story.counts["executions killed by a keeper"]:
+            self.story.find("nothing was cut off: this run shows nothing about fencing")
 
     async def _lines(self, client: Client, view: JobView, attempt: int) -> list[LogLine]:
         async with asyncio.timeout(READ_WITHIN):

@@ -21,7 +21,11 @@ OUTAGE = 105.0
 CALM_BEFORE = 25.0
 CALM_AFTER = 10.0
 BLINK = 4.0
-"""Seconds around that outage, and of the absence of an agent meanwhile."""
+"""Seconds around set pieces, and of absences that nobody needs to notice."""
+
+
+EARLY = 10.0
+"""Seconds in which the coordinator may still be killed when a node has just been cut off."""
 
 
 class Kind(StrEnum):
@@ -96,12 +100,13 @@ class Fault:
 
 def drawn(chance: Random, seconds: float, nodes: Sequence[str]) -> list[Fault]:
     """Faults that overlap at random, the last of them mended in time; long runs have their set pieces, too."""
-    faults = list(_set_pieces(chance, seconds, nodes))
+    pieces = list(_set_pieces(chance, seconds, nodes))
+    faults = list(pieces)
     kinds = _dealt(chance)
     at = 1.0
     while at < seconds - 1:
         fault = _fault(chance, next(kinds), at, seconds, nodes)
-        if not any(_collide(fault, other) for other in faults) and not _disturbs(fault, seconds):
+        if not any(_collide(fault, each) for each in faults) and not any(_disturbs(fault, each) for each in pieces):
             faults.append(fault)
         at += chance.expovariate(1 / EVERY)
     return sorted(faults, key=lambda fault: fault.at)
@@ -128,11 +133,22 @@ def _collide(one: Fault, other: Fault) -> bool:
     return one.subject == other.subject and one.at < other.at + other.lasting + 0.5 and other.at < one.at + one.lasting
 
 
-def _disturbs(fault: Fault, seconds: float) -> bool:
-    """Whether it would not leave the long outage of the coordinator to be just that: agents may only blink."""
-    begin, end = OUTAGE_AT * seconds - CALM_BEFORE, OUTAGE_AT * seconds + OUTAGE + CALM_AFTER
-    blink = fault.kind in {Kind.AGENT, Kind.LAUNCHER} and fault.lasting <= BLINK
-    return seconds >= LONG and not blink and fault.at < end and begin < fault.at + fault.lasting
+def _disturbs(fault: Fault, piece: Fault) -> bool:
+    """Whether it would spoil a set piece.
+
+    The gang that it is to hit must have come to run by then. A coordinator that was just started gives everybody time.
+    While it is away for long, agents may only blink.
+    """
+    begin, end = piece.at - CALM_BEFORE, piece.at + piece.lasting
+    if piece.kind is Kind.COORDINATOR:
+        blink = fault.kind in {Kind.AGENT, Kind.LAUNCHER} and fault.lasting <= BLINK
+        return not blink and _overlaps(fault, begin, end + CALM_AFTER)
+    late = fault.place == COORDINATOR and _overlaps(fault, piece.at + EARLY, end)
+    return late or (fault.lasting > BLINK and _overlaps(fault, begin, piece.at))
+
+
+def _overlaps(fault: Fault, begin: float, end: float) -> bool:
+    return fault.at < end and begin < fault.at + fault.lasting
 
 
 def _dealt(chance: Random) -> Iterator[Kind]:
