@@ -207,10 +207,8 @@ def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: 
 
 
 def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
-    """Live executions, and ended ones whose log the coordinator does not have in full; never lost ones."""
-    expected = {
-        execution.id: plans.goal(cluster, execution) for execution in seated if execution.state is not State.LOST
-    }
+    """Live executions, and ended ones whose log the coordinator does not have in full."""
+    expected = {execution.id: plans.goal(cluster, execution) for execution in seated}
     assert {each.id: plans.goal(cluster, each) for each in cluster.planned(node)} == expected, f"plan of {node}"
     assert all(cluster.is_planned(node, execution) for execution in expected), f"plan of {node}"
 

@@ -366,6 +366,5 @@ def _holds(execution: Execution) -> bool:
 
 
 def _listed(execution: Execution) -> bool:
-    if execution.state in TERMINAL:
-        return execution.state is not State.LOST and not execution.log_complete
-    return True
+    """A lost one, too: its node may come back, with the rest of its log."""
+    return execution.state not in TERMINAL or not execution.log_complete

@@ -168,10 +168,8 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
     for member in list(_live_members(turn.cluster, event.node)):
         turn.put(replace(member, surely_over=True))
     for name in [planned.id for planned in turn.cluster.planned(event.node)]:
-        execution = turn.cluster.executions[name]
-        attempts.lose(turn, execution, failure)
-        if execution.state in TERMINAL:
-            turn.put(replace(execution, log_complete=True))  # as complete as it will ever be
+        attempts.lose(turn, turn.cluster.executions[name], failure)
+        turn.put(replace(turn.cluster.executions[name], log_complete=True))  # as complete as it will ever be
     turn.drop_node(event.node)
     return Noted()
 

@@ -195,7 +195,7 @@ class Watcher:
     def check_log(self, execution: Execution, kept: int) -> None:
         """The coordinator says that it has all of a log; so it must."""
         sandbox = self._newest.get(execution.id)
-        if sandbox is None or sandbox.swept or execution.state is State.LOST:
+        if sandbox is None or sandbox.swept:
             return
         printed = sandbox.behaviour.log if sandbox.started else 0
         if kept != printed:

@@ -14,7 +14,7 @@ from muster.domain.fence import OnDisconnect
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState
-from muster.domain.plan import Stage
+from muster.domain.plan import Goal, Stage
 from tests.builders import AT, World, gpu, inventory, report, spec
 
 A, B = NodeId("a"), NodeId("b")
@@ -180,13 +180,27 @@ def test_a_lost_node_that_comes_back_takes_new_jobs_once_it_has_ended_the_old_on
     w.tell(job, 1, Stage.EXITED)
     waiting = w.submit(PAIR)
     w.connect("a", reports=[report(old, Stage.RUNNING)])
-    assert w.followers[A].goals == {}
+    assert w.followers[A].goals == {old: Goal.STOP}
     assert w.phase(waiting) is JobPhase.QUEUED
 
     w.turn(ExecutionsReported(node=A, reports=(report(old, Stage.EXITED),)))
 
     assert w.phase(waiting) is JobPhase.PREPARING
     assert w.rank(job, 0).state is State.LOST
+
+
+def test_a_lost_node_that_comes_back_keeps_what_it_ended_until_its_log_is_complete() -> None:
+    w = world()
+    job = w.running(PAIR)
+    old = w.rank(job, 0).id
+    silent(w, A, 90)
+    w.connect("a", reports=[report(old, Stage.EXITED)])
+    assert w.followers[A].goals == {old: Goal.STOP}
+
+    w.turn(ExecutionsReported(node=A, reports=(report(old, Stage.EXITED, log_complete=True),)))
+
+    assert w.followers[A].goals == {}
+    assert (w.rank(job, 0).state, w.rank(job, 0).log_complete) == (State.LOST, True)
 
 
 def test_a_lost_node_that_comes_back_with_nothing_takes_new_jobs_at_once() -> None:
