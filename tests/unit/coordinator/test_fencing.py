@@ -13,7 +13,7 @@ from muster.domain.fence import OnDisconnect, Witness
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec, Timeouts
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.plan import Stage
+from muster.domain.plan import Goal, Stage
 from muster.domain.restart import RestartPolicy
 from tests.builders import World, report, spec
 
@@ -348,3 +348,15 @@ def test_a_node_that_is_there_is_not_removed(world: World) -> None:
         "node a is connected; stop its agent first (what runs there would run on)",
         "there is no node 'nowhere'; `muster nodes` lists them",
     ]
+
+
+def test_a_lost_node_that_comes_back_keeps_what_it_ended_until_its_log_is_complete(world: World) -> None:
+    job = lose_first_node(world)
+    old = world.rank(job, 0).id
+    world.connect("a", reports=[report(old, Stage.EXITED)])
+    assert world.followers[A].goals == {old: Goal.STOP}
+
+    world.turn(ExecutionsReported(node=A, reports=(report(old, Stage.EXITED, log_complete=True),)))
+
+    assert world.followers[A].goals == {}
+    assert (world.rank(job, 0).state, world.rank(job, 0).log_complete) == (State.LOST, True)

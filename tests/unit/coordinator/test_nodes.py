@@ -189,20 +189,6 @@ def test_a_lost_node_that_comes_back_takes_new_jobs_once_it_has_ended_the_old_on
     assert w.rank(job, 0).state is State.LOST
 
 
-def test_a_lost_node_that_comes_back_keeps_what_it_ended_until_its_log_is_complete() -> None:
-    w = world()
-    job = w.running(PAIR)
-    old = w.rank(job, 0).id
-    silent(w, A, 90)
-    w.connect("a", reports=[report(old, Stage.EXITED)])
-    assert w.followers[A].goals == {old: Goal.STOP}
-
-    w.turn(ExecutionsReported(node=A, reports=(report(old, Stage.EXITED, log_complete=True),)))
-
-    assert w.followers[A].goals == {}
-    assert (w.rank(job, 0).state, w.rank(job, 0).log_complete) == (State.LOST, True)
-
-
 def test_a_lost_node_that_comes_back_with_nothing_takes_new_jobs_at_once() -> None:
     w = world()
     w.running(PAIR)
