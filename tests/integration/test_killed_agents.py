@@ -22,7 +22,7 @@ from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import State
 from tests.contract.test_keeper import gone
-from tests.integration.fleet import Fleet, running_fleet
+from tests.integration.fleet import SECRET, Fleet, running_fleet
 from tests.integration.jobs import shell
 from tests.integration.test_programs import ROOT, runs
 
@@ -34,10 +34,13 @@ STUBBORN = "trap '' TERM; echo $$ >fifo; while true; do sleep 1000 & wait; done"
 @asynccontextmanager
 async def agent_program(fleet: Fleet, state: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """A node, or several; killed at the end."""
+    token = fleet.directory / "token"
+    token.write_text(SECRET)
+    token.chmod(0o600)
     program = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "agent", "--coordinator", fleet.address, "--state", str(state), "--name", "n"),
         *("--processes", "--no-docker", "--gpu-provider", "fake:1xT4", "--address", "127.0.0.1"),
-        *("--ports", "30900-30949", *options),
+        *("--ports", "30900-30949", "--token-file", str(token), *options),
         cwd=ROOT,
         stderr=asyncio.subprocess.DEVNULL,
     )

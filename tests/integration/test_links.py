@@ -202,6 +202,9 @@ class Nobody:
     def contact(self, sent_at: float) -> None:
         del sent_at
 
+    def disconnected(self) -> None:
+        pass
+
 
 @asynccontextmanager
 async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIterator[Journal]:
