@@ -244,7 +244,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     async with open_channel(address) as channel:
         with pytest.raises(grpc.aio.AioRpcError, match="UNAVAILABLE"):
-            await agents_pb2_grpc.AgentServiceStub(channel).Connect(iter(())).read()
+            await agents_pb2_grpc.AgentServiceStub(channel).Renew(pb.RenewRequest())
         server = grpc.aio.server()
         server.add_insecure_port(address)
         async with asyncio.TaskGroup() as tasks:
