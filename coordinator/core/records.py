@@ -8,7 +8,7 @@ from muster.domain.failure import Exit, Failure
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import State
-from muster.domain.node import Inventory
+from muster.domain.node import Cordon, Inventory
 from muster.domain.plan import Goal
 from muster.domain.roster import PortLease
 
@@ -102,6 +102,8 @@ class Node:
     joined_at: datetime
     peer_port: int = 0
     """Where other agents ask its agent; 0: they cannot."""
+    cordon: Cordon | None = None
+    """Nothing new is placed on it; None: it takes jobs."""
 
 
 Record = Job | Attempt | Execution | Node

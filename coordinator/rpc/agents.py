@@ -29,7 +29,7 @@ from coordinator.store.logs import LogStore
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from muster import __version__, wire
-from muster.domain.errors import PermissionDeniedError
+from muster.domain.errors import PermissionDeniedError, UnavailableError
 from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.node import Inventory
@@ -101,6 +101,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         if requested_key(request.request) != who.key:
             raise PermissionDeniedError("a certificate is renewed for the key that it has; for another one, join anew")
         return pb.RenewResponse(certificate=self._authority.certify(request.request, who.node, wall_time()))
+
+    @translated
+    async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: ARG002, N802
+        """The secrets of an execution that is placed on the node that asks."""
+        raise UnavailableError("this coordinator has no secrets yet")
 
     def _labelled(self, connected: NodeConnected) -> NodeConnected:
         return replace(connected, inventory=self._with_labels(connected.node, connected.inventory))

@@ -73,7 +73,9 @@ class Gate(grpc.aio.ServerInterceptor):
             case Scope.EVERYWHERE:
                 allowed = who.may(rule.access)
             case Scope.SPEC:
-                allowed = self._may_submit(who, rule.access, request.spec.project or DEFAULT_PROJECT)
+                allowed = self._may_in(who, rule.access, request.spec.project or DEFAULT_PROJECT)
+            case Scope.PROJECT:
+                allowed = self._may_in(who, rule.access, request.project or DEFAULT_PROJECT)
             case Scope.JOB:
                 allowed = who.may(rule.access) or await self._may_touch(who, rule.access, request)
             case _:
@@ -106,7 +108,7 @@ class Gate(grpc.aio.ServerInterceptor):
             if timer is not None:
                 timer.cancel()
 
-    def _may_submit(self, who: Caller, access: Access, project: str) -> bool:
+    def _may_in(self, who: Caller, access: Access, project: str) -> bool:
         if project not in self._registry.projects or not who.may(Access.VIEWER, project):
             raise UnknownNameError(f"there is no project {project!r}; `muster projects list` shows yours")
         return who.may(access, project)

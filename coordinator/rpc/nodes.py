@@ -18,7 +18,7 @@ from coordinator.trust.caller import Caller
 from coordinator.trust.registry import Registry
 from muster import wire
 from muster.domain.access import Access
-from muster.domain.errors import InvalidJobError
+from muster.domain.errors import InvalidJobError, UnavailableError
 from muster.domain.ids import NodeId
 from muster.domain.view import NodeView
 from muster.rpc.v1 import nodes_pb2 as pb
@@ -74,6 +74,16 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
             done = entry(context, "/muster.rpc.v1.NodeService/Remove", node, "ok, certificate revoked", wall_time())
             await self._registry.revoke_node(node, wall_time(), done)
         return pb.RemoveNodeResponse(node=wire.node_to_wire(view))
+
+    @translated
+    async def Cordon(self, request: pb.CordonNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
+        """Place nothing new on a node."""
+        raise UnavailableError("this coordinator cannot cordon nodes yet")
+
+    @translated
+    async def Uncordon(self, request: pb.UncordonNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
+        """Place on a node again."""
+        raise UnavailableError("this coordinator cannot cordon nodes yet")
 
 
 def _for(who: Caller, cluster: Cluster, view: NodeView) -> NodeView:

@@ -17,6 +17,7 @@ class Scope(Enum):
     ANYWHERE = "anywhere"  #: in some project
     EVERYWHERE = "everywhere"  #: in all projects
     SPEC = "spec"  #: in the project that the job of the request names
+    PROJECT = "project"  #: in the project that the request names
     JOB = "job"  #: in the project of the job that the request means
 
 
@@ -59,11 +60,28 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
         "List": Rule(Scope.ANYWHERE, Access.VIEWER),
         "Get": Rule(Scope.ANYWHERE, Access.VIEWER),
         "Remove": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
+        "Cordon": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
+        "Uncordon": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
+    },
+    "BundleService": {
+        "List": _LET_IN,
+        "Get": _LET_IN,
+        "Put": Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL),
+    },
+    "SecretService": {
+        "Put": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
+        "List": Rule(Scope.PROJECT, Access.MEMBER),
+        "Remove": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
+    },
+    "LoginService": {
+        "Start": Rule(Scope.PUBLIC),
+        "Finish": Rule(Scope.PUBLIC),
     },
     "AgentService": {
         "Connect": Rule(Scope.NODE),
         "PushLogs": Rule(Scope.NODE),
         "Renew": Rule(Scope.NODE, record=Record.ALL),
+        "Secrets": Rule(Scope.NODE),
     },
     "PeerService": {
         "Ask": Rule(Scope.PEER),
@@ -82,6 +100,7 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
         "RevokeToken": Rule(Scope.KNOWN, record=Record.FAILURES),
         "ListProjects": Rule(Scope.KNOWN),
         "AddProject": _RULE_CHANGE,
+        "SetPolicy": _RULE_CHANGE,
         "Grant": _RULE_CHANGE,
         "CreateJoinToken": _LET_IN_CHANGE,
         "ListJoinTokens": _LET_IN,

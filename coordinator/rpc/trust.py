@@ -21,7 +21,7 @@ from muster.domain.access import (
     IssuedJoinToken,
     IssuedToken,
 )
-from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError
+from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnavailableError
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc
@@ -95,6 +95,11 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         done = _done(context, "CreateToken", account, f"token {token.id}")
         await self._registry.add_token(secret, token, done)
         return pb.CreateTokenResponse(secret=str(secret), token=trust.token_to_wire(token))
+
+    @translated
+    async def SetPolicy(self, request: pb.SetPolicyRequest, context: Any) -> pb.Project:  # noqa: ANN401, ARG002, N802
+        """What the containers of a project may do beyond the default."""
+        raise UnavailableError("this coordinator has no policies yet")
 
     @translated
     async def ListTokens(self, request: pb.ListTokensRequest, context: Any) -> pb.ListTokensResponse:  # noqa: ANN401, ARG002, N802

@@ -26,7 +26,7 @@ from coordinator.store.codec import encode
 from muster.domain.ids import ExecutionId
 from muster.domain.lifecycle import State
 
-VERSION = "0002"
+VERSION = "0003"
 """The newest migration."""
 
 NAMING = {

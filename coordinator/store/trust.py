@@ -26,6 +26,7 @@ from muster.domain.access import (
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
+    Policy,
     Project,
 )
 from muster.domain.ids import NodeId
@@ -53,7 +54,7 @@ class SqlTrust:
                     for row in _rows(connection, schema.tokens)
                 ),
                 join_tokens=tuple(map(_join_token, _rows(connection, schema.join_tokens))),
-                projects=tuple(Project(**row) for row in _rows(connection, schema.projects)),
+                projects=tuple(map(_project, _rows(connection, schema.projects))),
                 nodes=tuple(
                     EnrolledNode(**{**row, "name": NodeId(row["name"])})
                     for row in _rows(connection, schema.enrolled_nodes)
@@ -103,7 +104,7 @@ class SqlTrust:
     def _apply(self, connection: Connection, change: TrustChange) -> None:
         match change:
             case Account():
-                row = {"name": change.name, "kind": change.kind, "created_at": change.created_at}
+                row = {key: value for key, value in asdict(change).items() if key != "grants"}
                 self._put(connection, schema.accounts, row)
                 connection.execute(delete(schema.grants).where(schema.grants.c.account == change.name))
                 for project, access in change.grants.items():
@@ -116,7 +117,7 @@ class SqlTrust:
             case StoredJoinToken():
                 self._put(connection, schema.join_tokens, {**asdict(change.token), "digest": change.digest})
             case Project():
-                self._put(connection, schema.projects, asdict(change))
+                self._put(connection, schema.projects, {**asdict(change), "policy": _policy_row(change.policy)})
             case EnrolledNode():
                 self._put(connection, schema.enrolled_nodes, asdict(change))
             case _:
@@ -140,9 +141,23 @@ def _accounts(connection: Connection) -> tuple[Account, ...]:
             kind=AccountKind(row["kind"]),
             created_at=row["created_at"],
             grants=grants.get(row["name"], {}),
+            identity=row["identity"],
         )
         for row in _rows(connection, schema.accounts)
     )
+
+
+def _project(row: dict[str, Any]) -> Project:
+    said = row.pop("policy") or {}
+    lists = {"capabilities": frozenset(said.get("capabilities", ())), "host_paths": tuple(said.get("host_paths", ()))}
+    return Project(**row, policy=Policy(**{**said, **lists}))
+
+
+def _policy_row(policy: Policy) -> dict[str, Any] | None:
+    """As JSON keeps it; None for a policy that opens nothing."""
+    if policy == Policy():
+        return None
+    return {**asdict(policy), "capabilities": sorted(policy.capabilities), "host_paths": list(policy.host_paths)}
 
 
 def _join_token(row: dict[str, Any]) -> StoredJoinToken:

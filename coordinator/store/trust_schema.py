@@ -1,6 +1,6 @@
 """The tables of trust: accounts, tokens, projects, enrolled nodes, the audit log."""
 
-from sqlalchemy import JSON, Column, ForeignKeyConstraint, Integer, String, Table
+from sqlalchemy import JSON, Column, ForeignKeyConstraint, Integer, LargeBinary, String, Table
 
 from coordinator.store.schema import UtcTime, metadata
 
@@ -15,6 +15,7 @@ accounts = Table(
     Column("name", String, primary_key=True),
     Column("kind", String, nullable=False),
     Column("created_at", UtcTime, nullable=False),
+    Column("identity", String, nullable=False, server_default=""),
 )
 
 projects = Table(
@@ -22,7 +23,23 @@ projects = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("created_at", UtcTime, nullable=False),
+    Column("policy", JSON),
 )
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("project", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("keys", JSON, nullable=False),
+    Column("server", String, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    Column("updated_by", String, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+"""The values are in `sealed`, encrypted with a key that is not in the database."""
 
 grants = Table(
     "grants",

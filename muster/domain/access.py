@@ -45,6 +45,8 @@ class Account:
     created_at: datetime
     grants: Mapping[str, Access] = field(default_factory=dict)
     """By project; EVERYWHERE for all."""
+    identity: str = ""
+    """Who it is at the identity provider (issuer and subject); empty: it is not known there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +90,29 @@ class IssuedJoinToken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What the containers of a project may do beyond the default."""
+
+    capabilities: frozenset[str] = frozenset()
+    """That they may ask for."""
+    privileged: bool = False
+    gain_privileges: bool = False
+    """Whether programs may gain privileges (setuid)."""
+    any_user: bool = False
+    """Whether they may run as any user, root too, and as the one that the image names."""
+    host_paths: tuple[str, ...] = ()
+    """Directories of nodes below which they may mount, where the node lets jobs mount, too."""
+    pids: int | None = None
+    """The most processes and threads that one may ask for; None: the default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """A tenant: whoever has no access to it does not learn of its jobs."""
 
     name: str
     created_at: datetime
+    policy: Policy = Policy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from muster.domain.access import DEFAULT_PROJECT
 from muster.domain.fence import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import RestartPolicy
+from muster.domain.secret import SecretUse
 
 
 class Network(StrEnum):
@@ -96,6 +97,23 @@ class InlineFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """What the containers of a role may do beyond the default; the job's project must be opened for it."""
+
+    capabilities: tuple[str, ...] = ()
+    """Beside the default ones, like `IPC_LOCK`."""
+    privileged: bool = False
+    """Everything that the node's root may."""
+    gain_privileges: bool = False
+    """Whether programs may gain privileges (setuid)."""
+    image_user: bool = False
+    """As the user that the image names, root as a rule, where the role names none; False: as a numeric user of the
+    agent."""
+    pids: int | None = None
+    """At most so many processes and threads; None: the default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
     """A named part of a job: `count` identical executions."""
 
@@ -115,6 +133,8 @@ class Role:
     mounts: tuple[Mount, ...] = ()
     ulimits: tuple[Ulimit, ...] = ()
     files: tuple[InlineFile, ...] = ()
+    secrets: tuple[SecretUse, ...] = ()
+    security: Security = Security()
 
     @property
     def runtime(self) -> RuntimeKind:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from muster.domain.ids import GpuUuid
@@ -14,6 +15,15 @@ class NodeState(StrEnum):
     READY = "ready"  #: its lease is valid
     UNREACHABLE = "unreachable"  #: silent past its lease; executions go on, nothing new is placed
     LOST = "lost"  #: silent past `lost_after`; its executions count as lost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cordon:
+    """An operator wants nothing new placed on a node."""
+
+    since: datetime
+    reason: str = ""
+    """Why, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from muster.domain.failure import Exit, Failure
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Inventory, NodeState
+from muster.domain.node import Cordon, Inventory, NodeState
 from muster.domain.roster import PortLease
 
 
@@ -97,6 +97,8 @@ class NodeView:
     last_seen_at: datetime | None = None
     """None: not since the coordinator started."""
     joined_at: datetime | None = None
+    cordon: Cordon | None = None
+    """Nothing new is placed on it; None: it takes jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -226,7 +226,7 @@ def test_a_database_of_a_newer_version_is_refused(store: SqlStore, database: Pat
     store.close()
     change(database, "UPDATE alembic_version SET version_num = '9999'")
 
-    with pytest.raises(StoreError, match=r"newer Muster \(schema 9999, this one knows up to 0002\)"):
+    with pytest.raises(StoreError, match=r"newer Muster \(schema 9999, this one knows up to 0003\)"):
         SqlStore.open(database)
 
     assert query(database, "SELECT version_num FROM alembic_version") == [("9999",)]

@@ -3,14 +3,16 @@
 from google.protobuf.descriptor import FileDescriptor
 
 from coordinator.rpc.rules import RULES, Record, Scope
-from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
+from muster.rpc.v1 import agents_pb2, bundles_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from tests.house.generate_stubs import PROTOS
 
-MODULES = (agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2)
+MODULES = (agents_pb2, bundles_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2)
 OURS = "/muster.rpc.v1."
 STRANGERS = {
     f"{OURS}JoinService/Authority",
     f"{OURS}JoinService/Join",
+    f"{OURS}LoginService/Start",
+    f"{OURS}LoginService/Finish",
     "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/List",
     "/grpc.health.v1.Health/Watch",

@@ -50,6 +50,11 @@ class AgentServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewResponse.FromString,
                 _registered_method=True)
+        self.Secrets = channel.unary_unary(
+                '/muster.rpc.v1.AgentService/Secrets',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer(object):
@@ -77,6 +82,13 @@ class AgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Secrets(self, request, context):
+        """The secrets of an execution that is placed on the node that asks and is not over.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +106,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.Renew,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.RenewResponse.SerializeToString,
+            ),
+            'Secrets': grpc.unary_unary_rpc_method_handler(
+                    servicer.Secrets,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +195,33 @@ class AgentService(object):
             '/muster.rpc.v1.AgentService/Renew',
             muster_dot_rpc_dot_v1_dot_agents__pb2.RenewRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_agents__pb2.RenewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Secrets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AgentService/Secrets',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsResponse.FromString,
             options,
             channel_credentials,
             insecure,

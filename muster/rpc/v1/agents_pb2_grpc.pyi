@@ -39,6 +39,8 @@ class AgentServiceStub:
     """Carries the log records of all the agent's executions, apart from Connect so that logs never delay orders."""
     Renew: _grpc.UnaryUnaryMultiCallable[_agents_pb2.RenewRequest, _agents_pb2.RenewResponse]
     """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
+    Secrets: _grpc.UnaryUnaryMultiCallable[_agents_pb2.SecretsRequest, _agents_pb2.SecretsResponse]
+    """The secrets of an execution that is placed on the node that asks and is not over."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -51,6 +53,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """Carries the log records of all the agent's executions, apart from Connect so that logs never delay orders."""
     Renew: _aio.UnaryUnaryMultiCallable[_agents_pb2.RenewRequest, _agents_pb2.RenewResponse]  # type: ignore[assignment]
     """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
+    Secrets: _aio.UnaryUnaryMultiCallable[_agents_pb2.SecretsRequest, _agents_pb2.SecretsResponse]  # type: ignore[assignment]
+    """The secrets of an execution that is placed on the node that asks and is not over."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """What agents call."""
@@ -78,6 +82,14 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agents_pb2.RenewResponse, _abc.Awaitable[_agents_pb2.RenewResponse]]:
         """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
+
+    @_abc_1.abstractmethod
+    def Secrets(
+        self,
+        request: _agents_pb2.SecretsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agents_pb2.SecretsResponse, _abc.Awaitable[_agents_pb2.SecretsResponse]]:
+        """The secrets of an execution that is placed on the node that asks and is not over."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

@@ -249,6 +249,8 @@ class Role(_message.Message):
     MOUNTS_FIELD_NUMBER: _builtins.int
     ULIMITS_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
+    SECURITY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the job; also the stem of host names (`worker-0`)."""
     count: _builtins.int
@@ -293,6 +295,14 @@ class Role(_message.Message):
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___InlineFile]:
         """Files written before user code starts."""
 
+    @_builtins.property
+    def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretUse]:
+        """Secrets of the job's project that each execution gets."""
+
+    @_builtins.property
+    def security(self) -> Global___Security:
+        """What its containers may do beyond the default; the project must be opened for it."""
+
     def __init__(
         self,
         *,
@@ -310,14 +320,108 @@ class Role(_message.Message):
         mounts: _abc.Iterable[Global___Mount] | None = ...,
         ulimits: _abc.Iterable[Global___Ulimit] | None = ...,
         files: _abc.Iterable[Global___InlineFile] | None = ...,
+        secrets: _abc.Iterable[Global___SecretUse] | None = ...,
+        security: Global___Security | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["entrypoint", b"entrypoint", "resources", b"resources"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["entrypoint", b"entrypoint", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Role: _TypeAlias = Role  # noqa: Y015
+
+@_typing.final
+class SecretUse(_message.Message):
+    """A secret that an execution gets."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class EnvEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SECRET_FIELD_NUMBER: _builtins.int
+    ENV_FIELD_NUMBER: _builtins.int
+    DIRECTORY_FIELD_NUMBER: _builtins.int
+    secret: _builtins.str
+    """Its name in the job's project."""
+    directory: _builtins.str
+    """Absolute path of a directory with a file for each key; empty: none."""
+    @_builtins.property
+    def env(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Key of the secret by environment variable."""
+
+    def __init__(
+        self,
+        *,
+        secret: _builtins.str = ...,
+        env: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        directory: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "env", b"env", "secret", b"secret"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SecretUse: _TypeAlias = SecretUse  # noqa: Y015
+
+@_typing.final
+class Security(_message.Message):
+    """What containers may do beyond the default."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CAPABILITIES_FIELD_NUMBER: _builtins.int
+    PRIVILEGED_FIELD_NUMBER: _builtins.int
+    GAIN_PRIVILEGES_FIELD_NUMBER: _builtins.int
+    IMAGE_USER_FIELD_NUMBER: _builtins.int
+    PIDS_FIELD_NUMBER: _builtins.int
+    privileged: _builtins.bool
+    """Everything that the node's root may."""
+    gain_privileges: _builtins.bool
+    """Whether programs may gain privileges (setuid)."""
+    image_user: _builtins.bool
+    """As the user that the image names, root as a rule, where the role names none; otherwise as a numeric user of the agent."""
+    pids: _builtins.int
+    """At most so many processes and threads; 0: the default."""
+    @_builtins.property
+    def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Capabilities beside the default ones, like `IPC_LOCK`."""
+
+    def __init__(
+        self,
+        *,
+        capabilities: _abc.Iterable[_builtins.str] | None = ...,
+        privileged: _builtins.bool = ...,
+        gain_privileges: _builtins.bool = ...,
+        image_user: _builtins.bool = ...,
+        pids: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "gain_privileges", b"gain_privileges", "image_user", b"image_user", "pids", b"pids", "privileged", b"privileged"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Security: _TypeAlias = Security  # noqa: Y015
 
 @_typing.final
 class Timeouts(_message.Message):

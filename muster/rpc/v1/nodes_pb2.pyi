@@ -143,6 +143,86 @@ class RemoveNodeResponse(_message.Message):
 Global___RemoveNodeResponse: _TypeAlias = RemoveNodeResponse  # noqa: Y015
 
 @_typing.final
+class CordonNodeRequest(_message.Message):
+    """Asks that nothing new is placed on a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    RESTART_JOBS_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """Its name."""
+    reason: _builtins.str
+    """Why, for people."""
+    restart_jobs: _builtins.bool
+    """Whether jobs that run there begin anew elsewhere, now; otherwise they run to their end."""
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        restart_jobs: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "reason", b"reason", "restart_jobs", b"restart_jobs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CordonNodeRequest: _TypeAlias = CordonNodeRequest  # noqa: Y015
+
+@_typing.final
+class UncordonNodeRequest(_message.Message):
+    """Asks that a node takes jobs again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UncordonNodeRequest: _TypeAlias = UncordonNodeRequest  # noqa: Y015
+
+@_typing.final
+class Cordon(_message.Message):
+    """Nothing new is placed on a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SINCE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """Why, for people."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Since when."""
+
+    def __init__(
+        self,
+        *,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "since", b"since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Cordon: _TypeAlias = Cordon  # noqa: Y015
+
+@_typing.final
 class Node(_message.Message):
     """A node as a client sees it."""
 
@@ -159,6 +239,7 @@ class Node(_message.Message):
     AGENT_VERSION_FIELD_NUMBER: _builtins.int
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
     JOINED_AT_FIELD_NUMBER: _builtins.int
+    CORDON_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     state: _builtins.str
@@ -191,6 +272,10 @@ class Node(_message.Message):
     def joined_at(self) -> _timestamp_pb2.Timestamp:
         """When it first joined."""
 
+    @_builtins.property
+    def cordon(self) -> Global___Cordon:
+        """Nothing new is placed on it; absent: it takes jobs."""
+
     def __init__(
         self,
         *,
@@ -205,10 +290,11 @@ class Node(_message.Message):
         agent_version: _builtins.str = ...,
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
         joined_at: _timestamp_pb2.Timestamp | None = ...,
+        cordon: Global___Cordon | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cordon", b"cordon", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cordon", b"cordon", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -50,6 +50,16 @@ class NodeServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeResponse.FromString,
                 _registered_method=True)
+        self.Cordon = channel.unary_unary(
+                '/muster.rpc.v1.NodeService/Cordon',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.CordonNodeRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
+                _registered_method=True)
+        self.Uncordon = channel.unary_unary(
+                '/muster.rpc.v1.NodeService/Uncordon',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.UncordonNodeRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
+                _registered_method=True)
 
 
 class NodeServiceServicer(object):
@@ -78,6 +88,20 @@ class NodeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Cordon(self, request, context):
+        """Places nothing new on a node; what runs there goes on. With `drain`, gangs that run there end or move as well.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Uncordon(self, request, context):
+        """Places on a node again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_NodeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -95,6 +119,16 @@ def add_NodeServiceServicer_to_server(servicer, server):
                     servicer.Remove,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeResponse.SerializeToString,
+            ),
+            'Cordon': grpc.unary_unary_rpc_method_handler(
+                    servicer.Cordon,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.CordonNodeRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.SerializeToString,
+            ),
+            'Uncordon': grpc.unary_unary_rpc_method_handler(
+                    servicer.Uncordon,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.UncordonNodeRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -179,6 +213,60 @@ class NodeService(object):
             '/muster.rpc.v1.NodeService/Remove',
             muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Cordon(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.NodeService/Cordon',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.CordonNodeRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Uncordon(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.NodeService/Uncordon',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.UncordonNodeRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,10 @@ class NodeServiceStub:
     """Forgets a node. Whoever calls this says that nothing runs there any more: what was still to end there counts as ended.
     Refused with FAILED_PRECONDITION while its agent is connected. It may join again under the same name.
     """
+    Cordon: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.CordonNodeRequest, _nodes_pb2.Node]
+    """Places nothing new on a node; what runs there goes on. With `drain`, gangs that run there end or move as well."""
+    Uncordon: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.UncordonNodeRequest, _nodes_pb2.Node]
+    """Places on a node again."""
 
 @_typing.type_check_only
 class NodeServiceAsyncStub(NodeServiceStub):
@@ -55,6 +59,10 @@ class NodeServiceAsyncStub(NodeServiceStub):
     """Forgets a node. Whoever calls this says that nothing runs there any more: what was still to end there counts as ended.
     Refused with FAILED_PRECONDITION while its agent is connected. It may join again under the same name.
     """
+    Cordon: _aio.UnaryUnaryMultiCallable[_nodes_pb2.CordonNodeRequest, _nodes_pb2.Node]  # type: ignore[assignment]
+    """Places nothing new on a node; what runs there goes on. With `drain`, gangs that run there end or move as well."""
+    Uncordon: _aio.UnaryUnaryMultiCallable[_nodes_pb2.UncordonNodeRequest, _nodes_pb2.Node]  # type: ignore[assignment]
+    """Places on a node again."""
 
 class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
     """Look at nodes, and give up those that will not come back."""
@@ -84,5 +92,21 @@ class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Forgets a node. Whoever calls this says that nothing runs there any more: what was still to end there counts as ended.
         Refused with FAILED_PRECONDITION while its agent is connected. It may join again under the same name.
         """
+
+    @_abc_1.abstractmethod
+    def Cordon(
+        self,
+        request: _nodes_pb2.CordonNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.Node, _abc.Awaitable[_nodes_pb2.Node]]:
+        """Places nothing new on a node; what runs there goes on. With `drain`, gangs that run there end or move as well."""
+
+    @_abc_1.abstractmethod
+    def Uncordon(
+        self,
+        request: _nodes_pb2.UncordonNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.Node, _abc.Awaitable[_nodes_pb2.Node]]:
+        """Places on a node again."""
 
 def add_NodeServiceServicer_to_server(servicer: NodeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

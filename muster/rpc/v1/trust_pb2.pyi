@@ -224,10 +224,13 @@ class Account(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     GRANTS_FIELD_NUMBER: _builtins.int
+    IDENTITY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     kind: _builtins.str
     """`user` or `service`."""
+    identity: _builtins.str
+    """Who it is at the identity provider; empty: it is not known there."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
@@ -243,10 +246,11 @@ class Account(_message.Message):
         kind: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         grants: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        identity: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "grants", b"grants", "kind", b"kind", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "grants", b"grants", "identity", b"identity", "kind", b"kind", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -572,25 +576,105 @@ class Project(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
 
+    @_builtins.property
+    def policy(self) -> Global___Policy:
+        """What its containers may do beyond the default; absent: nothing."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        policy: Global___Policy | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "name", b"name", "policy", b"policy"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Project: _TypeAlias = Project  # noqa: Y015
+
+@_typing.final
+class Policy(_message.Message):
+    """What the containers of a project may do beyond the default."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CAPABILITIES_FIELD_NUMBER: _builtins.int
+    PRIVILEGED_FIELD_NUMBER: _builtins.int
+    GAIN_PRIVILEGES_FIELD_NUMBER: _builtins.int
+    ANY_USER_FIELD_NUMBER: _builtins.int
+    HOST_PATHS_FIELD_NUMBER: _builtins.int
+    PIDS_FIELD_NUMBER: _builtins.int
+    privileged: _builtins.bool
+    """Whether they may be privileged."""
+    gain_privileges: _builtins.bool
+    """Whether programs may gain privileges (setuid)."""
+    any_user: _builtins.bool
+    """Whether they may run as any user, root too, and as the one that the image names."""
+    pids: _builtins.int
+    """The most processes and threads that one may ask for; 0: the default."""
+    @_builtins.property
+    def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Capabilities that they may ask for."""
+
+    @_builtins.property
+    def host_paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Directories of nodes below which they may mount, where the node lets jobs mount, too."""
+
+    def __init__(
+        self,
+        *,
+        capabilities: _abc.Iterable[_builtins.str] | None = ...,
+        privileged: _builtins.bool = ...,
+        gain_privileges: _builtins.bool = ...,
+        any_user: _builtins.bool = ...,
+        host_paths: _abc.Iterable[_builtins.str] | None = ...,
+        pids: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_user", b"any_user", "capabilities", b"capabilities", "gain_privileges", b"gain_privileges", "host_paths", b"host_paths", "pids", b"pids", "privileged", b"privileged"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Policy: _TypeAlias = Policy  # noqa: Y015
+
+@_typing.final
+class SetPolicyRequest(_message.Message):
+    """Says what the containers of a project may do."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project."""
+    @_builtins.property
+    def policy(self) -> Global___Policy:
+        """In place of what it had."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        policy: Global___Policy | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetPolicyRequest: _TypeAlias = SetPolicyRequest  # noqa: Y015
 
 @_typing.final
 class ListProjectsRequest(_message.Message):
@@ -1134,3 +1218,327 @@ class AuditEntry(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AuditEntry: _TypeAlias = AuditEntry  # noqa: Y015
+
+@_typing.final
+class StartLoginRequest(_message.Message):
+    """Begins a login."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StartLoginRequest: _TypeAlias = StartLoginRequest  # noqa: Y015
+
+@_typing.final
+class StartLoginResponse(_message.Message):
+    """A login that waits for a person."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERIFICATION_URI_FIELD_NUMBER: _builtins.int
+    VERIFICATION_URI_COMPLETE_FIELD_NUMBER: _builtins.int
+    USER_CODE_FIELD_NUMBER: _builtins.int
+    LOGIN_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    verification_uri: _builtins.str
+    """Where the person confirms it."""
+    verification_uri_complete: _builtins.str
+    """The same with the code in it; empty: there is none."""
+    user_code: _builtins.str
+    """What the person types there."""
+    login: _builtins.str
+    """What the client shows to finish the login; a secret."""
+    @_builtins.property
+    def interval(self) -> _duration_pb2.Duration:
+        """How often to ask."""
+
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it is too late."""
+
+    def __init__(
+        self,
+        *,
+        verification_uri: _builtins.str = ...,
+        verification_uri_complete: _builtins.str = ...,
+        user_code: _builtins.str = ...,
+        login: _builtins.str = ...,
+        interval: _duration_pb2.Duration | None = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "interval", b"interval"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "interval", b"interval", "login", b"login", "user_code", b"user_code", "verification_uri", b"verification_uri", "verification_uri_complete", b"verification_uri_complete"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StartLoginResponse: _TypeAlias = StartLoginResponse  # noqa: Y015
+
+@_typing.final
+class FinishLoginRequest(_message.Message):
+    """Asks whether a login was confirmed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGIN_FIELD_NUMBER: _builtins.int
+    login: _builtins.str
+    """As it was given."""
+    def __init__(
+        self,
+        *,
+        login: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["login", b"login"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FinishLoginRequest: _TypeAlias = FinishLoginRequest  # noqa: Y015
+
+@_typing.final
+class FinishLoginResponse(_message.Message):
+    """Whether a login was confirmed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SECRET_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
+    secret: _builtins.str
+    """The whole API token; empty: the person has not confirmed yet, ask again."""
+    @_builtins.property
+    def token(self) -> Global___Token:
+        """What is kept of it."""
+
+    @_builtins.property
+    def interval(self) -> _duration_pb2.Duration:
+        """How often to ask from now on."""
+
+    def __init__(
+        self,
+        *,
+        secret: _builtins.str = ...,
+        token: Global___Token | None = ...,
+        interval: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["interval", b"interval", "token", b"token"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["interval", b"interval", "secret", b"secret", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FinishLoginResponse: _TypeAlias = FinishLoginResponse  # noqa: Y015
+
+@_typing.final
+class Secret(_message.Message):
+    """What is known of a secret; its values are not."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_BY_FIELD_NUMBER: _builtins.int
+    SERVER_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Its project."""
+    name: _builtins.str
+    """Its name in the project."""
+    kind: _builtins.str
+    """`generic`, `registry`, `s3` or `git`."""
+    updated_by: _builtins.str
+    """Who gave them."""
+    server: _builtins.str
+    """The server that registry credentials are for; empty for other kinds."""
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What its values are called."""
+
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was made."""
+
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp:
+        """When its values were given last."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        name: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+        updated_by: _builtins.str = ...,
+        server: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "keys", b"keys", "kind", b"kind", "name", b"name", "project", b"project", "server", b"server", "updated_at", b"updated_at", "updated_by", b"updated_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Secret: _TypeAlias = Secret  # noqa: Y015
+
+@_typing.final
+class PutSecretRequest(_message.Message):
+    """Makes a secret."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class ValuesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.bytes
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.bytes = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    REPLACE_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Its project; empty: the default one."""
+    name: _builtins.str
+    """Its name in the project."""
+    kind: _builtins.str
+    """`generic`, `registry`, `s3` or `git`."""
+    replace: _builtins.bool
+    """Whether one of that name is replaced; otherwise it is refused."""
+    @_builtins.property
+    def values(self) -> _containers.ScalarMap[_builtins.str, _builtins.bytes]:
+        """Its values by key."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        name: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        values: _abc.Mapping[_builtins.str, _builtins.bytes] | None = ...,
+        replace: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "name", b"name", "project", b"project", "replace", b"replace", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutSecretRequest: _TypeAlias = PutSecretRequest  # noqa: Y015
+
+@_typing.final
+class ListSecretsRequest(_message.Message):
+    """Asks for secrets."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Of which project; empty: the default one."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSecretsRequest: _TypeAlias = ListSecretsRequest  # noqa: Y015
+
+@_typing.final
+class ListSecretsResponse(_message.Message):
+    """Secrets."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SECRETS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___Secret]:
+        """By name."""
+
+    def __init__(
+        self,
+        *,
+        secrets: _abc.Iterable[Global___Secret] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["secrets", b"secrets"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSecretsResponse: _TypeAlias = ListSecretsResponse  # noqa: Y015
+
+@_typing.final
+class RemoveSecretRequest(_message.Message):
+    """Asks for a secret to be forgotten."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Its project; empty: the default one."""
+    name: _builtins.str
+    """Its name in the project."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveSecretRequest: _TypeAlias = RemoveSecretRequest  # noqa: Y015
+
+@_typing.final
+class RemoveSecretResponse(_message.Message):
+    """It is forgotten."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveSecretResponse: _TypeAlias = RemoveSecretResponse  # noqa: Y015

@@ -146,6 +146,290 @@ class JoinService(object):
             _registered_method=True)
 
 
+class LoginServiceStub(object):
+    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628).
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Start = channel.unary_unary(
+                '/muster.rpc.v1.LoginService/Start',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.StartLoginRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.StartLoginResponse.FromString,
+                _registered_method=True)
+        self.Finish = channel.unary_unary(
+                '/muster.rpc.v1.LoginService/Finish',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginResponse.FromString,
+                _registered_method=True)
+
+
+class LoginServiceServicer(object):
+    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628).
+    """
+
+    def Start(self, request, context):
+        """Begins a login; tells where the person confirms it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Finish(self, request, context):
+        """Asks whether it was confirmed; then the answer has an API token.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_LoginServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Start': grpc.unary_unary_rpc_method_handler(
+                    servicer.Start,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.StartLoginRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.StartLoginResponse.SerializeToString,
+            ),
+            'Finish': grpc.unary_unary_rpc_method_handler(
+                    servicer.Finish,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.rpc.v1.LoginService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('muster.rpc.v1.LoginService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class LoginService(object):
+    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628).
+    """
+
+    @staticmethod
+    def Start(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.LoginService/Start',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.StartLoginRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.StartLoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Finish(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.LoginService/Finish',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
+class SecretServiceStub(object):
+    """Credentials of projects. Nobody reads a value back.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Put = channel.unary_unary(
+                '/muster.rpc.v1.SecretService/Put',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PutSecretRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Secret.FromString,
+                _registered_method=True)
+        self.List = channel.unary_unary(
+                '/muster.rpc.v1.SecretService/List',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListSecretsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListSecretsResponse.FromString,
+                _registered_method=True)
+        self.Remove = channel.unary_unary(
+                '/muster.rpc.v1.SecretService/Remove',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RemoveSecretRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RemoveSecretResponse.FromString,
+                _registered_method=True)
+
+
+class SecretServiceServicer(object):
+    """Credentials of projects. Nobody reads a value back.
+    """
+
+    def Put(self, request, context):
+        """Makes a secret, or replaces its values.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def List(self, request, context):
+        """Names, kinds and keys.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Remove(self, request, context):
+        """Forgets a secret; executions that have it keep it until they end.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_SecretServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Put': grpc.unary_unary_rpc_method_handler(
+                    servicer.Put,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PutSecretRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Secret.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListSecretsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListSecretsResponse.SerializeToString,
+            ),
+            'Remove': grpc.unary_unary_rpc_method_handler(
+                    servicer.Remove,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RemoveSecretRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RemoveSecretResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.rpc.v1.SecretService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('muster.rpc.v1.SecretService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class SecretService(object):
+    """Credentials of projects. Nobody reads a value back.
+    """
+
+    @staticmethod
+    def Put(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.SecretService/Put',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.PutSecretRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.Secret.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.SecretService/List',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.ListSecretsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.ListSecretsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Remove(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.SecretService/Remove',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.RemoveSecretRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.RemoveSecretResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
 class TrustServiceStub(object):
     """Accounts, tokens, projects, nodes that have joined, and what was done.
     """
@@ -199,6 +483,11 @@ class TrustServiceStub(object):
         self.AddProject = channel.unary_unary(
                 '/muster.rpc.v1.TrustService/AddProject',
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AddProjectRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
+                _registered_method=True)
+        self.SetPolicy = channel.unary_unary(
+                '/muster.rpc.v1.TrustService/SetPolicy',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SetPolicyRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
                 _registered_method=True)
         self.Grant = channel.unary_unary(
@@ -305,6 +594,13 @@ class TrustServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetPolicy(self, request, context):
+        """Says what the containers of a project may do beyond the default.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Grant(self, request, context):
         """Gives an account access to a project, or takes it away.
         """
@@ -400,6 +696,11 @@ def add_TrustServiceServicer_to_server(servicer, server):
             'AddProject': grpc.unary_unary_rpc_method_handler(
                     servicer.AddProject,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AddProjectRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.SerializeToString,
+            ),
+            'SetPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetPolicy,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SetPolicyRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.SerializeToString,
             ),
             'Grant': grpc.unary_unary_rpc_method_handler(
@@ -681,6 +982,33 @@ class TrustService(object):
             target,
             '/muster.rpc.v1.TrustService/AddProject',
             muster_dot_rpc_dot_v1_dot_trust__pb2.AddProjectRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.TrustService/SetPolicy',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.SetPolicyRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
             options,
             channel_credentials,

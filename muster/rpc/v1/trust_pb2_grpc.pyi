@@ -75,6 +75,104 @@ class JoinServiceServicer(metaclass=_abc_1.ABCMeta):
 
 def add_JoinServiceServicer_to_server(servicer: JoinServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
+class LoginServiceStub:
+    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628)."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> LoginServiceAsyncStub: ...
+    Start: _grpc.UnaryUnaryMultiCallable[_trust_pb2.StartLoginRequest, _trust_pb2.StartLoginResponse]
+    """Begins a login; tells where the person confirms it."""
+    Finish: _grpc.UnaryUnaryMultiCallable[_trust_pb2.FinishLoginRequest, _trust_pb2.FinishLoginResponse]
+    """Asks whether it was confirmed; then the answer has an API token."""
+
+@_typing.type_check_only
+class LoginServiceAsyncStub(LoginServiceStub):
+    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628)."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Start: _aio.UnaryUnaryMultiCallable[_trust_pb2.StartLoginRequest, _trust_pb2.StartLoginResponse]  # type: ignore[assignment]
+    """Begins a login; tells where the person confirms it."""
+    Finish: _aio.UnaryUnaryMultiCallable[_trust_pb2.FinishLoginRequest, _trust_pb2.FinishLoginResponse]  # type: ignore[assignment]
+    """Asks whether it was confirmed; then the answer has an API token."""
+
+class LoginServiceServicer(metaclass=_abc_1.ABCMeta):
+    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628)."""
+
+    @_abc_1.abstractmethod
+    def Start(
+        self,
+        request: _trust_pb2.StartLoginRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.StartLoginResponse, _abc.Awaitable[_trust_pb2.StartLoginResponse]]:
+        """Begins a login; tells where the person confirms it."""
+
+    @_abc_1.abstractmethod
+    def Finish(
+        self,
+        request: _trust_pb2.FinishLoginRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.FinishLoginResponse, _abc.Awaitable[_trust_pb2.FinishLoginResponse]]:
+        """Asks whether it was confirmed; then the answer has an API token."""
+
+def add_LoginServiceServicer_to_server(servicer: LoginServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class SecretServiceStub:
+    """Credentials of projects. Nobody reads a value back."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> SecretServiceAsyncStub: ...
+    Put: _grpc.UnaryUnaryMultiCallable[_trust_pb2.PutSecretRequest, _trust_pb2.Secret]
+    """Makes a secret, or replaces its values."""
+    List: _grpc.UnaryUnaryMultiCallable[_trust_pb2.ListSecretsRequest, _trust_pb2.ListSecretsResponse]
+    """Names, kinds and keys."""
+    Remove: _grpc.UnaryUnaryMultiCallable[_trust_pb2.RemoveSecretRequest, _trust_pb2.RemoveSecretResponse]
+    """Forgets a secret; executions that have it keep it until they end."""
+
+@_typing.type_check_only
+class SecretServiceAsyncStub(SecretServiceStub):
+    """Credentials of projects. Nobody reads a value back."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Put: _aio.UnaryUnaryMultiCallable[_trust_pb2.PutSecretRequest, _trust_pb2.Secret]  # type: ignore[assignment]
+    """Makes a secret, or replaces its values."""
+    List: _aio.UnaryUnaryMultiCallable[_trust_pb2.ListSecretsRequest, _trust_pb2.ListSecretsResponse]  # type: ignore[assignment]
+    """Names, kinds and keys."""
+    Remove: _aio.UnaryUnaryMultiCallable[_trust_pb2.RemoveSecretRequest, _trust_pb2.RemoveSecretResponse]  # type: ignore[assignment]
+    """Forgets a secret; executions that have it keep it until they end."""
+
+class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
+    """Credentials of projects. Nobody reads a value back."""
+
+    @_abc_1.abstractmethod
+    def Put(
+        self,
+        request: _trust_pb2.PutSecretRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.Secret, _abc.Awaitable[_trust_pb2.Secret]]:
+        """Makes a secret, or replaces its values."""
+
+    @_abc_1.abstractmethod
+    def List(
+        self,
+        request: _trust_pb2.ListSecretsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.ListSecretsResponse, _abc.Awaitable[_trust_pb2.ListSecretsResponse]]:
+        """Names, kinds and keys."""
+
+    @_abc_1.abstractmethod
+    def Remove(
+        self,
+        request: _trust_pb2.RemoveSecretRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.RemoveSecretResponse, _abc.Awaitable[_trust_pb2.RemoveSecretResponse]]:
+        """Forgets a secret; executions that have it keep it until they end."""
+
+def add_SecretServiceServicer_to_server(servicer: SecretServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
 class TrustServiceStub:
     """Accounts, tokens, projects, nodes that have joined, and what was done."""
 
@@ -100,6 +198,8 @@ class TrustServiceStub:
     """All projects."""
     AddProject: _grpc.UnaryUnaryMultiCallable[_trust_pb2.AddProjectRequest, _trust_pb2.Project]
     """Makes a project."""
+    SetPolicy: _grpc.UnaryUnaryMultiCallable[_trust_pb2.SetPolicyRequest, _trust_pb2.Project]
+    """Says what the containers of a project may do beyond the default."""
     Grant: _grpc.UnaryUnaryMultiCallable[_trust_pb2.GrantRequest, _trust_pb2.Account]
     """Gives an account access to a project, or takes it away."""
     CreateJoinToken: _grpc.UnaryUnaryMultiCallable[_trust_pb2.CreateJoinTokenRequest, _trust_pb2.CreateJoinTokenResponse]
@@ -138,6 +238,8 @@ class TrustServiceAsyncStub(TrustServiceStub):
     """All projects."""
     AddProject: _aio.UnaryUnaryMultiCallable[_trust_pb2.AddProjectRequest, _trust_pb2.Project]  # type: ignore[assignment]
     """Makes a project."""
+    SetPolicy: _aio.UnaryUnaryMultiCallable[_trust_pb2.SetPolicyRequest, _trust_pb2.Project]  # type: ignore[assignment]
+    """Says what the containers of a project may do beyond the default."""
     Grant: _aio.UnaryUnaryMultiCallable[_trust_pb2.GrantRequest, _trust_pb2.Account]  # type: ignore[assignment]
     """Gives an account access to a project, or takes it away."""
     CreateJoinToken: _aio.UnaryUnaryMultiCallable[_trust_pb2.CreateJoinTokenRequest, _trust_pb2.CreateJoinTokenResponse]  # type: ignore[assignment]
@@ -227,6 +329,14 @@ class TrustServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_trust_pb2.Project, _abc.Awaitable[_trust_pb2.Project]]:
         """Makes a project."""
+
+    @_abc_1.abstractmethod
+    def SetPolicy(
+        self,
+        request: _trust_pb2.SetPolicyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.Project, _abc.Awaitable[_trust_pb2.Project]]:
+        """Says what the containers of a project may do beyond the default."""
 
     @_abc_1.abstractmethod
     def Grant(
