@@ -1,9 +1,28 @@
 """Credentials of projects: how they are known, and how executions ask for them. Values are never in these."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+SECRETS_DIRECTORY = "/muster/secrets"
+"""Where a container finds the directories of its secrets, unless the role says otherwise."""
+SECRETS_DIRECTORY_VARIABLE = "MUSTER_SECRETS_DIR"
+"""Names that directory to user code; to a plain process, the one that stands for it there."""
+ONLY_KEY = ""
+"""In `SecretUse.env`, in place of a key: the only one that the secret has; an accepted job names it."""
+
+NAME_FORM = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+KEY_FORM = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}"
+"""A key is also the name of a file."""
+MAX_VALUE = 64 * 1024
+"""Bytes of one value."""
+MAX_SECRET = 256 * 1024
+"""Bytes of all values of one secret; they lie in the memory of each node that runs something with it."""
+MAX_KEYS = 64
+MAX_USES = 32
+"""Secrets of one role."""
 
 
 class SecretKind(StrEnum):
@@ -12,7 +31,7 @@ class SecretKind(StrEnum):
     GENERIC = "generic"  #: any keys
     REGISTRY = "registry"  #: `server`, `username`, `password`; used when images are pulled from that server
     S3 = "s3"  #: `access-key-id`, `secret-access-key`, and perhaps `endpoint`, `region`, `session-token`
-    GIT = "git"  #: `server`, `username`, `token`; or `ssh-key`
+    GIT = "git"  #: `server`, `username`, `token`; or `ssh-key`, and perhaps `known-hosts`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +60,8 @@ class SecretUse:
     """Key of the secret by environment variable."""
     directory: str | None = None
     """Absolute path of a directory with a file for each key; None: there is none."""
+    standard_env: bool = False
+    """Whether it also sets the variables that are usual for its kind; an accepted job has them spelled out instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +71,55 @@ class DeliveredSecret:
     name: str
     kind: SecretKind
     values: Mapping[str, bytes] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRules:
+    """Which keys the secrets of a kind have."""
+
+    one_of: tuple[frozenset[str], ...] = ()
+    """They have all keys of at least one of these; empty: any keys will do."""
+    others: frozenset[str] = frozenset()
+    """What they may have besides."""
+    shown: frozenset[str] = frozenset()
+    """What is no secret, and therefore not masked: names and addresses."""
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every key that they may have; empty: any."""
+        return frozenset().union(*self.one_of, self.others)
+
+
+KEY_RULES: Mapping[SecretKind, KeyRules] = {
+    SecretKind.GENERIC: KeyRules(),
+    SecretKind.REGISTRY: KeyRules(
+        one_of=(frozenset({"server", "username", "password"}),), shown=frozenset({"server", "username"})
+    ),
+    SecretKind.S3: KeyRules(
+        one_of=(frozenset({"access-key-id", "secret-access-key"}),),
+        others=frozenset({"endpoint", "region", "session-token"}),
+        shown=frozenset({"endpoint", "region"}),
+    ),
+    SecretKind.GIT: KeyRules(
+        one_of=(frozenset({"server", "username", "token"}), frozenset({"ssh-key"})),
+        others=frozenset({"known-hosts"}),
+        shown=frozenset({"server", "username", "known-hosts"}),
+    ),
+}
+
+
+def problem_with_keys(kind: SecretKind, keys: Collection[str]) -> str | None:
+    """What is wrong with the keys of a secret, as a sentence without a subject; None: nothing."""
+    if not keys:
+        return "has no values"
+    if len(keys) > MAX_KEYS:
+        return f"has {len(keys)} keys; at most {MAX_KEYS} are taken"
+    if odd := sorted(key for key in keys if not re.fullmatch(KEY_FORM, key)):
+        return f"has the key {odd[0][:80]!r}; a key has at most 63 letters, digits, dots, hyphens and underscores"
+    rules = KEY_RULES[kind]
+    if rules.one_of and not any(wanted <= set(keys) for wanted in rules.one_of):
+        wanted = ", or ".join(" and ".join(sorted(each)) for each in rules.one_of)
+        return f"is of kind {kind}, which needs {wanted}; it has {', '.join(sorted(keys))}"
+    if rules.known and (odd := sorted(set(keys) - rules.known)):
+        return f"has the key {odd[0]!r}; those of kind {kind} have {', '.join(sorted(rules.known))}"
+    return None

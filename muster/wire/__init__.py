@@ -53,6 +53,14 @@ from muster.wire.nodes import (
     node_from_wire,
     node_to_wire,
 )
+from muster.wire.secrets import (
+    delivered_from_wire,
+    delivered_to_wire,
+    secret_from_wire,
+    secret_to_wire,
+    secret_use_from_wire,
+    secret_use_to_wire,
+)
 from muster.wire.trust import (
     account_from_wire,
     account_to_wire,
@@ -79,6 +87,8 @@ __all__ = [
     "attempt_to_wire",
     "audit_entry_from_wire",
     "audit_entry_to_wire",
+    "delivered_from_wire",
+    "delivered_to_wire",
     "desired_from_wire",
     "desired_to_wire",
     "enrolled_node_from_wire",
@@ -121,6 +131,10 @@ __all__ = [
     "role_to_wire",
     "roster_from_wire",
     "roster_to_wire",
+    "secret_from_wire",
+    "secret_to_wire",
+    "secret_use_from_wire",
+    "secret_use_to_wire",
     "token_from_wire",
     "token_to_wire",
 ]

@@ -26,6 +26,7 @@ from muster.domain.roster import Member, PortLease, Roster
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.secrets import secret_use_from_wire, secret_use_to_wire
 
 _PRIORITY = 1000
 _EXIT_CODE = 255
@@ -105,6 +106,7 @@ def role_to_wire(role: Role) -> pb.Role:
         mounts=[pb.Mount(source=m.source, target=m.target, read_only=m.read_only) for m in role.mounts],
         ulimits=[pb.Ulimit(name=limit.name, soft=limit.soft, hard=limit.hard) for limit in role.ulimits],
         files=[pb.InlineFile(path=f.path, content=f.content, executable=f.executable) for f in role.files],
+        secrets=map(secret_use_to_wire, role.secrets),
     )
 
 
@@ -129,6 +131,7 @@ def role_from_wire(message: pb.Role) -> Role:
         mounts=tuple(_mount(mount) for mount in message.mounts),
         ulimits=tuple(_ulimit(limit) for limit in message.ulimits),
         files=tuple(_inline_file(file) for file in message.files),
+        secrets=tuple(secret_use_from_wire(use) for use in message.secrets),
     )
 
 

@@ -360,13 +360,16 @@ class SecretUse(_message.Message):
     SECRET_FIELD_NUMBER: _builtins.int
     ENV_FIELD_NUMBER: _builtins.int
     DIRECTORY_FIELD_NUMBER: _builtins.int
+    STANDARD_ENV_FIELD_NUMBER: _builtins.int
     secret: _builtins.str
     """Its name in the job's project."""
     directory: _builtins.str
     """Absolute path of a directory with a file for each key; empty: none."""
+    standard_env: _builtins.bool
+    """Whether it sets the variables that are usual for its kind; in an accepted job they are in `env`."""
     @_builtins.property
     def env(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Key of the secret by environment variable."""
+        """Key of the secret by environment variable; an empty key means the only one that it has."""
 
     def __init__(
         self,
@@ -374,10 +377,11 @@ class SecretUse(_message.Message):
         secret: _builtins.str = ...,
         env: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         directory: _builtins.str = ...,
+        standard_env: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "env", b"env", "secret", b"secret"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "env", b"env", "secret", b"secret", "standard_env", b"standard_env"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

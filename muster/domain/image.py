@@ -1,0 +1,44 @@
+"""Names of container images: which registry serves them, and which credentials are for it."""
+
+import re
+
+DOCKER_HUB = "docker.io"
+"""What serves images whose name begins with no registry."""
+
+_HUB_NAMES = frozenset({DOCKER_HUB, "index.docker.io", "registry-1.docker.io", "hub.docker.com", "registry.docker.io"})
+_API_PATHS = ("/v1", "/v2")
+_SERVER = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9._/-]+)?|\[[0-9a-f:]+\](:[0-9]{1,5})?")
+
+
+def registry_of(image: str) -> str:
+    """The registry that serves an image: `docker.io` where its name says nothing else."""
+    return _full(image).partition("/")[0]
+
+
+def is_server(server: str) -> bool:
+    """Whether credentials can be for it: a host name with perhaps a port, a scheme in front, or a path behind."""
+    return _SERVER.fullmatch(_plain(server)) is not None
+
+
+def serves(server: str, image: str) -> bool:
+    """Whether credentials for `server` are meant for an image; a server with a path is for what is below it."""
+    return f"{_full(image)}/".startswith(f"{_plain(server)}/")
+
+
+def _full(image: str) -> str:
+    """The whole name without tag and digest: `busybox:1` as `docker.io/library/busybox`."""
+    first, slash, rest = image.partition("@")[0].partition("/")
+    if not slash or not (re.search(r"[.:]", first) or first == "localhost"):
+        first, rest = DOCKER_HUB, f"{first}{slash}{rest}" if slash else f"library/{first}"
+    path, _, name = rest.rpartition("/")
+    return "/".join(filter(None, (_plain(first), path, name.partition(":")[0])))
+
+
+def _plain(server: str) -> str:
+    """One spelling of a server: no scheme, no path of an interface, no port that goes without saying."""
+    bare = re.sub(r"^https?://", "", server.strip().lower()).rstrip("/")
+    for path in _API_PATHS:
+        bare = bare.removesuffix(path)
+    host, slash, path = bare.partition("/")
+    host = host.removesuffix(":443")
+    return (DOCKER_HUB if host in _HUB_NAMES else host) + slash + path
