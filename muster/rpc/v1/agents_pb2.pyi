@@ -821,16 +821,20 @@ class RenewResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CERTIFICATE_FIELD_NUMBER: _builtins.int
+    PEER_CERTIFICATE_FIELD_NUMBER: _builtins.int
     certificate: _builtins.bytes
     """In PEM form."""
+    peer_certificate: _builtins.bytes
+    """With what the node asks other nodes and answers them, in PEM form; empty: an older coordinator."""
     def __init__(
         self,
         *,
         certificate: _builtins.bytes = ...,
+        peer_certificate: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["certificate", b"certificate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["certificate", b"certificate", "peer_certificate", b"peer_certificate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

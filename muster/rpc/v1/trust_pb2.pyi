@@ -44,16 +44,20 @@ class AuthorityResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CERTIFICATE_FIELD_NUMBER: _builtins.int
+    AGENTS_PORT_FIELD_NUMBER: _builtins.int
     certificate: _builtins.bytes
     """Its certificate in PEM form."""
+    agents_port: _builtins.int
+    """The port at the coordinator's address on which agents are served; a node asks for it where it finds nobody any more."""
     def __init__(
         self,
         *,
         certificate: _builtins.bytes = ...,
+        agents_port: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["certificate", b"certificate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents_port", b"agents_port", "certificate", b"certificate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -97,19 +101,23 @@ class JoinResponse(_message.Message):
 
     CERTIFICATE_FIELD_NUMBER: _builtins.int
     AGENTS_PORT_FIELD_NUMBER: _builtins.int
+    PEER_CERTIFICATE_FIELD_NUMBER: _builtins.int
     certificate: _builtins.bytes
     """The node's certificate in PEM form."""
     agents_port: _builtins.int
     """The port at the coordinator's address on which agents are served."""
+    peer_certificate: _builtins.bytes
+    """With what the node asks other nodes and answers them, in PEM form; empty: an older coordinator."""
     def __init__(
         self,
         *,
         certificate: _builtins.bytes = ...,
         agents_port: _builtins.int = ...,
+        peer_certificate: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents_port", b"agents_port", "certificate", b"certificate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents_port", b"agents_port", "certificate", b"certificate", "peer_certificate", b"peer_certificate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -163,12 +171,15 @@ class WhoAmIResponse(_message.Message):
     GRANTS_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    IDENTITY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The account's name."""
     kind: _builtins.str
     """`user`, `service` or `local`."""
     token: _builtins.str
     """Id of the token that was shown."""
+    identity: _builtins.str
+    """Who one is at the identity provider; empty: one is not known there."""
     @_builtins.property
     def grants(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Access by project; `*` for all."""
@@ -185,10 +196,11 @@ class WhoAmIResponse(_message.Message):
         grants: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         token: _builtins.str = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
+        identity: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "grants", b"grants", "kind", b"kind", "name", b"name", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "grants", b"grants", "identity", b"identity", "kind", b"kind", "name", b"name", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
