@@ -1,6 +1,7 @@
 """The agent's composition root: settings, runtimes, ports, one node or several; a clean end on SIGTERM or Ctrl-C."""
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
@@ -29,7 +30,11 @@ from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.journal import configure
 from muster.rpc.channel import Credentials
+from muster.systemd import Systemd
 from muster.trust.files import read_secret
+
+JOIN_LIMIT = 5.0
+"""Seconds after which a node that has not joined yet counts as started: it goes on trying, however long it takes."""
 
 log = logging.getLogger(__name__)
 
@@ -47,32 +52,42 @@ def main() -> None:
     settings = parse(sys.argv[1:], os.environ)
     for secret in ("MUSTER_JOIN_TOKEN", "MUSTER_TOKEN"):
         os.environ.pop(secret, None)  # nothing that this agent starts shall find it
+    systemd = Systemd(os.environ)
     configure(settings.log_level)
+    faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     try:
         with locked(settings.state):
-            asyncio.run(run(settings))
+            asyncio.run(run(settings, systemd))
     except* MusterError as errors:
         sys.exit(f"muster-agent: {first_of(errors)}")
 
 
-async def run(settings: AgentSettings) -> None:
+async def run(settings: AgentSettings, systemd: Systemd) -> None:
     """Be the node, or the nodes, until SIGTERM or SIGINT."""
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    enrolment = await _enrolled(settings, stopped)
+    async with asyncio.TaskGroup() as tasks:
+        alive = tasks.create_task(systemd.keep_alive(), name="watchdog")
+        await _run(settings, systemd, stopped)
+        alive.cancel()
+    log.info("agent stopped")
+
+
+async def _run(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event) -> None:
+    enrolment = await _enrolled(settings, systemd, stopped)
     if stopped.is_set():
         return
     programs = Programs(launcher=Launcher(), keeper=Keeper())
     nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))
     try:
-        await _run_until(stopped, nodes, programs, settings, enrolment)
+        await _run_until(stopped, nodes, programs, settings, enrolment, systemd)
     finally:
+        systemd.stopping()
         await asyncio.gather(*(node.close(stop=settings.stop_on_exit) for node in nodes))
-    log.info("agent stopped")
 
 
-async def _enrolled(settings: AgentSettings, stopped: asyncio.Event) -> Enrolment | None:
+async def _enrolled(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event) -> Enrolment | None:
     """The node, once it has joined or it was told to stop; None for the nodes of `muster up`."""
     if settings.token_file is not None:
         return None
@@ -80,7 +95,10 @@ async def _enrolled(settings: AgentSettings, stopped: asyncio.Event) -> Enrolmen
     async with asyncio.TaskGroup() as tasks:
         joining = tasks.create_task(enrolment.ensure(settings.join_token), name="join")
         stop = tasks.create_task(stopped.wait(), name="stop")
-        await asyncio.wait((joining, stop), return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait((joining, stop), return_when=asyncio.FIRST_COMPLETED, timeout=JOIN_LIMIT)
+        if not done:
+            systemd.ready(f"has not joined yet: {settings.coordinator} does not answer")
+            await asyncio.wait((joining, stop), return_when=asyncio.FIRST_COMPLETED)
         joining.cancel()
         stop.cancel()
     return enrolment
@@ -100,6 +118,7 @@ async def _run_until(
     programs: Programs,
     settings: AgentSettings,
     enrolment: Enrolment | None,
+    systemd: Systemd,
 ) -> None:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_start_keeper(programs.keeper), name="start the keeper")
@@ -114,6 +133,7 @@ async def _run_until(
         for node in nodes:
             await node.ready.wait()
         log.info("agent runs", extra={"nodes": ",".join(node.name for node in nodes)})
+        systemd.ready(f"runs {', '.join(node.name for node in nodes)}")
         if settings.ready_file is not None:
             settings.ready_file.write_text("ready\n")
         await stopped.wait()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster.endpoint import coordinator_address
+from muster.options_file import parse_with_file
 
 DEFAULT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
@@ -53,7 +54,7 @@ class AgentSettings:
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings:
     """Settings from the command line, with defaults from the environment; exits with a message for bad ones."""
     parser = _parser(environ)
-    given = parser.parse_args(arguments)
+    given = parse_with_file(parser, arguments)
     if given.local_nodes and given.token_file is None:
         parser.error("--local-nodes needs the --token-file of `muster up`: several nodes cannot share a certificate")
     return AgentSettings(
@@ -61,7 +62,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         state=given.state,
         name=given.name,
         address=given.address,
-        join_token=given.join or _join_token(parser, given.join_file) or environ.get("MUSTER_JOIN_TOKEN") or None,
+        join_token=given.join or _join_token(parser, given) or environ.get("MUSTER_JOIN_TOKEN") or None,
         token_file=given.token_file,
         ports=given.ports,
         gpu_provider=given.gpu_provider,
@@ -117,13 +118,21 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _join_token(parser: argparse.ArgumentParser, file: Path | None) -> str | None:
+def _join_token(parser: argparse.ArgumentParser, given: argparse.Namespace) -> str | None:
+    file: Path | None = given.join_file
     if file is None:
         return None
     try:
         return (sys.stdin.readline() if str(file) == "-" else file.read_text()).strip()
     except OSError as error:
+        if has_joined(given.state):
+            return None  # who has joined needs no token, and whoever installed it may have taken it away
         parser.error(f"cannot read the join token in {file}: {error.strerror}")
+
+
+def has_joined(state: Path) -> bool:
+    """Whether a node with this state directory has joined a fleet before."""
+    return (state / "trust" / "node.json").exists()
 
 
 def _range(text: str) -> tuple[int, int]:

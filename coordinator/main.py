@@ -1,6 +1,7 @@
 """The coordinator's composition root: settings, store, engine, server; and a clean end on SIGTERM or Ctrl-C."""
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
@@ -26,6 +27,7 @@ from coordinator.trust.registry import Registry
 from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.journal import configure
+from muster.systemd import Systemd
 
 log = logging.getLogger(__name__)
 
@@ -33,16 +35,18 @@ log = logging.getLogger(__name__)
 def main() -> None:
     """Entry point of `muster-coordinator`."""
     settings = parse(sys.argv[1:], os.environ)
+    systemd = Systemd(os.environ)
     configure(settings.log_level)
+    faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
     try:
         with directory.lock():
-            asyncio.run(run(settings, directory))
+            asyncio.run(run(settings, directory, systemd))
     except* MusterError as errors:
         sys.exit(f"muster-coordinator: {first_of(errors)}")
 
 
-async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
+async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd: Systemd) -> None:
     """Serve until SIGTERM or SIGINT."""
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -57,7 +61,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory) -> None:
         try:
             registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
             parts = Parts(engine=engine, logs=logs, registry=registry, audit=AuditLog(registry))
-            await _serve(settings, parts, stopped)
+            await _serve(settings, parts, stopped, systemd)
         finally:
             logs.close()
             trust.close()
@@ -72,7 +76,7 @@ def _drop_logs(logs: LogStore, job: JobId) -> None:
         log.warning("logs of a deleted job are still there", extra={"job": job, "cause": str(error)})
 
 
-async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.Event) -> None:
+async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.Event, systemd: Systemd) -> None:
     authority = None if settings.local else await prepared(settings, parts.registry)
     if settings.init:
         return
@@ -80,11 +84,15 @@ async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.E
     async with asyncio.TaskGroup() as tasks:
         working = tasks.create_task(parts.engine.run(), name="engine")
         auditing = tasks.create_task(parts.audit.run(), name="audit log")
+        alive = tasks.create_task(systemd.keep_alive(), name="watchdog")
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
+            systemd.ready(f"serves clients at {address}")
             if settings.ready_file is not None:
                 _announce(settings.ready_file, address)
             await _first(stopped, working, tasks)
+            systemd.stopping()
+        alive.cancel()
         working.cancel()
         auditing.cancel()
     await parts.audit.flush()

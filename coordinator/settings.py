@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.endpoint import DEFAULT_ADDRESS
+from muster.options_file import parse_with_file
 
 DEFAULT_LOG_LIMIT = 1024
 
@@ -61,7 +62,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
-    given = parser.parse_args(arguments)
+    given = parse_with_file(parser, arguments)
     if given.local and (given.listen_agents or given.init):
         parser.error("--local has no door for agents of other machines and nobody to log in")
     host, _, port = given.listen.rpartition(":")
