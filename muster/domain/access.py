@@ -182,3 +182,5 @@ class Myself:
     token: str = ""
     """Id of the token one has shown."""
     expires_at: datetime | None = None
+    identity: str = ""
+    """Who one is at the identity provider; empty: one is not known there."""

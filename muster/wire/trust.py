@@ -34,6 +34,7 @@ def account_to_wire(account: Account) -> pb.Account:
         kind=account.kind,
         created_at=checks.timestamp(account.created_at),
         grants={project: str(access) for project, access in account.grants.items()},
+        identity=account.identity,
     )
 
 
@@ -44,6 +45,7 @@ def account_from_wire(message: pb.Account) -> Account:
         kind=checks.word(AccountKind, message.kind, "Account.kind"),
         created_at=checks.moment(message.created_at, "Account.created_at"),
         grants=grants_from_wire(message.grants, "Account.grants"),
+        identity=checks.text(message.identity, "Account.identity"),
     )
 
 
@@ -163,4 +165,5 @@ def myself_from_wire(message: pb.WhoAmIResponse) -> Myself:
         grants=grants_from_wire(message.grants, "WhoAmIResponse.grants"),
         token=message.token,
         expires_at=checks.optional_moment(message, "expires_at"),
+        identity=checks.text(message.identity, "WhoAmIResponse.identity"),
     )

@@ -9,7 +9,12 @@ maybe_moments = st.none() | moments
 grants = st.dictionaries(labels | st.just(access.EVERYWHERE), st.sampled_from(access.Access), max_size=3)
 
 accounts = st.builds(
-    access.Account, name=texts, kind=st.sampled_from(access.AccountKind), created_at=moments, grants=grants
+    access.Account,
+    name=texts,
+    kind=st.sampled_from(access.AccountKind),
+    created_at=moments,
+    grants=grants,
+    identity=texts,
 )
 tokens = st.builds(
     access.IssuedToken,
