@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from muster.domain.job import InlineFile, JobSpec, Mount, Network, PortRequest, Resources, Role, Timeouts, Ulimit
+from muster.domain.job import (
+    InlineFile,
+    JobSpec,
+    Mount,
+    Network,
+    PortRequest,
+    Resources,
+    Role,
+    Security,
+    Timeouts,
+    Ulimit,
+)
 from muster.domain.restart import ExitCodes, RestartPolicy
 from muster.spec.document import Loc
 from muster.spec.errors import FieldError, quote
@@ -15,6 +26,7 @@ from muster.spec.models import (
     RestartsKeys,
     RoleDefaults,
     RoleKeys,
+    SecurityKeys,
     TimeoutsKeys,
 )
 
@@ -23,7 +35,7 @@ MAX_FILES_BYTES = 2**20
 MAX_HOST_NAME = 63
 """Characters of a DNS label."""
 
-_ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits")
+_ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits", "security")
 _MERGED = ("env", "ulimits")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
 
@@ -70,6 +82,7 @@ class Builder:
 
     def _role(self, keys: "_Layered", name: str, count: int) -> Role:
         self._check_image(keys, name)
+        self._check_user(keys)
         if len(f"{name}-{count - 1}") > MAX_HOST_NAME:
             self._find(keys.where("name"), f"makes host names longer than {MAX_HOST_NAME} characters")
         effective = keys.effective
@@ -90,6 +103,7 @@ class Builder:
                 Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in sorted(effective.ulimits.items())
             ),
             files=tuple(self._files(keys)),
+            security=_security(effective.security),
         )
 
     def _check_image(self, keys: "_Layered", name: str) -> None:
@@ -105,6 +119,10 @@ class Builder:
                 self._find(keys.where(key), f"needs an image: a plain process cannot have it{of_role}")
         if keys.effective.resources.shm is not None:
             self._find(keys.where("resources", "shm"), f"needs an image: a plain process cannot have it{of_role}")
+
+    def _check_user(self, keys: "_Layered") -> None:
+        if keys.effective.user is not None and keys.effective.security.image_user:
+            self._find(keys.where("security", "image_user"), "stands beside user; only one of them can say who runs")
 
     def _check_size(self) -> None:
         roles = self._job.roles or []
@@ -162,6 +180,8 @@ def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:
     values |= {key: {**getattr(job, key), **getattr(role, key)} for key in _MERGED}
     own = {key: getattr(role.resources, key) for key in role.resources.model_fields_set}
     values["resources"] = job.resources.model_copy(update=own)
+    opened = {key: getattr(role.security, key) for key in role.security.model_fields_set}
+    values["security"] = job.security.model_copy(update=opened)
     return RoleDefaults.model_construct(**values)
 
 
@@ -188,6 +208,16 @@ def _resources(keys: ResourcesKeys) -> Resources:
         cpu_millis=keys.cpus,
         memory=keys.memory,
         shm=keys.shm,
+    )
+
+
+def _security(keys: SecurityKeys) -> Security:
+    return Security(
+        capabilities=tuple(sorted(keys.capabilities)),
+        privileged=keys.privileged,
+        gain_privileges=keys.gain_privileges,
+        image_user=keys.image_user,
+        pids=keys.pids,
     )
 
 

@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 from muster.domain.access import DEFAULT_PROJECT
-from muster.domain.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Timeouts, Ulimit
+from muster.domain.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
 from muster.domain.restart import RestartPolicy
 from muster.spec.quantity import format_cpus, format_duration, format_memory
 
@@ -47,6 +47,7 @@ def _role(role: Role) -> dict[str, Any]:
         mounts=[_mount(mount) for mount in role.mounts],
         ulimits={ulimit.name: _ulimit(ulimit) for ulimit in role.ulimits},
         files=[_file(file) for file in role.files],
+        security=_security(role.security),
     )
 
 
@@ -70,6 +71,17 @@ def _mount(mount: Mount) -> dict[str, Any]:
 
 def _ulimit(ulimit: Ulimit) -> dict[str, Any]:
     return {key: "unlimited" if value == -1 else value for key, value in (("soft", ulimit.soft), ("hard", ulimit.hard))}
+
+
+def _security(security: Security) -> dict[str, Any]:
+    """What is not the default."""
+    return _present(
+        capabilities=list(security.capabilities),
+        privileged=security.privileged or None,
+        gain_privileges=security.gain_privileges or None,
+        image_user=security.image_user or None,
+        pids=security.pids,
+    )
 
 
 def _file(file: InlineFile) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from muster.domain.access import CAPABILITIES
 from muster.domain.fence import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
@@ -271,6 +272,15 @@ def _ulimit_name(value: object) -> str:
     raise FieldError(f"{quote(text)} is no resource limit; there are {', '.join(ULIMITS)}", suggestion=meant)
 
 
+def _capability(value: object) -> str:
+    text = verbatim(value)
+    if text in CAPABILITIES:
+        return text
+    meant = text.upper().removeprefix("CAP_")
+    near = meant if meant in CAPABILITIES else nearest(meant, CAPABILITIES)
+    raise FieldError(f"{quote(text)} is no capability of Linux as capabilities(7) lists them", suggestion=near)
+
+
 def _schema(**schema: object) -> WithJsonSchema:
     return WithJsonSchema(schema)
 
@@ -328,6 +338,7 @@ Limit = Annotated[
     _schema(anyOf=[{"type": "integer", "minimum": -1}, {"const": "unlimited"}]),
 ]
 UlimitName = Annotated[str, BeforeValidator(_ulimit_name), _schema(enum=list(ULIMITS))]
+Capability = Annotated[str, BeforeValidator(_capability), _schema(enum=sorted(CAPABILITIES))]
 NetworkName = Annotated[Network, BeforeValidator(partial(_one_of, Network)), _schema(enum=list(map(str, Network)))]
 PullName = Annotated[
     PullPolicy, BeforeValidator(partial(_one_of, PullPolicy)), _schema(enum=list(map(str, PullPolicy)))

@@ -23,7 +23,7 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from muster.domain.access import DEFAULT_PROJECT
+from muster.domain.access import DEFAULT_PIDS, DEFAULT_PROJECT, MOST_PIDS
 from muster.spec import fields
 from muster.spec.document import Scalar
 from muster.spec.errors import FieldError, quote
@@ -64,6 +64,7 @@ Gpus = Annotated[int, Field(ge=0, le=MAX_GPUS), fields.WHOLE]
 Count = Annotated[int, Field(ge=1, le=MAX_EXECUTIONS), fields.WHOLE]
 PortNumber = Annotated[int, Field(ge=1, le=MAX_PORT), fields.WHOLE]
 Restarts = Annotated[int, Field(ge=0, le=MAX_RESTARTS), fields.WHOLE]
+Pids = Annotated[int, Field(ge=1, le=MOST_PIDS), fields.WHOLE]
 Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY), fields.WHOLE]
 
 
@@ -121,6 +122,31 @@ class UlimitKeys(Section):
         if self.hard != -1 and (self.soft == -1 or self.soft > self.hard):
             raise FieldError("has a soft limit above the hard one")
         return self
+
+
+def _capabilities_differ(capabilities: list[str]) -> list[str]:
+    _refuse_twice("the capability", capabilities)
+    return capabilities
+
+
+class SecurityKeys(Section):
+    """What containers may do beyond the default; the project must be opened for it, see docs/containers.md."""
+
+    capabilities: Annotated[list[fields.Capability], AfterValidator(_capabilities_differ)] = _key(
+        "list of words like `SYS_PTRACE`", "Beside the default ones; they count for root in the container only.", []
+    )
+    privileged: fields.Flag = _key("`true`, `false`", "Everything that root of the node may.", default=False)
+    gain_privileges: fields.Flag = _key(
+        "`true`, `false`", "Whether programs may gain privileges, as `sudo` does.", default=False
+    )
+    image_user: fields.Flag = _key(
+        "`true`, `false`",
+        "As the user that the image names, root as a rule; otherwise as the node's user for jobs. Not beside `user`.",
+        default=False,
+    )
+    pids: Pids | None = _key(
+        f"whole number 1…{MOST_PIDS}", f"At most so many processes and threads (default: {DEFAULT_PIDS})."
+    )
 
 
 def _decoded(value: object) -> bytes:
@@ -259,7 +285,12 @@ class RoleDefaults(Section):
         "absolute path",
         "Working directory (default: the image's; a fresh directory for a process).",
     )
-    user: fields.UserName | None = _key("`name`, `uid`, `uid:gid`", "Who runs in the container. Needs `image`.")
+    user: fields.UserName | None = _key(
+        "`uid`, `uid:gid`, `name`",
+        "Who runs in the container (default: the node's user for jobs). Root, and names of the image's own users, only "
+        "where the project is opened for any user. Needs `image`.",
+    )
+    security: SecurityKeys = _key("map", "What containers may do beyond the default, see below. Needs `image`.", {})
     resources: ResourcesKeys = _key("map", "What each execution reserves, see below.", {})
     ports: Annotated[list[Port], AfterValidator(_ports_differ)] = _key(
         "list of names or maps",

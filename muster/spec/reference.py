@@ -20,6 +20,7 @@ from muster.spec.models import (
     RestartsKeys,
     RoleDefaults,
     RoleKeys,
+    SecurityKeys,
     TimeoutsKeys,
     UlimitKeys,
 )
@@ -36,6 +37,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`mounts[]`", MountKeys, None),
     ("`ulimits.NAME`", UlimitKeys, None),
     ("`files[]`", FileKeys, None),
+    ("`security`", SecurityKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
 )

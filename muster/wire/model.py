@@ -17,6 +17,7 @@ from muster.domain.job import (
     PullPolicy,
     Resources,
     Role,
+    Security,
     Timeouts,
     Ulimit,
 )
@@ -27,6 +28,7 @@ from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.secrets import secret_use_from_wire, secret_use_to_wire
+from muster.wire.security import security_from_wire, security_to_wire
 
 _PRIORITY = 1000
 _EXIT_CODE = 255
@@ -107,6 +109,7 @@ def role_to_wire(role: Role) -> pb.Role:
         ulimits=[pb.Ulimit(name=limit.name, soft=limit.soft, hard=limit.hard) for limit in role.ulimits],
         files=[pb.InlineFile(path=f.path, content=f.content, executable=f.executable) for f in role.files],
         secrets=map(secret_use_to_wire, role.secrets),
+        security=security_to_wire(role.security),
     )
 
 
@@ -132,6 +135,7 @@ def role_from_wire(message: pb.Role) -> Role:
         ulimits=tuple(_ulimit(limit) for limit in message.ulimits),
         files=tuple(_inline_file(file) for file in message.files),
         secrets=tuple(secret_use_from_wire(use) for use in message.secrets),
+        security=security_from_wire(message.security) if message.HasField("security") else Security(),
     )
 
 

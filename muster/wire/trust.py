@@ -17,6 +17,7 @@ from muster.domain.access import (
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.wire import checks
+from muster.wire.security import policy_from_wire, policy_to_wire
 
 
 def grants_from_wire(grants: Mapping[str, str], where: str) -> dict[str, Access]:
@@ -101,12 +102,18 @@ def join_token_from_wire(message: pb.JoinToken) -> IssuedJoinToken:
 
 def project_to_wire(project: Project) -> pb.Project:
     """A tenant."""
-    return pb.Project(name=project.name, created_at=checks.timestamp(project.created_at))
+    return pb.Project(
+        name=project.name, created_at=checks.timestamp(project.created_at), policy=policy_to_wire(project.policy)
+    )
 
 
 def project_from_wire(message: pb.Project) -> Project:
     """A tenant; raises WireError."""
-    return Project(name=message.name, created_at=checks.moment(message.created_at, "Project.created_at"))
+    return Project(
+        name=message.name,
+        created_at=checks.moment(message.created_at, "Project.created_at"),
+        policy=policy_from_wire(message.policy),
+    )
 
 
 def enrolled_node_to_wire(node: EnrolledNode) -> pb.EnrolledNode:

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from muster.domain import access
-from tests.unit.wire_values import labels, labels_map, moments, node_ids, texts
+from tests.unit.wire_values import absolute_paths, capabilities, labels, labels_map, moments, node_ids, pids, texts
 
 maybe_moments = st.none() | moments
 grants = st.dictionaries(labels | st.just(access.EVERYWHERE), st.sampled_from(access.Access), max_size=3)
@@ -35,7 +35,16 @@ join_tokens = st.builds(
     labels=labels_map,
     revoked_at=maybe_moments,
 )
-projects = st.builds(access.Project, name=texts, created_at=moments)
+policies = st.builds(
+    access.Policy,
+    capabilities=capabilities.map(frozenset),
+    privileged=st.booleans(),
+    gain_privileges=st.booleans(),
+    any_user=st.booleans(),
+    host_paths=st.lists(absolute_paths, max_size=3, unique=True).map(tuple),
+    pids=pids,
+)
+projects = st.builds(access.Project, name=texts, created_at=moments, policy=policies)
 enrolled_nodes = st.builds(
     access.EnrolledNode,
     name=node_ids,

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from muster.domain import failure, fence, job, lifecycle, node, plan, roster, view
+from muster.domain import access, failure, fence, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 
@@ -64,6 +64,16 @@ resources = st.builds(
     shm=optional(sizes),
 )
 limits = st.integers(-1, 2**63 - 1)
+capabilities = st.lists(st.sampled_from(sorted(access.CAPABILITIES)), max_size=3, unique=True).map(tuple)
+pids = optional(st.integers(1, access.MOST_PIDS))
+securities = st.builds(
+    job.Security,
+    capabilities=capabilities,
+    privileged=st.booleans(),
+    gain_privileges=st.booleans(),
+    image_user=st.booleans(),
+    pids=pids,
+)
 roles = st.builds(
     job.Role,
     name=labels,
@@ -80,6 +90,7 @@ roles = st.builds(
     mounts=tuples_of(st.builds(job.Mount, source=absolute_paths, target=absolute_paths, read_only=st.booleans())),
     ulimits=tuples_of(st.builds(job.Ulimit, name=labels, soft=limits, hard=limits)),
     files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
+    security=securities,
 )
 exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
 restarts = st.builds(

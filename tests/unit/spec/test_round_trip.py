@@ -1,12 +1,14 @@
 """A dumped job loads again to an equal one, through JSON and through YAML."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.cli.documents import Format, text_of
+from muster.domain.access import CAPABILITIES, MOST_PIDS
 from muster.domain.fence import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import (
     InlineFile,
@@ -18,6 +20,7 @@ from muster.domain.job import (
     PullPolicy,
     Resources,
     Role,
+    Security,
     Timeouts,
     Ulimit,
 )
@@ -86,10 +89,20 @@ def ulimits(draw: st.DrawFn) -> Ulimit:
     return Ulimit(name=draw(st.sampled_from(ULIMITS)), soft=soft, hard=hard)
 
 
+securities = st.builds(
+    Security,
+    capabilities=st.sets(st.sampled_from(sorted(CAPABILITIES)), max_size=3).map(sorted).map(tuple),
+    privileged=st.booleans(),
+    gain_privileges=st.booleans(),
+    pids=st.none() | st.integers(1, MOST_PIDS),
+)
+
+
 @st.composite
 def containers(draw: st.DrawFn) -> Role:
     role = draw(processes)
     limits_of = draw(st.lists(ulimits(), max_size=2, unique_by=lambda limit: limit.name))
+    user = draw(st.none() | st.sampled_from(["root", "1000", "1000:100"]))
     mounts = st.builds(Mount, source=paths, target=paths, read_only=st.booleans())
     return Role(
         name=role.name,
@@ -99,7 +112,8 @@ def containers(draw: st.DrawFn) -> Role:
         entrypoint=draw(st.none() | st.just(()) | words),
         command=draw(st.just(()) | words),
         env=role.env,
-        user=draw(st.none() | st.sampled_from(["root", "1000", "1000:100"])),
+        user=user,
+        security=replace(draw(securities), image_user=user is None and draw(st.booleans())),
         resources=draw(st.builds(Resources, shm=st.none() | st.integers(2**20, 2**40))),
         ports=role.ports,
         mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
