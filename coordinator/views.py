@@ -121,6 +121,7 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
         agent_version=record.agent_version,
         last_seen_at=presence.last_seen_at if presence.seen else None,
         joined_at=record.joined_at,
+        cordon=record.cordon,
     )
 
 

@@ -235,6 +235,15 @@ class Client:
         request = nodes_pb2.RemoveNodeRequest(node=name)
         return wire.node_from_wire((await self._ask(self._nodes.Remove, request, pauses=())).node)
 
+    async def cordon_node(self, name: str, *, reason: str = "", restart_jobs: bool = False) -> NodeView:
+        """Have nothing new placed on a node; with `restart_jobs` what runs there begins anew elsewhere, at once."""
+        request = nodes_pb2.CordonNodeRequest(node=name, reason=reason, restart_jobs=restart_jobs)
+        return wire.node_from_wire(await self._ask(self._nodes.Cordon, request))
+
+    async def uncordon_node(self, name: str) -> NodeView:
+        """Have jobs placed on a node again."""
+        return wire.node_from_wire(await self._ask(self._nodes.Uncordon, nodes_pb2.UncordonNodeRequest(node=name)))
+
     async def _ask(
         self,
         call: "grpc.aio.UnaryUnaryMultiCallable[_Request, _Answer]",

@@ -135,6 +135,15 @@ def exceed_run_time(turn: Turn, key: AttemptKey) -> None:
     _condemn(turn, key, dict.fromkeys(running, failure), failure)
 
 
+def move_away(turn: Turn, execution: Execution) -> None:
+    """Stop the attempt of an execution, so that another one begins on other nodes."""
+    key = (execution.job, execution.attempt)
+    if turn.cluster.attempts[key].goal is Goal.STOP or execution.state in TERMINAL:
+        return
+    failure = Failure(kind=FailureKind.DRAINED, message="its node is drained, so the job begins anew elsewhere")
+    _condemn(turn, key, {execution.id: failure}, _at(execution, failure))
+
+
 def _condemn(turn: Turn, key: AttemptKey, failures: Mapping[ExecutionId, Failure], summary: Failure) -> None:
     """Stop an attempt because of some executions; these fail, but hold what they have until their end is confirmed."""
     for name, failure in failures.items():

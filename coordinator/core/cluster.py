@@ -145,6 +145,9 @@ class Cluster:
             return "is lost: its agent has been silent for too long"
         if presence.session is None:
             return "is unreachable: its agent is not connected"
+        cordon = self.nodes[node].cordon
+        if cordon is not None:
+            return f"is cordoned: {cordon.reason}" if cordon.reason else "is cordoned"
         if presence.ghosts:
             count = len(presence.ghosts)
             return f"is clearing away {count} {'execution' if count == 1 else 'executions'} of before"

@@ -99,6 +99,23 @@ class RemovalRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CordonRequested:
+    """An operator wants nothing new placed on a node."""
+
+    node: NodeId
+    reason: str = ""
+    restart_jobs: bool = False
+    """Whether what runs there begins anew elsewhere, now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncordonRequested:
+    """An operator wants a node to take jobs again."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
     """The earliest deadline may have come."""
 
@@ -113,5 +130,7 @@ Event = (
     | InventoryChanged
     | ExecutionsReported
     | RemovalRequested
+    | CordonRequested
+    | UncordonRequested
     | TimePassed
 )

@@ -2,9 +2,10 @@
 
 from typing import assert_never
 
-from coordinator.core import attempts, jobs, nodes, starts
+from coordinator.core import attempts, cordons, jobs, nodes, starts
 from coordinator.core.answers import Answer, Noted
 from coordinator.core.events import (
+    CordonRequested,
     DeleteRequested,
     Event,
     ExecutionsReported,
@@ -16,6 +17,7 @@ from coordinator.core.events import (
     RemovalRequested,
     StopRequested,
     TimePassed,
+    UncordonRequested,
 )
 from coordinator.core.scheduling import schedule
 from coordinator.core.turn import Turn
@@ -42,6 +44,8 @@ def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911 - one line 
             return nodes.take_reports(turn, event)
         case RemovalRequested():
             return nodes.remove(turn, event)
+        case CordonRequested() | UncordonRequested():
+            return cordons.take(turn, event)
         case TimePassed():
             return _pass_time(turn)
         case _:

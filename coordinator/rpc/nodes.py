@@ -10,7 +10,7 @@ from coordinator import views
 from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
 from coordinator.core.cluster import Cluster
-from coordinator.core.events import RemovalRequested
+from coordinator.core.events import CordonRequested, RemovalRequested, UncordonRequested
 from coordinator.engine import Engine
 from coordinator.rpc.callers import caller, entry
 from coordinator.rpc.refusals import refuse, translated
@@ -18,7 +18,7 @@ from coordinator.trust.caller import Caller
 from coordinator.trust.registry import Registry
 from muster import wire
 from muster.domain.access import Access
-from muster.domain.errors import InvalidJobError, UnavailableError
+from muster.domain.errors import InvalidJobError
 from muster.domain.ids import NodeId
 from muster.domain.view import NodeView
 from muster.rpc.v1 import nodes_pb2 as pb
@@ -27,6 +27,8 @@ from muster.rpc.v1 import nodes_pb2_grpc
 Context = grpc.aio.ServicerContext[Any, Any]
 
 PAGE = 1000
+REASON = 200
+"""Longest reason for a cordon."""
 
 
 class NodeService(nodes_pb2_grpc.NodeServiceServicer):
@@ -76,14 +78,26 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         return pb.RemoveNodeResponse(node=wire.node_to_wire(view))
 
     @translated
-    async def Cordon(self, request: pb.CordonNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
-        """Place nothing new on a node."""
-        raise UnavailableError("this coordinator cannot cordon nodes yet")
+    async def Cordon(self, request: pb.CordonNodeRequest, context: Context) -> pb.Node:  # noqa: N802
+        """Place nothing new on a node; the node as it is then."""
+        if len(request.reason) > REASON:
+            raise InvalidJobError(f"the reason has {len(request.reason)} characters; {REASON} are kept")
+        node = NodeId(request.node)
+        return await self._told(
+            CordonRequested(node=node, reason=request.reason, restart_jobs=request.restart_jobs), node, context
+        )
 
     @translated
-    async def Uncordon(self, request: pb.UncordonNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
-        """Place on a node again."""
-        raise UnavailableError("this coordinator cannot cordon nodes yet")
+    async def Uncordon(self, request: pb.UncordonNodeRequest, context: Context) -> pb.Node:  # noqa: N802
+        """Place on a node again; the node as it is then."""
+        node = NodeId(request.node)
+        return await self._told(UncordonRequested(node=node), node, context)
+
+    async def _told(self, event: CordonRequested | UncordonRequested, node: NodeId, context: Context) -> pb.Node:
+        answer = await self._engine.ask(event)
+        if isinstance(answer, Refused):
+            await refuse(context, answer)
+        return wire.node_to_wire(await self._engine.read(lambda cluster, _: views.node_view(cluster, node)))
 
 
 def _for(who: Caller, cluster: Cluster, view: NodeView) -> NodeView:

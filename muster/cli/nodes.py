@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from muster.cli import trust
+from muster.cli import maintenance, trust
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
@@ -91,6 +91,9 @@ async def remove(
     print(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n", end="")
 
 
+nodes.command()(maintenance.cordon)
+nodes.command()(maintenance.uncordon)
+nodes.command()(maintenance.drain)
 nodes.add_typer(trust.join_tokens, name="token")
 nodes.command("joined")(trust.enrolled)
 nodes.command("revoke")(trust.revoke_node)

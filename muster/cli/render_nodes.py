@@ -10,7 +10,7 @@ from rich.text import Text
 
 from muster.cli.render_tables import facts, listing, word
 from muster.cli.render_units import cpus_text, size_text, span_text, time_text
-from muster.domain.node import Gpu, NodeState, RuntimeOffer
+from muster.domain.node import Cordon, Gpu, NodeState, RuntimeOffer
 from muster.domain.view import NodeView
 
 _SILENT = (
@@ -26,7 +26,7 @@ def nodes_table(nodes: Sequence[NodeView]) -> Table:
         (
             (
                 node.name,
-                word(node.state),
+                _state_text(node),
                 _gpus_text(node),
                 f"{cpus_text(node.inventory.cpus * 1000 - node.cpu_millis_taken)}/{node.inventory.cpus}",
                 f"{size_text(node.inventory.memory - node.memory_taken)}/{size_text(node.inventory.memory)}",
@@ -45,7 +45,8 @@ def node_details(node: NodeView, now: datetime) -> Group:
         facts(
             (
                 ("node", node.name),
-                ("state", word(node.state)),
+                ("state", _state_text(node)),
+                ("cordoned", _cordon_text(node.cordon, now)),
                 ("last heard", "" if node.last_seen_at is None else f"{span_text(now - node.last_seen_at)} ago"),
                 ("joined", time_text(node.joined_at)),
                 ("address", node.address),
@@ -71,6 +72,17 @@ def node_details(node: NodeView, now: datetime) -> Group:
         rows = (_gpu_row(gpu, taken=gpu.uuid in node.gpus_taken) for gpu in inventory.gpus)
         parts += [Text(), listing(headers, rows)]
     return Group(*parts)
+
+
+def _state_text(node: NodeView) -> Text:
+    return word(node.state) if node.cordon is None else Text.assemble(word(node.state), (", cordoned", "yellow"))
+
+
+def _cordon_text(cordon: Cordon | None, now: datetime) -> str:
+    """Empty where there is none, which leaves the line out."""
+    if cordon is None:
+        return ""
+    return f"{span_text(now - cordon.since)} ago" + (f": {cordon.reason}" if cordon.reason else "")
 
 
 def _gpus_text(node: NodeView) -> str:

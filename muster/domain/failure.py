@@ -26,6 +26,7 @@ class FailureKind(StrEnum):
     CHECK_IN_TIMEOUT = "check_in_timeout"
     AGENT_RESTARTED = "agent_restarted"
     NODE_LOST = "node_lost"
+    DRAINED = "drained"
 
     @property
     def user(self) -> bool:

@@ -79,6 +79,9 @@ _NOT_AGAIN = {
 def verdict(policy: RestartPolicy, failures: Sequence[Failure]) -> Restart | GiveUp:
     """What follows from the first failures of all attempts so far, oldest first; the last one is what just happened."""
     last = failures[-1]
+    if last.kind is FailureKind.DRAINED:
+        return Restart(pause=timedelta())  # an operator's doing: not counted against the job, and not its choice
+    failures = [failure for failure in failures if failure.kind is not FailureKind.DRAINED]
     limit = policy.limit if last.kind.user else policy.infrastructure
     if limit == 0:
         return GiveUp()

@@ -2,7 +2,7 @@
 
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
-from muster.domain.node import Gpu, GpuProcess, Inventory, NodeState, RuntimeOffer
+from muster.domain.node import Cordon, Gpu, GpuProcess, Inventory, NodeState, RuntimeOffer
 from muster.domain.view import NodeView
 from muster.rpc.v1 import model_pb2, nodes_pb2
 from muster.wire import checks
@@ -111,6 +111,7 @@ def node_to_wire(node: NodeView) -> nodes_pb2.Node:
         agent_version=node.agent_version,
         last_seen_at=checks.timestamp(node.last_seen_at),
         joined_at=checks.timestamp(node.joined_at),
+        cordon=_cordon_to_wire(node.cordon),
     )
 
 
@@ -129,7 +130,18 @@ def node_from_wire(message: nodes_pb2.Node) -> NodeView:
         agent_version=message.agent_version,
         last_seen_at=checks.optional_moment(message, "last_seen_at"),
         joined_at=checks.optional_moment(message, "joined_at"),
+        cordon=_cordon_from_wire(message),
     )
+
+
+def _cordon_to_wire(cordon: Cordon | None) -> nodes_pb2.Cordon | None:
+    return None if cordon is None else nodes_pb2.Cordon(since=checks.timestamp(cordon.since), reason=cordon.reason)
+
+
+def _cordon_from_wire(message: nodes_pb2.Node) -> Cordon | None:
+    if not message.HasField("cordon"):
+        return None
+    return Cordon(since=checks.moment(message.cordon.since, "Cordon.since"), reason=message.cordon.reason)
 
 
 def _runtime_offer(message: model_pb2.RuntimeOffer) -> RuntimeOffer:

@@ -18,6 +18,7 @@ import grpc
 from muster import wire
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import JobPhase
+from muster.domain.node import Cordon
 from muster.domain.view import Explanation, JobView, LogLine, NodeView
 from muster.rpc.channel import SERVER_OPTIONS
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
@@ -34,6 +35,8 @@ class Pause(Enum):
     UNTIL_STOP = "until somebody orders the job to stop"
     FOR_EVER = "until the client leaves"
 
+
+CORDONED_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 _LIMIT = 60.0
 _Item = TypeVar("_Item", JobView, LogLine)
@@ -183,6 +186,20 @@ class _Nodes(NodeServiceServicer):
         (gone,) = (node for node in self._canned.nodes if node.name == request.node)
         self._canned.nodes.remove(gone)
         return nodes_pb2.RemoveNodeResponse(node=wire.node_to_wire(gone))
+
+    def Cordon(self, request: nodes_pb2.CordonNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.Node:
+        """What runs there has gone by the next look."""
+        _hear(self._canned, request, context)
+        (known,) = (node for node in self._canned.nodes if node.name == request.node)
+        cordoned = replace(known, cordon=Cordon(since=CORDONED_AT, reason=request.reason))
+        self._canned.nodes[self._canned.nodes.index(known)] = replace(cordoned, executions=())
+        return wire.node_to_wire(cordoned)
+
+    def Uncordon(self, request: nodes_pb2.UncordonNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.Node:
+        _hear(self._canned, request, context)
+        (known,) = (node for node in self._canned.nodes if node.name == request.node)
+        self._canned.nodes[self._canned.nodes.index(known)] = replace(known, cordon=None)
+        return wire.node_to_wire(replace(known, cordon=None))
 
 
 def _told(

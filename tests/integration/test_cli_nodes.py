@@ -10,6 +10,7 @@ from muster.cli.exit_codes import ExitCode
 from muster.domain.ids import ExecutionId
 from muster.domain.node import NodeState
 from muster.domain.view import NodeView
+from muster.rpc.v1 import nodes_pb2
 from tests.integration.canned_coordinator import Canned, serving
 from tests.integration.command_line import Muster
 from tests.unit.cli import values
@@ -69,3 +70,45 @@ def test_a_node_that_is_connected_is_not_removed_and_nobody_is_asked(muster: Mus
     refused = muster("nodes", "remove", "a")
     assert refused.stderr == "error: node a is connected; stop its agent first (what runs there would run on)\n"
     assert (refused.exit_code, len(muster.canned.nodes)) == (ExitCode.REFUSED, 1)
+
+
+def test_nodes_are_cordoned_with_a_reason_and_take_jobs_again(muster: Muster) -> None:
+    muster.canned.nodes = [values.node("a"), replace(lost_node(), state=NodeState.READY)]
+
+    told = muster("nodes", "cordon", "a", "b", "--reason", "new memory").stdout
+    assert told.splitlines() == [
+        "a is cordoned; nothing runs there",
+        "b is cordoned; 6 executions run there (j7k2-1-0, j7k2-1-1, j7k2-1-2, j7k2-1-3, j7k2-1-4, …)",
+    ]
+    assert [row.split()[1:3] for row in muster("nodes").stdout.splitlines()[1:]] == [["ready,", "cordoned"]] * 2
+    assert "ago: new memory" in muster("nodes", "a").stdout
+    assert json.loads(muster("nodes", "a", "-o", "json").stdout)["cordon"]["reason"] == "new memory"
+
+    assert muster("nodes", "uncordon", "a").stdout == "a takes jobs\n"
+    assert muster.canned.nodes[0].cordon is None
+
+
+def test_a_drained_node_is_waited_for(muster: Muster) -> None:
+    muster.canned.nodes = [replace(lost_node(), state=NodeState.READY)]
+
+    drained = muster("nodes", "drain", "b", "--restart", "--reason", "new memory")
+
+    assert (drained.exit_code, drained.stdout) == (ExitCode.SUCCESS, "b is drained\n")
+    assert drained.stderr.startswith("b: 6 executions run there (j7k2-1-0")
+    cordon = next(each for each in muster.canned.asked if isinstance(each, nodes_pb2.CordonNodeRequest))
+    assert (cordon.node, cordon.reason, cordon.restart_jobs) == ("b", "new memory", True)
+
+
+def test_nothing_is_cordoned_where_one_of_the_nodes_is_not_known(muster: Muster) -> None:
+    muster.canned.nodes = [values.node("a")]
+
+    assert muster("nodes", "cordon", "a", "nowhere").exit_code == ExitCode.UNKNOWN_NAME
+    assert muster.canned.nodes[0].cordon is None
+
+
+def test_a_wait_for_a_drain_needs_a_time_that_is_one(muster: Muster) -> None:
+    muster.canned.nodes = [values.node("a")]
+
+    refused = muster("nodes", "drain", "a", "--timeout", "soon")
+    assert refused.exit_code == ExitCode.USAGE
+    assert muster.canned.nodes[0].cordon is None

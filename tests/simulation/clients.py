@@ -3,7 +3,15 @@
 from collections.abc import Callable
 
 from coordinator.core.answers import Accepted, Answer, Refused
-from coordinator.core.events import DeleteRequested, Event, JobSubmitted, RemovalRequested, StopRequested
+from coordinator.core.events import (
+    CordonRequested,
+    DeleteRequested,
+    Event,
+    JobSubmitted,
+    RemovalRequested,
+    StopRequested,
+    UncordonRequested,
+)
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec
 from tests.simulation.coordinator_program import CoordinatorProgram
@@ -29,6 +37,7 @@ class Clients:
         self._chance = world.chance("clients")
         self._jobs = 0
         self._pending = 0
+        self._in_maintenance: set[NodeId] = set()
 
     @property
     def waiting(self) -> int:
@@ -51,6 +60,22 @@ class Clients:
         """An operator gives up a node that has lost its power for good, and again if its last words bring it back."""
         self._insist(lambda: RemovalRequested(node=node))
         self._world.after(100.0, lambda: self.remove_node(node))
+
+    def cordon_node(self, node: NodeId, spell: float, *, restart_jobs: bool) -> None:
+        """An operator wants nothing new on a node, for a while."""
+
+        def cordoned(_: Answer) -> None:
+            self._world.after(spell, uncordon)
+
+        def uncordon() -> None:
+            self._watcher.uncordoned.add(node)
+            self._insist(lambda: UncordonRequested(node=node), lambda _: self._in_maintenance.discard(node))
+
+        if node in self._in_maintenance:
+            return
+        self._in_maintenance.add(node)
+        self._watcher.uncordoned.discard(node)
+        self._insist(lambda: CordonRequested(node=node, restart_jobs=restart_jobs), cordoned)
 
     def _submit(self, key: str, spec: JobSpec) -> None:
         anyway, dry_run = self._chance.random() < 0.7, self._chance.random() < 0.03

@@ -160,6 +160,23 @@ def _headless(scenario: Scenario) -> Scenario:
     )
 
 
+def _maintenance(scenario: Scenario) -> Scenario:
+    """Nodes are cordoned and drained, and take jobs again, while some are cut off or restarted."""
+    return replace(
+        _peaceful(scenario),
+        fault_every=40.0,
+        faults=(
+            "drain a node",
+            "drain a node",
+            "drain a node",
+            "cut a node off",
+            "kill the coordinator",
+            "kill an agent",
+        ),
+        spells=(5.0, 20.0, 60.0, 300.0),
+    )
+
+
 def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
@@ -186,7 +203,7 @@ def _spread(spec: JobSpec, number: int) -> JobSpec:
 
 
 FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
-    "anything": (0.36, _as_it_is),
+    "anything": (0.31, _as_it_is),
     "silent": (0.15, _silent),
     "restless": (0.1, _restless),
     "docker": (0.05, _dockerless),
@@ -195,5 +212,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "rack": (0.07, _rack),
     "headless": (0.07, _headless),
     "deaf": (0.08, _deaf),
+    "maintenance": (0.05, _maintenance),
 }
 """By name: how often, and what it makes of what was drawn."""

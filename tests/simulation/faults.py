@@ -53,6 +53,7 @@ class Faults:
             "lose a node": self._lose_node,
             "break a GPU": self._break_gpu,
             "lose Docker": self._lose_docker,
+            "drain a node": self._drain,
         }
 
     def begin(self) -> None:
@@ -243,6 +244,12 @@ class Faults:
         for execution in list(node.sandboxes):
             node.sweep(execution)
         self._world.after(self._chance.uniform(30.0, 400.0), lambda: self._clients.remove_node(node.name))
+
+    def _drain(self) -> None:
+        """An operator's doing; that of a node which is away, too."""
+        node, restart_jobs = self._any().node.name, self._chance.random() < 0.7
+        self._world.tell(f"is {'drained' if restart_jobs else 'cordoned'}", node)
+        self._clients.cordon_node(node, self._spell(), restart_jobs=restart_jobs)
 
     def _break_gpu(self) -> None:
         node = self._any().node

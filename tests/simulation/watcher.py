@@ -3,7 +3,7 @@
 import re
 
 from coordinator.core.cluster import Cluster
-from coordinator.core.records import Attempt, Change, DropJob, Execution, Job, Put
+from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import JobSpec
@@ -45,6 +45,9 @@ class Watcher:
         self._running: dict[JobId, dict[ExecutionId, int]] = {}
         """User code that runs right now, with its attempt."""
         self._records: dict[ExecutionId, Execution] = {}
+        self._cordoned: frozenset[NodeId] = frozenset()
+        self.uncordoned: set[NodeId] = set()
+        """Nodes that an operator wants to take jobs again."""
         self._attempts: dict[tuple[JobId, int], Attempt] = {}
 
     # the nodes
@@ -136,12 +139,17 @@ class Watcher:
                 raise Violation(f"{execution} is not as it was committed", execution.partition("-")[0])
 
     def committed(self, changes: tuple[Change, ...]) -> None:
+        before = self._cordoned
+        self._cordoned = _cordoned_after(before, changes)
+        gone = {change.node for change in changes if isinstance(change, DropNode)}
+        for node in before - self._cordoned - self.uncordoned - gone:
+            raise Violation(f"the cordon of {node} is forgotten", node)
         for change in changes:
             match change:
                 case DropJob(job=job):
                     self._drop(job)
                 case Put(record=Execution() as execution):
-                    self._check_execution(execution)
+                    self._check_execution(execution, before & self._cordoned)
                 case Put(record=Attempt() as attempt):
                     self._check_attempt(attempt)
 
@@ -157,7 +165,7 @@ class Watcher:
         if before is not None and before.failure is not None and attempt.failure != before.failure:
             raise Violation(f"the first failure of {attempt.job} changes", attempt.job)
 
-    def _check_execution(self, after: Execution) -> None:
+    def _check_execution(self, after: Execution, closed: frozenset[NodeId]) -> None:
         before = self._records.get(after.id)
         self._records[after.id] = after
         about = (after.job, *(() if after.node is None else (after.node,)))
@@ -165,6 +173,8 @@ class Watcher:
             _check_change(before, after, about)
         if before is not None and before.state is State.QUEUED and after.state in PROGRESS[1:]:
             self._check_seat(after, about)
+            if after.node in closed:
+                raise Violation(f"{after.id} is placed on {after.node}, which is cordoned", *about)
         self._check_belief(after, None if before is None else before.address, about)
 
     def _check_seat(self, after: Execution, about: tuple[str, ...]) -> None:
@@ -244,3 +254,14 @@ def _words(error: AssertionError) -> list[str]:
 
 def _about(node: SimulatedNode, sandbox: Sandbox) -> tuple[str, ...]:
     return (node.name, sandbox.assignment.job)
+
+
+def _cordoned_after(before: frozenset[NodeId], changes: tuple[Change, ...]) -> frozenset[NodeId]:
+    cordoned = set(before)
+    for change in changes:
+        match change:
+            case Put(record=Node() as node) if node.cordon is not None:
+                cordoned.add(node.name)
+            case Put(record=Node(name=name)) | DropNode(node=name):
+                cordoned.discard(name)
+    return frozenset(cordoned)

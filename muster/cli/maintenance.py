@@ -1,0 +1,127 @@
+"""Commands for nodes that shall take nothing new: `nodes cordon`, `nodes uncordon`, `nodes drain`."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from muster.cli.documents import Format, text_of
+from muster.cli.options import Output, complete_nodes
+from muster.cli.session import answers, screen, session_of
+from muster.domain.errors import InvalidJobError, UnavailableError
+from muster.domain.view import NodeView
+
+if TYPE_CHECKING:
+    from muster.client import Client
+
+_LOOK_AGAIN = 1.0
+"""Seconds between looks at a node that is drained."""
+_SHOWN = 5
+"""How many executions a message names."""
+
+NodeNames: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="NODE...", help="Their names.", autocompletion=complete_nodes)
+]
+Reason: TypeAlias = Annotated[str, typer.Option(help="Why; shown to whoever wonders.")]
+
+
+@answers
+async def cordon(
+    context: typer.Context, names: NodeNames, *, reason: Reason = "", output: Output = Format.TABLE
+) -> None:
+    """Place nothing new on nodes; what runs there goes on."""
+    async with session_of(context).client() as client:
+        await _known(client, names)
+        found = [await client.cordon_node(name, reason=reason) for name in names]
+    _tell(found, {node.name: f"{node.name} is cordoned; {_left(node)}" for node in found}, output)
+
+
+@answers
+async def uncordon(context: typer.Context, names: NodeNames, *, output: Output = Format.TABLE) -> None:
+    """Place on nodes again."""
+    async with session_of(context).client() as client:
+        await _known(client, names)
+        found = [await client.uncordon_node(name) for name in names]
+    _tell(found, {node.name: f"{node.name} takes jobs" for node in found}, output)
+
+
+@answers
+async def drain(  # noqa: PLR0913 - one for each option
+    context: typer.Context,
+    names: NodeNames,
+    *,
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart",
+            help="Have the jobs that run there begin anew elsewhere, now (a new attempt, which their limits do not "
+            "count); otherwise they run to their end.",
+        ),
+    ] = False,
+    reason: Reason = "",
+    within: Annotated[str | None, typer.Option("--timeout", help="Wait no longer than this (`90s`, `10m`).")] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait until nothing runs there any more.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Cordon nodes and wait until nothing runs there any more. Ctrl-C leaves them cordoned."""
+    limit = _limit(within)
+    async with session_of(context).client() as client:
+        await _known(client, names)
+        found = [await client.cordon_node(name, reason=reason, restart_jobs=restart) for name in names]
+        if no_wait:
+            _tell(found, {node.name: f"{node.name} is cordoned; {_left(node)}" for node in found}, output)
+            return
+        try:
+            async with asyncio.timeout(limit):
+                found = [await _drained(client, node) for node in found]
+        except TimeoutError:
+            left = [node for name in names if (node := await client.node(name)).executions]
+            told = "; ".join(f"{node.name}: {_left(node)}" for node in left)
+            raise UnavailableError(f"not drained within {within} (the nodes stay cordoned): {told}") from None
+    _tell(found, {node.name: f"{node.name} is drained" for node in found}, output)
+
+
+async def _known(client: "Client", names: Sequence[str]) -> None:
+    """Raise UnknownNameError before anything is done to any of them."""
+    for name in names:
+        await client.node(name)
+
+
+async def _drained(client: "Client", node: NodeView) -> NodeView:
+    """The node once it holds nothing; says on stderr what it waits for."""
+    told = -1
+    while node.executions:
+        if len(node.executions) != told:
+            told = len(node.executions)
+            screen(err=True).print(f"{node.name}: {_left(node)}", style="dim")
+        await asyncio.sleep(_LOOK_AGAIN)
+        node = await client.node(node.name)
+    return node
+
+
+def _left(node: NodeView) -> str:
+    count = len(node.executions)
+    if not count:
+        return "nothing runs there"
+    names = ", ".join(node.executions[:_SHOWN]) + (", …" if count > _SHOWN else "")
+    return f"{count} {'execution runs' if count == 1 else 'executions run'} there ({names})"
+
+
+def _tell(found: Sequence[NodeView], sentences: Mapping[str, str], output: Format) -> None:
+    if output is not Format.TABLE:
+        print(text_of(found, output), end="")
+        return
+    for node in found:
+        print(sentences[node.name])
+
+
+def _limit(within: str | None) -> float | None:
+    from muster.spec.quantity import parse_duration  # noqa: PLC0415
+
+    if within is None:
+        return None
+    limit = parse_duration(within).total_seconds()
+    if limit <= 0:
+        raise InvalidJobError(f"--timeout {within} is no time to wait")
+    return limit

@@ -1,0 +1,35 @@
+"""Nodes that an operator drains, with a coordinator, agents and processes that are real."""
+
+from pathlib import Path
+
+from muster.domain.lifecycle import JobPhase, State
+from tests.integration.fleet import executions, running_fleet
+from tests.integration.jobs import shell
+
+
+async def test_a_job_begins_anew_elsewhere_when_its_node_is_drained_and_the_node_takes_jobs_again(
+    tmp_path: Path,
+) -> None:
+    async with running_fleet(tmp_path, "a", "b") as fleet:
+        job = await fleet.client.submit(shell("exec sleep 60"))
+        [first] = executions(await fleet.until_states(job.id, State.RUNNING))
+        node = str(first.node)
+        [other] = {"a", "b"} - {node}
+
+        cordoned = await fleet.client.cordon_node(node, reason="new memory", restart_jobs=True)
+        assert cordoned.cordon is not None
+        assert cordoned.cordon.reason == "new memory"
+        again = await fleet.until(job.id, lambda view: len(view.attempts) == 2 and view.phase is JobPhase.RUNNING)
+        assert executions(again)[0].node == other
+        failure = again.attempts[0].failure
+        assert str(failure) == f"rank 0 on {node}: its node is drained, so the job begins anew elsewhere"
+        assert (await fleet.client.node(node)).executions == ()
+
+        await fleet.client.cordon_node(other)
+        waiting = await fleet.client.submit(shell("true"))
+        assert (await fleet.client.why(waiting.id)).phase is JobPhase.QUEUED
+        await fleet.client.uncordon_node(node)
+        ended = await fleet.client.wait(waiting.id)
+        assert executions(ended)[0].node == node
+        await fleet.client.stop(job.id)
+        await fleet.client.wait(job.id)
