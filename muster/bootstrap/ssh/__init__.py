@@ -1,0 +1,18 @@
+"""Commands over SSH; the only package that knows paramiko.
+
+paramiko blocks, so each connection attempt and each command is one call in a thread, with a limit in time of its own.
+Nobody is believed because nothing is known of him: a key that is not in known_hosts is shown and asked about, one that
+differs from what is known there is refused.
+"""
+
+import logging
+
+from muster.bootstrap.ssh.attempt import HostKeyRefusedError
+from muster.bootstrap.ssh.connections import SshConnections, SshSettings
+from muster.bootstrap.ssh.exchange import SshExecutor
+
+__all__ = ["HostKeyRefusedError", "SshConnections", "SshExecutor", "SshSettings"]
+
+# What goes wrong is raised; paramiko would print it, too.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+logging.getLogger("paramiko").propagate = False

@@ -1,0 +1,176 @@
+"""One try to get into a computer: reach it, believe its key or not, prove who one is."""
+
+import asyncio
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+from paramiko.ssh_exception import PasswordRequiredException
+
+from muster.bootstrap.known_hosts import HostKey, Verdict, judge, kinds_known, name_of, read_lines
+from muster.bootstrap.ssh.exchange import CONNECT
+from muster.bootstrap.target import Target
+from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
+
+_ALIVE = 15
+"""Seconds between signs of life, so that firewalls keep the connection while somebody reads the plan."""
+
+
+class HostKeyRefusedError(PermissionDeniedError):
+    """A server shows a key that is not believed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """A target with all that was left open filled in."""
+
+    target: Target
+    host: str
+    port: int
+    user: str
+    keys: tuple[Path, ...]
+    known_hosts: tuple[Path, ...]
+    jumps: tuple[Target, ...]
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.user}@{self.host}:{self.port}"
+
+
+class UnknownKeyError(Exception):
+    """Nothing is known of a server, and this is its key."""
+
+    def __init__(self, key: HostKey) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+class LockedKeysError(Exception):
+    """Nobody was let in, and these files of keys were not tried because they have a passphrase."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        super().__init__(files)
+        self.files = files
+
+
+class Attempt:
+    """One try to get in; all of it blocks and is called in a thread."""
+
+    def __init__(
+        self,
+        hop: Hop,
+        over: paramiko.Transport | None,
+        unlocked: dict[Path, paramiko.PKey],
+        *,
+        agent: bool,
+    ) -> None:
+        self._hop = hop
+        self._over = over
+        self._agent = agent
+        self._unlocked = dict(unlocked)
+        self._transport: paramiko.Transport | None = None
+
+    async def run(self) -> paramiko.Transport:
+        """The connection, once the server has been believed and has let us in."""
+        done = False
+        try:
+            transport = await asyncio.to_thread(self._enter)
+            done = True
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            raise UnavailableError(f"{self._hop.name} cannot be reached by SSH: {_cause(error)}") from error
+        finally:
+            if not done and self._transport is not None:
+                self._transport.close()
+        return transport
+
+    def _enter(self) -> paramiko.Transport:
+        lines = read_lines(self._hop.known_hosts)
+        self._transport = transport = paramiko.Transport(self._socket())
+        transport.banner_timeout = transport.auth_timeout = transport.handshake_timeout = CONNECT
+        name = name_of(self._hop.host, self._hop.port)
+        _prefer(transport, kinds_known(lines, name))
+        transport.start_client(timeout=CONNECT)
+        shown = transport.get_remote_server_key()
+        self._believe(lines, HostKey(name=name, kind=shown.get_name(), key=shown.get_base64()))
+        self._prove(transport)
+        transport.set_keepalive(_ALIVE)
+        return transport
+
+    def _socket(self) -> "socket.socket | paramiko.Channel":
+        end = (self._hop.host, self._hop.port)
+        if self._over is None:
+            return socket.create_connection(end, timeout=CONNECT)
+        return self._over.open_channel("direct-tcpip", end, ("127.0.0.1", 0), timeout=CONNECT)
+
+    def _believe(self, lines: Sequence[str], key: HostKey) -> None:
+        match judge(lines, key):
+            case Verdict.KNOWN:
+                return
+            case Verdict.UNKNOWN:
+                raise UnknownKeyError(key)
+            case Verdict.REVOKED:
+                raise HostKeyRefusedError(f"{key.name} shows a host key that is marked as revoked: {key.fingerprint}")
+            case Verdict.CHANGED:
+                raise HostKeyRefusedError(
+                    f"the host key of {key.name} has changed to {key.kind} {key.fingerprint}; either the computer was "
+                    "installed anew, or somebody stands between. If you are sure: "
+                    f"`ssh-keygen -R '{key.name}' -f {self._hop.known_hosts[0]}`, then try again"
+                )
+
+    def _prove(self, transport: paramiko.Transport) -> None:
+        locked: list[Path] = []
+        for key in self._keys(locked):
+            with suppress(paramiko.AuthenticationException):
+                transport.auth_publickey(self._hop.user, key)
+            if transport.is_authenticated():
+                return
+            if not transport.is_active():
+                break  # too many keys for this server
+        if locked:
+            raise LockedKeysError(locked)
+        raise PermissionDeniedError(
+            f"{self._hop.name} lets nobody in with the keys that are there; give one with --key, or put it into the "
+            "SSH agent (ssh-add), and its public half into ~/.ssh/authorized_keys there"
+        )
+
+    def _keys(self, locked: list[Path]) -> Iterator[paramiko.PKey]:
+        """Keys from files, those of the agent; files that need a passphrase are noted in `locked`."""
+        for file in self._hop.keys:
+            if file in self._unlocked:
+                yield self._unlocked[file]
+                continue
+            try:
+                yield paramiko.PKey.from_path(file)
+            except PasswordRequiredException:
+                locked.append(file)
+            except FileNotFoundError:
+                if file == self._hop.target.key:
+                    raise MusterError(f"there is no key file {file}") from None
+            except (paramiko.SSHException, ValueError, TypeError) as error:
+                # An encrypted key of the old PEM form is refused with TypeError by the library below.
+                if isinstance(error, TypeError):
+                    locked.append(file)
+                elif file == self._hop.target.key:
+                    raise MusterError(f"{file} is no private key of a kind that can be used: {error}") from error
+        if self._agent:
+            with suppress(paramiko.SSHException, OSError):
+                yield from paramiko.Agent().get_keys()
+
+
+def _prefer(transport: paramiko.Transport, known: frozenset[str]) -> None:
+    """Have the server show a key of a kind that is known, if it has one."""
+    if not known:
+        return
+    options = transport.get_security_options()
+    alike = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
+    options.key_types = sorted(options.key_types, key=lambda kind: alike.get(kind, kind) not in known)
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {CONNECT:g} s"
+    return str(error) or type(error).__name__

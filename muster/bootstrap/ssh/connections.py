@@ -1,0 +1,153 @@
+"""All SSH connections of one run, and what they share."""
+
+import asyncio
+import getpass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import paramiko
+
+from muster.bootstrap.known_hosts import SSH_PORT, HostKey, Verdict, add, judge, read_lines
+from muster.bootstrap.ssh.attempt import Attempt, Hop, HostKeyRefusedError, LockedKeysError, UnknownKeyError
+from muster.bootstrap.ssh.exchange import SshExecutor
+from muster.bootstrap.target import Target, parse_jumps
+from muster.domain.errors import MusterError, PermissionDeniedError
+
+_TRIES = 3
+"""How often a passphrase is asked for."""
+_DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshSettings:
+    """What of this user's SSH is used."""
+
+    directory: Path = field(default_factory=lambda: Path("~/.ssh").expanduser())
+    """With `config`, `known_hosts` and keys."""
+    system_known_hosts: Path = Path("/etc/ssh/ssh_known_hosts")
+    agent: bool = True
+    """Whether keys of the SSH agent are offered."""
+
+
+class SshConnections:
+    """All SSH connections of one run; bastions, answers about host keys, and passphrases are shared among them.
+
+    `confirm` says whether a key is believed of whose server nothing is known; `passphrase` asks for that of a key file.
+    """
+
+    def __init__(
+        self,
+        settings: SshSettings,
+        *,
+        confirm: Callable[[HostKey], Awaitable[bool]],
+        passphrase: Callable[[Path], Awaitable[str]],
+    ) -> None:
+        self._settings = settings
+        self._confirm = confirm
+        self._passphrase = passphrase
+        self._asking = asyncio.Lock()
+        self._unlocked: dict[Path, paramiko.PKey] = {}
+        self._bastions: dict[Target, asyncio.Lock] = {}
+        self._open: dict[Target, paramiko.Transport] = {}
+        self._config = _config(settings.directory / "config")
+
+    async def connect(self, target: Target) -> "SshExecutor":
+        """A connection to a target; raises MusterError that says what is in the way."""
+        return SshExecutor(str(target), await self._reach(target, ()))
+
+    async def close(self) -> None:
+        """Close the bastions; what goes over them ends."""
+        for transport in self._open.values():
+            await asyncio.to_thread(transport.close)
+
+    async def _reach(self, target: Target, passed: tuple[str, ...]) -> paramiko.Transport:
+        hop = self._hop(target)
+        if hop.name in passed:
+            raise MusterError(f"the jumps of {target} lead in a circle: {' -> '.join((*passed, hop.name))}")
+        over: paramiko.Transport | None = None
+        before: tuple[Target, ...] = ()
+        for jump in hop.jumps:
+            before = (*before, jump)
+            over = await self._bastion(jump, before, (*passed, hop.name))
+        return await self._enter(hop, over)
+
+    async def _bastion(self, jump: Target, way: tuple[Target, ...], passed: tuple[str, ...]) -> paramiko.Transport:
+        """The one connection to a bastion, reached over those before it on the way."""
+        # A way of one jump is looked up like a target, as that jump may need jumps of its own.
+        target = _with_jumps(jump, way[:-1] or None)
+        async with self._bastions.setdefault(target, asyncio.Lock()):
+            known = self._open.get(target)
+            if known is None or not known.is_active():
+                self._open[target] = await self._reach(target, passed)
+            return self._open[target]
+
+    async def _enter(self, hop: Hop, over: paramiko.Transport | None) -> paramiko.Transport:
+        for _ in range(_TRIES + 2):
+            attempt = Attempt(hop, over, self._unlocked, agent=self._settings.agent)
+            try:
+                return await attempt.run()
+            except UnknownKeyError as unknown:
+                await self._learn(hop, unknown.key)
+            except LockedKeysError as locked:
+                await self._unlock(locked.files)
+        raise PermissionDeniedError(f"{hop.name} lets nobody in with the keys that are there")
+
+    async def _learn(self, hop: Hop, key: HostKey) -> None:
+        async with self._asking:
+            lines = await asyncio.to_thread(read_lines, hop.known_hosts)
+            if judge(lines, key) is not Verdict.UNKNOWN:
+                return  # another connection has asked meanwhile; the next attempt finds the answer
+            if not await self._confirm(key):
+                raise HostKeyRefusedError(
+                    f"the host key of {key.name} is not known: {key.kind} {key.fingerprint}; compare it with that of "
+                    f"`ssh-keygen -lf` there, then say yes or give it with --accept-host-key"
+                )
+            await asyncio.to_thread(add, hop.known_hosts[0], key)
+
+    async def _unlock(self, files: Sequence[Path]) -> None:
+        async with self._asking:
+            for file in files:
+                if file not in self._unlocked:
+                    await self._unlock_one(file)
+
+    async def _unlock_one(self, file: Path) -> None:
+        for _ in range(_TRIES):
+            word = await self._passphrase(file)
+            try:
+                self._unlocked[file] = await asyncio.to_thread(paramiko.PKey.from_path, file, word)
+            except (paramiko.SSHException, ValueError):
+                continue
+            return
+        raise PermissionDeniedError(f"this is not the passphrase of {file}")
+
+    def _hop(self, target: Target) -> Hop:
+        said = self._config.lookup(target.host)
+        directory = self._settings.directory
+        keys = [target.key] if target.key is not None else [Path(each) for each in said.get("identityfile", ())]
+        keys = [each.expanduser() for each in keys] or [directory / name for name in _DEFAULT_KEYS]
+        jump = said.get("proxyjump", "none")
+        jumps = target.jumps if target.jumps is not None else () if jump == "none" else parse_jumps(jump)
+        own = [Path(each).expanduser() for each in said.get("userknownhostsfile", "").split()]
+        return Hop(
+            target=target,
+            host=said.get("hostname", target.host),
+            port=target.port or int(said.get("port", SSH_PORT)),
+            user=target.user or said.get("user") or getpass.getuser(),
+            keys=tuple(keys),
+            known_hosts=(*(own or [directory / "known_hosts"]), self._settings.system_known_hosts),
+            jumps=jumps,
+        )
+
+
+def _with_jumps(jump: Target, jumps: tuple[Target, ...] | None) -> Target:
+    return Target(host=jump.host, user=jump.user, port=jump.port, key=jump.key, jumps=jumps)
+
+
+def _config(file: Path) -> paramiko.SSHConfig:
+    if not file.is_file():
+        return paramiko.SSHConfig()
+    try:
+        return paramiko.SSHConfig.from_path(str(file))
+    except (paramiko.ConfigParseError, OSError, ImportError) as error:
+        raise MusterError(f"{file} cannot be read: {error}") from error
