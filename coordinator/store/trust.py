@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, assert_never
 
-from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, insert, select, update
 
 from coordinator.store import trust_schema as schema
 from coordinator.store.dialect import connect, explained, upsert
@@ -13,7 +13,9 @@ from coordinator.store.schema_version import bring_up_to_date
 from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
+    RemovedSecret,
     StoredJoinToken,
+    StoredSecret,
     StoredToken,
     TrustChange,
     TrustSnapshot,
@@ -30,6 +32,7 @@ from muster.domain.access import (
     Project,
 )
 from muster.domain.ids import NodeId
+from muster.domain.secret import Secret, SecretKind
 
 
 class SqlTrust:
@@ -97,6 +100,17 @@ class SqlTrust:
             rows = [dict(row) for row in connection.execute(newest).mappings()]
         return [AuditEntry(**{key: value for key, value in row.items() if key != "number"}) for row in reversed(rows)]
 
+    def load_secrets(self) -> Sequence[StoredSecret]:
+        """Every secret, as last committed."""
+        with explained(self._engine), self._engine.connect() as connection:
+            return tuple(map(_secret, _rows(connection, schema.secrets)))
+
+    def load_secret(self, project: str, name: str) -> StoredSecret | None:
+        """One secret; None where there is none of that name."""
+        with explained(self._engine), self._engine.connect() as connection:
+            found = _rows(connection, schema.secrets, *_is_secret(project, name))
+        return _secret(found[0]) if found else None
+
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
@@ -120,6 +134,10 @@ class SqlTrust:
                 self._put(connection, schema.projects, {**asdict(change), "policy": _policy_row(change.policy)})
             case EnrolledNode():
                 self._put(connection, schema.enrolled_nodes, asdict(change))
+            case StoredSecret():
+                self._put(connection, schema.secrets, {**asdict(change.secret), "sealed": change.sealed})
+            case RemovedSecret():
+                connection.execute(delete(schema.secrets).where(*_is_secret(change.project, change.name)))
             case _:
                 assert_never(change)
 
@@ -162,6 +180,17 @@ def _policy_row(policy: Policy) -> dict[str, Any] | None:
 
 def _join_token(row: dict[str, Any]) -> StoredJoinToken:
     return StoredJoinToken(digest=row.pop("digest"), token=IssuedJoinToken(**row))
+
+
+def _secret(row: dict[str, Any]) -> StoredSecret:
+    sealed = row.pop("sealed")
+    return StoredSecret(
+        secret=Secret(**{**row, "kind": SecretKind(row["kind"]), "keys": tuple(row["keys"])}), sealed=sealed
+    )
+
+
+def _is_secret(project: str, name: str) -> tuple[ColumnElement[bool], ...]:
+    return schema.secrets.c.project == project, schema.secrets.c.name == name
 
 
 def _rows(connection: Connection, table: Table, *conditions: Any) -> list[dict[str, Any]]:  # noqa: ANN401

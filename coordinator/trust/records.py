@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from muster.domain.access import Account, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken, Project
+from muster.domain.secret import Secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,25 @@ class RemovedAccount:
     name: str
 
 
-TrustChange: TypeAlias = Account | RemovedAccount | StoredToken | StoredJoinToken | Project | EnrolledNode
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSecret:
+    """A secret and its values, which only a key opens that is not in the store."""
+
+    secret: Secret
+    sealed: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedSecret:
+    """A secret that is to be forgotten."""
+
+    project: str
+    name: str
+
+
+TrustChange: TypeAlias = (
+    Account | RemovedAccount | StoredToken | StoredJoinToken | Project | EnrolledNode | StoredSecret | RemovedSecret
+)
 """A record to be kept in place of the one with its key, or to be forgotten."""
 
 

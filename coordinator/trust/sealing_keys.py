@@ -1,0 +1,60 @@
+"""The keys with which secrets are kept, in a file outside the database: the first one seals, all of them open.
+
+There is more than one only while a rotation is under way; the next start finishes one that was interrupted.
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from muster.domain.errors import MusterError
+from muster.trust.files import read_secret, write_private
+from muster.trust.sealing import KEY_BYTES, SealingKey, new_sealing_key
+
+
+def load_or_make(file: Path, used: Collection[str]) -> tuple[SealingKey, ...]:
+    """The keys, made at the first start; MusterError where one is gone with whose name something is sealed."""
+    if not file.exists():
+        if used:
+            raise MusterError(f"{file} is gone, and with it the key of the secrets in the database. {_remedy(file)}")
+        return add_key(file, ())
+    keys = _read(file)
+    if missing := sorted(set(used) - {key.name for key in keys}):
+        raise MusterError(
+            f"{file} is another key than that of the secrets in the database, which is called {missing[0]}. "
+            f"{_remedy(file)}"
+        )
+    return keys
+
+
+def load_or_make_any(file: Path) -> tuple[SealingKey, ...]:
+    """The keys that are there, whatever is sealed with others; made if there are none."""
+    return _read(file) if file.exists() else add_key(file, ())
+
+
+def add_key(file: Path, keys: Sequence[SealingKey]) -> tuple[SealingKey, ...]:
+    """The keys with a new one before them, which is kept from now on."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return keep_keys(file, (new_sealing_key(), *keys))
+
+
+def keep_keys(file: Path, keys: Sequence[SealingKey]) -> tuple[SealingKey, ...]:
+    """The keys, now those in the file."""
+    write_private(file, "".join(f"{key.secret.hex()}\n" for key in keys).encode())
+    return tuple(keys)
+
+
+def _read(file: Path) -> tuple[SealingKey, ...]:
+    try:
+        keys = tuple(SealingKey(bytes.fromhex(line)) for line in read_secret(file).splitlines())
+    except ValueError:
+        keys = ()
+    if not keys or any(len(key.secret) != KEY_BYTES for key in keys):
+        raise MusterError(f"{file} does not hold a key of {KEY_BYTES} bytes in hexadecimal. {_remedy(file)}")
+    return keys
+
+
+def _remedy(file: Path) -> str:
+    return (
+        f"Put a backup of {file.name} in its place; if there is none, start once with `--secrets-key replace`, which "
+        "forgets the secrets that nobody can open any more"
+    )
