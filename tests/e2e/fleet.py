@@ -50,23 +50,25 @@ class Place:
         self.address = slot.address(last)
         self.directory = slot.directory / name
         self._namespace = f"{slot.prefix}{name}"
-        self._link = self._namespace
+        self.namespace = NAMESPACES / self._namespace
+        """The file that stands for its network."""
+        self._link = f"{slot.prefix}{last}"  # at most 15 characters, whatever the name
         self.directory.mkdir()
         uts = self.directory / "uts"
         uts.touch()
-        _sh("ip", "netns", "add", self._namespace)
-        _sh("ip", "link", "add", self._link, "type", "veth", "peer", "name", "eth0", "netns", self._namespace)
-        _sh("ip", "link", "set", self._link, "master", slot.bridge, "up")
-        _sh("unshare", f"--uts={uts}", "hostname", name)
+        sh("ip", "netns", "add", self._namespace)
+        sh("ip", "link", "add", self._link, "type", "veth", "peer", "name", "eth0", "netns", self._namespace)
+        sh("ip", "link", "set", self._link, "master", slot.bridge, "up")
+        sh("unshare", f"--uts={uts}", "hostname", name)
         # Not `ip netns exec`: that hides the cgroup mounts from dockerd.
-        self.enter = ("nsenter", f"--net={NAMESPACES / self._namespace}", f"--uts={uts}", "--")
+        self.enter = ("nsenter", f"--net={self.namespace}", f"--uts={uts}", "--")
         self.run("ip", "link", "set", "lo", "up")
         self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
         self.run("ip", "link", "set", "eth0", "up")
 
     def run(self, *argv: str, within: float = 60.0) -> str:
         """What a program prints that runs here to its end; CalledProcessError if that is a bad one."""
-        return _sh(*self.enter, *argv, within=within)
+        return sh(*self.enter, *argv, within=within)
 
     def start(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Program:
         """A program that runs here beside the test."""
@@ -74,7 +76,7 @@ class Place:
 
     def partition(self) -> None:
         """Cut the cable."""
-        _sh("ip", "link", "set", self._link, "down")
+        sh("ip", "link", "set", self._link, "down")
 
     def half_open(self) -> None:
         """Drop what arrives here; what leaves still reaches the others."""
@@ -90,7 +92,7 @@ class Place:
 
     def heal(self) -> None:
         """Mend what `partition`, `half_open`, `mute` and `lose` did."""
-        _sh("ip", "link", "set", self._link, "up")
+        sh("ip", "link", "set", self._link, "up")
         for rule in self.run("iptables", "--wait", "--list-rules").splitlines():
             if CHAOS in rule.split():
                 self.run("iptables", "--wait", "--delete", *rule.split()[1:])
@@ -115,9 +117,9 @@ class Fleet:
 
     def __init__(self, slot: Slot, size: int) -> None:
         self.directory = slot.directory
-        _away_from_overlay(slot.directory)
+        away_from_overlay(slot.directory)
         _write_gpu_hook(slot.directory / GPU_HOOK_DIRECTORY)
-        _join(slot)
+        join(slot)
         self.coordinator = Place(slot, "coord", COORDINATOR)
         self.nodes = tuple(Node(slot, number) for number in range(1, size + 1))
 
@@ -152,21 +154,22 @@ def open_fleet(size: int) -> Iterator[Fleet]:
             fleet.close()
 
 
-def _sh(*argv: str, within: float = 60.0) -> str:
+def sh(*argv: str, within: float = 60.0) -> str:
+    """What a program prints that runs to its end; AssertionError with its output if that is a bad one."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=within, env=environment())
     if done.returncode:
         raise AssertionError(f"{' '.join(argv)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
-def _join(slot: Slot) -> None:
+def join(slot: Slot) -> None:
     """The bridge; a Docker engine of the machine itself sets FORWARD to DROP, which must not hit us."""
-    _sh("ip", "link", "add", slot.bridge, "type", "bridge")
-    _sh("ip", "address", "add", f"{slot.address(1)}/24", "dev", slot.bridge)
-    _sh("ip", "link", "set", slot.bridge, "up")
+    sh("ip", "link", "add", slot.bridge, "type", "bridge")
+    sh("ip", "address", "add", f"{slot.address(1)}/24", "dev", slot.bridge)
+    sh("ip", "link", "set", slot.bridge, "up")
     comment = ("--match", "comment", "--comment", slot.prefix)
     ends = ("--in-interface", slot.bridge, "--out-interface", slot.bridge)
-    _sh("iptables", "--wait", "--insert", "FORWARD", *ends, *comment, "--jump", "ACCEPT")
+    sh("iptables", "--wait", "--insert", "FORWARD", *ends, *comment, "--jump", "ACCEPT")
 
 
 def _write_gpu_hook(directory: Path) -> None:
@@ -177,7 +180,7 @@ def _write_gpu_hook(directory: Path) -> None:
     hook.chmod(0o755)
 
 
-def _away_from_overlay(directory: Path) -> None:
+def away_from_overlay(directory: Path) -> None:
     """Docker's fast storage does not work on top of an overlay file system; memory serves instead."""
-    if _sh("stat", "--file-system", "--format=%T", str(directory)).strip() == "overlayfs":
-        _sh("mount", "-t", "tmpfs", "tmpfs", str(directory))
+    if sh("stat", "--file-system", "--format=%T", str(directory)).strip() == "overlayfs":
+        sh("mount", "-t", "tmpfs", "tmpfs", str(directory))

@@ -23,6 +23,7 @@ SLOTS = 32
 """So many runs fit side by side."""
 
 NAMESPACES = Path("/run/netns")
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,11 @@ class Slot:
             _quietly("ip", "netns", "delete", namespace)
         for link in sorted(path.name for path in Path("/sys/class/net").glob(f"{self.prefix}*")):
             _quietly("ip", "link", "delete", link)
-        for rule in _rules(self.prefix):
-            _quietly("iptables", "--wait", "--delete", *rule)
+        for table, rule in _rules(self.prefix):
+            _quietly("iptables", "--wait", "--table", table, "--delete", *rule)
+        for group in _control_groups(self.prefix):
+            with suppress(OSError):
+                group.rmdir()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -143,9 +147,18 @@ def _mounts_below(directory: Path) -> list[Path]:
     return sorted((mount for mount in mounts if mount.is_relative_to(directory)), reverse=True)
 
 
-def _rules(comment: str) -> list[list[str]]:
-    rules = _quietly("iptables", "--wait", "--list-rules", "FORWARD").splitlines()
-    return [rule.split()[1:] for rule in rules if comment in rule.split()]
+def _rules(comment: str) -> Iterator[tuple[str, list[str]]]:
+    for table, chain in (("filter", "FORWARD"), ("nat", "POSTROUTING")):
+        rules = _quietly("iptables", "--wait", "--table", table, "--list-rules", chain).splitlines()
+        yield from [(table, rule.split()[1:]) for rule in rules if comment in rule.split()]
+
+
+def _control_groups(prefix: str) -> Iterator[Path]:
+    """The deepest first."""
+    for top in (CONTROL_GROUPS / "systemd", CONTROL_GROUPS / "unified", CONTROL_GROUPS):
+        for group in top.glob(f"{prefix}*"):
+            yield from sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True)
+            yield group
 
 
 if __name__ == "__main__":
