@@ -24,6 +24,7 @@ from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
+from coordinator.trust.secrets import Secrets
 from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.journal import configure
@@ -60,7 +61,8 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd:
 
         try:
             registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
-            parts = Parts(engine=engine, logs=logs, registry=registry, audit=AuditLog(registry))
+            secrets = Secrets.open(trust, settings.state / "trust" / "secrets.key")
+            parts = Parts(engine=engine, logs=logs, registry=registry, audit=AuditLog(registry), secrets=secrets)
             await _serve(settings, parts, stopped, systemd)
         finally:
             logs.close()

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import grpc
@@ -12,7 +13,7 @@ import grpc.aio
 
 from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
-from coordinator.core.cluster import HEARTBEAT_INTERVAL
+from coordinator.core.cluster import HEARTBEAT_INTERVAL, Cluster
 from coordinator.core.events import (
     Event,
     ExecutionsReported,
@@ -28,10 +29,13 @@ from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
+from coordinator.trust.secrets import Secrets
 from muster import __version__, wire
-from muster.domain.errors import PermissionDeniedError, UnavailableError
+from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.job import Role
+from muster.domain.lifecycle import TERMINAL
 from muster.domain.node import Inventory
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
@@ -56,10 +60,13 @@ class _StreamEnded(Exception):  # noqa: N818 - not an error: it ends the tasks o
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
-    def __init__(self, engine: Engine, logs: LogStore, registry: Registry, authority: FleetAuthority | None) -> None:
+    def __init__(
+        self, engine: Engine, logs: LogStore, registry: Registry, secrets: Secrets, authority: FleetAuthority | None
+    ) -> None:
         self._engine = engine
         self._logs = logs
         self._registry = registry
+        self._secrets = secrets
         self._authority = authority
         self._rosters = wire.RosterMessages()
         self.closing = asyncio.Event()
@@ -104,8 +111,22 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
 
     @translated
     async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: ARG002, N802
-        """The secrets of an execution that is placed on the node that asks."""
-        raise UnavailableError("this coordinator has no secrets yet")
+        """The secrets of an execution that is placed on the node that asks, and not over."""
+        id_, who = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution")), caller()
+
+        def entitled(cluster: Cluster, _: datetime) -> tuple[str, Role]:
+            execution = cluster.executions.get(id_)
+            if execution is None:
+                raise UnknownNameError(f"there is no execution {id_}")
+            if execution.node is None or not who.speaks_for(execution.node):
+                raise PermissionDeniedError(f"execution {id_} is not on {who.name or 'the node of a stranger'}")
+            if execution.state in TERMINAL:
+                raise ConflictError(f"execution {id_} is over ({execution.state}); it gets no secrets any more")
+            spec = cluster.jobs[execution.job].spec
+            return spec.project, spec.role_of(execution.rank)
+
+        delivered = await self._secrets.delivered(*await self._engine.read(entitled))
+        return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
     def _labelled(self, connected: NodeConnected) -> NodeConnected:
         return replace(connected, inventory=self._with_labels(connected.node, connected.inventory))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import grpc.aio
 
 from coordinator.trust.caller import STRANGER, Caller
-from muster.domain.access import AuditEntry
+from muster.domain.access import DEFAULT_PROJECT, AuditEntry
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 
@@ -17,6 +17,8 @@ CALLER: ContextVar[Caller] = ContextVar("caller", default=STRANGER)
 _TARGETS = ("job", "node", "account", "name", "id", "project")
 _SPECIAL: Mapping[str, str] = {"SubmitRequest": "spec", "SubmitResponse": "job"}
 """Messages that hold their target one level deeper."""
+_IN_PROJECTS = frozenset({"PutSecretRequest", "RemoveSecretRequest"})
+"""Messages whose name says enough only beside the project."""
 
 
 def caller() -> Caller:
@@ -39,6 +41,8 @@ def short(method: str) -> str:
 
 def target_of(message: object) -> str:
     """What a request, or an answer, is about; empty for nothing in particular."""
+    if type(message).__name__ in _IN_PROJECTS:
+        return f"{getattr(message, 'project', '') or DEFAULT_PROJECT}/{getattr(message, 'name', '')}"
     inner = getattr(message, _SPECIAL.get(type(message).__name__, ""), message)
     values = (getattr(inner, name, "") for name in ("id", *_TARGETS) if inner is not message or name in _TARGETS)
     return next((value for value in values if isinstance(value, str) and value), "")

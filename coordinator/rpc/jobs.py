@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +20,8 @@ from coordinator.rpc.callers import caller
 from coordinator.rpc.log_merge import LogMerge, LogWish
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import offer, streaming
+from coordinator.trust.secret_uses import spelled_out
+from coordinator.trust.secrets import Secrets
 from muster import wire
 from muster.domain.access import Access
 from muster.domain.errors import ExhaustedError, InvalidJobError, UnknownNameError
@@ -50,8 +53,9 @@ _ID_LENGTH = 8
 class JobService(jobs_pb2_grpc.JobServiceServicer):
     """Submit jobs, look at them, stop them."""
 
-    def __init__(self, engine: Engine, logs: LogMerge, patience: float = READER_PATIENCE) -> None:
+    def __init__(self, engine: Engine, logs: LogMerge, secrets: Secrets, patience: float = READER_PATIENCE) -> None:
         self._engine = engine
+        self._secrets = secrets
         self._logs = logs
         self._patience = patience
         self._submits = 0
@@ -62,7 +66,8 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:  # noqa: N802 - gRPC's name
         """Accept a job."""
         with self._one_more():
-            job = await _accepted(await self._engine.ask(_submitted(request)), context)
+            submitted = self._spelled_out(_submitted(request))
+            job = await _accepted(await self._engine.ask(submitted), context)
         view = views.unaccepted_view(job) if request.dry_run else await self._view(job.id)
         return pb.SubmitResponse(job=wire.job_to_wire(view))
 
@@ -139,6 +144,11 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
             lambda cluster, now: views.explain(cluster, views.resolve(cluster, request.job), now)
         )
         return wire.explanation_to_wire(explanation)
+
+    def _spelled_out(self, submitted: JobSubmitted) -> JobSubmitted:
+        """With what it says of secrets in full; raises InvalidJobError for one that its project lacks."""
+        known = self._secrets.of_project(submitted.spec.project)
+        return replace(submitted, spec=spelled_out(submitted.spec, known))
 
     @contextmanager
     def _one_more(self) -> Iterator[None]:

@@ -21,11 +21,13 @@ from coordinator.rpc.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.join import JoinService
 from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.nodes import NodeService
+from coordinator.rpc.secrets import SecretService
 from coordinator.rpc.trust import TrustService
 from coordinator.store.logs import LogStore
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
+from coordinator.trust.secrets import Secrets
 from muster.domain.errors import MusterError, PermissionDeniedError
 from muster.rpc.channel import SERVER_OPTIONS, is_loopback
 from muster.rpc.v1 import (
@@ -47,6 +49,7 @@ _FOR_CLIENTS = (
     jobs_pb2.DESCRIPTOR.services_by_name["JobService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
+    trust_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name,
 )
 _FOR_AGENTS = (agents_pb2.DESCRIPTOR.services_by_name["AgentService"].full_name,)
 _FOR_STRANGERS = (trust_pb2.DESCRIPTOR.services_by_name["JoinService"].full_name,)
@@ -60,6 +63,7 @@ class Parts:
     logs: LogStore
     registry: Registry
     audit: AuditLog
+    secrets: Secrets
     reader_patience: float = READER_PATIENCE
     """Who follows logs or a job and reads nothing for so many seconds is cut off."""
 
@@ -140,16 +144,17 @@ def _server(who: Who, parts: Parts) -> tuple[grpc.aio.Server, Gate]:
 
 
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
-    jobs = JobService(parts.engine, LogMerge(parts.engine, parts.logs), parts.reader_patience)
+    jobs = JobService(parts.engine, LogMerge(parts.engine, parts.logs), parts.secrets, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine, parts.registry), server)
     trust = TrustService(parts.registry, authority, parts.audit)
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
+    trust_pb2_grpc.add_SecretServiceServicer_to_server(SecretService(parts.secrets), server)
     closings.append(jobs.closing.set)
 
 
 def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
-    agents = AgentService(parts.engine, parts.logs, parts.registry, authority)
+    agents = AgentService(parts.engine, parts.logs, parts.registry, parts.secrets, authority)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     closings.append(agents.closing.set)
 

@@ -25,6 +25,7 @@ from coordinator.store.sql import SqlStore
 from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.registry import Registry
+from coordinator.trust.secrets import Secrets
 from muster.client import Client
 from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, RuntimeKind
@@ -107,7 +108,14 @@ class Fleet:
             engine = self.engine = Engine(store, logs.drop_job)
             registry = Registry(trust, wall_time())
             audit, patience = AuditLog(registry), self.reader_patience
-            parts = Parts(engine=engine, logs=logs, registry=registry, audit=audit, reader_patience=patience)
+            parts = Parts(
+                engine=engine,
+                logs=logs,
+                registry=registry,
+                audit=audit,
+                secrets=Secrets.open(trust, self.directory / "trust" / "secrets.key"),
+                reader_patience=patience,
+            )
             async with asyncio.TaskGroup() as tasks:
                 working = tasks.create_task(engine.run(), name="engine")
                 async with serving_locally(parts, self.address, SECRET) as self.address:

@@ -20,6 +20,7 @@ from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
+from coordinator.trust.secrets import Secrets
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.ids import NodeId
@@ -87,7 +88,13 @@ async def secured(directory: Path) -> AsyncIterator[Secured]:
     made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
     await registry.add_first_admin(admin, secret, token, made)
     authority = FleetAuthority(load_or_make(directory / "trust", now), ["127.0.0.1"], now)
-    parts = Parts(engine=Engine(store, logs.drop_job), logs=logs, registry=registry, audit=AuditLog(registry))
+    parts = Parts(
+        engine=Engine(store, logs.drop_job),
+        logs=logs,
+        registry=registry,
+        audit=AuditLog(registry),
+        secrets=Secrets.open(trust, directory / "trust" / "secrets.key"),
+    )
     try:
         async with asyncio.TaskGroup() as tasks:
             working = tasks.create_task(parts.engine.run(), name="engine")

@@ -19,6 +19,7 @@ from coordinator.store.memory import MemoryStore
 from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.registry import Registry
+from coordinator.trust.secrets import Secrets
 from muster.client import Client
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.lifecycle import JobPhase, State
@@ -87,7 +88,13 @@ async def parts(directory: Path) -> AsyncIterator[Parts]:
     registry = Registry(trust, wall_time())
     logs = LogStore(directory)
     try:
-        yield Parts(engine=Engine(MemoryStore(), print), logs=logs, registry=registry, audit=AuditLog(registry))
+        yield Parts(
+            engine=Engine(MemoryStore(), print),
+            logs=logs,
+            registry=registry,
+            audit=AuditLog(registry),
+            secrets=Secrets.open(trust, directory / "secrets.key"),
+        )
     finally:
         logs.close()
         trust.close()
