@@ -32,7 +32,8 @@ from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
-from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub
+from muster.rpc.v1.trust_pb2_grpc import SecretServiceStub, TrustServiceStub
+from muster.secrets_client import SecretsClient
 from muster.trust_client import TrustClient
 
 _MOST_AT_ONCE = 100
@@ -77,6 +78,7 @@ class Client:
         self._jobs = JobServiceStub(self._channel)
         self._nodes = NodeServiceStub(self._channel)
         self.trust = TrustClient(self._ask, TrustServiceStub(self._channel))
+        self.secrets = SecretsClient(self._ask, SecretServiceStub(self._channel))
         return self
 
     async def __aexit__(
