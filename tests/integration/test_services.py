@@ -26,7 +26,9 @@ from muster.domain.lifecycle import JobPhase, State
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
-OURS = [f"muster.rpc.v1.{name}" for name in ("AgentService", "JobService", "NodeService", "SecretService", "TrustService")]
+OURS = [
+    f"muster.rpc.v1.{name}" for name in ("AgentService", "JobService", "NodeService", "SecretService", "TrustService")
+]
 
 
 @pytest.mark.parametrize("service", ["", *OURS])
