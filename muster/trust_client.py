@@ -13,10 +13,12 @@ from muster.domain.access import (
     IssuedJoinToken,
     IssuedToken,
     Myself,
+    Policy,
     Project,
 )
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.wire import trust
+from muster.wire.security import policy_to_wire
 
 
 class Ask(Protocol):
@@ -80,6 +82,11 @@ class TrustClient:
         """A new project."""
         request = pb.AddProjectRequest(name=name)
         return trust.project_from_wire(await self._ask(self._stub.AddProject, request, pauses=()))
+
+    async def set_policy(self, project: str, policy: Policy) -> Project:
+        """The project, opened for this and nothing else."""
+        request = pb.SetPolicyRequest(project=project, policy=policy_to_wire(policy))
+        return trust.project_from_wire(await self._ask(self._stub.SetPolicy, request))
 
     async def grant(self, account: str, project: str, access: Access | None) -> Account:
         """The account with this access to a project, or with none."""

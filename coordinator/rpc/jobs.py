@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,10 +20,11 @@ from coordinator.rpc.callers import caller
 from coordinator.rpc.log_merge import LogMerge, LogWish
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import offer, streaming
+from coordinator.trust.policy import require_open
 from coordinator.trust.secret_uses import spelled_out
 from coordinator.trust.secrets import Secrets
 from muster import wire
-from muster.domain.access import Access
+from muster.domain.access import Access, Policy
 from muster.domain.errors import ExhaustedError, InvalidJobError, UnknownNameError
 from muster.domain.ids import JobId
 from muster.domain.view import JobView
@@ -53,9 +54,18 @@ _ID_LENGTH = 8
 class JobService(jobs_pb2_grpc.JobServiceServicer):
     """Submit jobs, look at them, stop them."""
 
-    def __init__(self, engine: Engine, logs: LogMerge, secrets: Secrets, patience: float = READER_PATIENCE) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        policy_of: Callable[[str], Policy],
+        logs: LogMerge,
+        secrets: Secrets,
+        patience: float = READER_PATIENCE,
+    ) -> None:
         self._engine = engine
         self._secrets = secrets
+        self._policy_of = policy_of
+        """What a project is opened for."""
         self._logs = logs
         self._patience = patience
         self._submits = 0
@@ -67,6 +77,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         """Accept a job."""
         with self._one_more():
             submitted = self._spelled_out(_submitted(request))
+            require_open(submitted.spec, self._policy_of(submitted.spec.project))
             job = await _accepted(await self._engine.ask(submitted), context)
         view = views.unaccepted_view(job) if request.dry_run else await self._view(job.id)
         return pb.SubmitResponse(job=wire.job_to_wire(view))

@@ -28,8 +28,9 @@ from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
+from muster.domain.access import OPEN
 from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.rpc.channel import SERVER_OPTIONS, is_loopback
+from muster.rpc.channel import SERVER_OPTIONS, is_loopback, served_credentials
 from muster.rpc.v1 import (
     agents_pb2,
     agents_pb2_grpc,
@@ -144,7 +145,9 @@ def _server(who: Who, parts: Parts) -> tuple[grpc.aio.Server, Gate]:
 
 
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
-    jobs = JobService(parts.engine, LogMerge(parts.engine, parts.logs), parts.secrets, parts.reader_patience)
+    # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
+    policy_of = parts.registry.policy_of if authority is not None else lambda _: OPEN
+    jobs = JobService(parts.engine, policy_of, LogMerge(parts.engine, parts.logs), parts.secrets, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine, parts.registry), server)
     trust = TrustService(parts.registry, authority, parts.audit)

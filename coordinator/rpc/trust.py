@@ -1,5 +1,6 @@
 """The clients' side: accounts, tokens, projects, nodes that have joined, the audit log."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,23 +11,27 @@ from coordinator.rpc.callers import Context, caller, entry
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.policy import changes
 from coordinator.trust.records import AuditWish
 from coordinator.trust.registry import LONGEST_TTL, Registry
 from muster.domain.access import (
     EVERYWHERE,
+    OPEN,
     Access,
     Account,
     AccountKind,
     AuditEntry,
     IssuedJoinToken,
     IssuedToken,
+    Policy,
 )
-from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnavailableError
+from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc
 from muster.trust.tokens import new_api_token, new_join_token
 from muster.wire import checks, trust
+from muster.wire.security import policy_from_wire
 
 JOIN_TTL = timedelta(hours=1)
 MOST_USES = 10_000
@@ -97,9 +102,16 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         return pb.CreateTokenResponse(secret=str(secret), token=trust.token_to_wire(token))
 
     @translated
-    async def SetPolicy(self, request: pb.SetPolicyRequest, context: Any) -> pb.Project:  # noqa: ANN401, ARG002, N802
-        """What the containers of a project may do beyond the default."""
-        raise UnavailableError("this coordinator has no policies yet")
+    async def SetPolicy(self, request: pb.SetPolicyRequest, context: Context) -> pb.Project:  # noqa: N802
+        """The project, opened for this and nothing else; jobs that were accepted are what they were."""
+        if self._authority is None:
+            raise ConflictError("the projects of `muster up` are open for everything; there is nothing to allow")
+        policy = policy_from_wire(request.policy)
+
+        def done(before: Policy) -> AuditEntry:
+            return _done(context, "SetPolicy", request.project, changes(before, policy))
+
+        return trust.project_to_wire(await self._registry.set_policy(request.project, policy, done))
 
     @translated
     async def ListTokens(self, request: pb.ListTokensRequest, context: Any) -> pb.ListTokensResponse:  # noqa: ANN401, ARG002, N802
@@ -123,6 +135,8 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         """Projects that the caller may look at, by name."""
         who = caller()
         found = [each for name, each in sorted(self._registry.projects.items()) if who.may(Access.VIEWER, name)]
+        if self._authority is None:
+            found = [replace(each, policy=OPEN) for each in found]
         return pb.ListProjectsResponse(projects=map(trust.project_to_wire, found))
 
     @translated

@@ -27,6 +27,7 @@ from muster.domain.access import (
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
+    Policy,
     Project,
 )
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
@@ -176,6 +177,19 @@ class Registry:
             await self._commit([project], entry)
             self.projects[name] = project
         return project
+
+    def policy_of(self, project: str) -> Policy:
+        """What the containers of a project may do beyond the default."""
+        return _known(self.projects, project, "project").policy
+
+    async def set_policy(self, name: str, policy: Policy, entry: Callable[[Policy], AuditEntry]) -> Project:
+        """The project with this policy in place of what it had, of which `entry` is made."""
+        async with self._writing:
+            project = _known(self.projects, name, "project")
+            changed = replace(project, policy=policy)
+            await self._commit([changed], entry(project.policy))
+            self.projects[name] = changed
+        return changed
 
     def require_projects(self, grants: Mapping[str, Access]) -> None:
         """Raise UnknownNameError unless all of these projects are there."""

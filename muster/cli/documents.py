@@ -37,6 +37,8 @@ def document(value: object) -> Document:
         return {str(document(key)): document(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [document(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((document(item) for item in value), key=str)
     return _plain(value)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from muster import __version__
-from muster.cli import jobs, login, logs, nodes, submit, trust, up
+from muster.cli import jobs, login, logs, nodes, policies, submit, trust, up
 from muster.cli.session import Session
 
 app = typer.Typer(
@@ -52,6 +52,7 @@ app.add_typer(nodes.nodes)
 app.add_typer(trust.users, name="users")
 app.add_typer(trust.accounts, name="accounts")
 app.add_typer(trust.tokens, name="tokens")
+trust.projects.command("allow")(policies.allow)
 app.add_typer(trust.projects, name="projects")
 app.command()(trust.audit)
 app.command()(login.init)

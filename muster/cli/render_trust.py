@@ -9,12 +9,14 @@ from muster.cli.render_tables import listing
 from muster.cli.render_units import time_text
 from muster.domain.access import (
     EVERYWHERE,
+    OPEN,
     Access,
     Account,
     AuditEntry,
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
+    Policy,
     Project,
 )
 
@@ -87,7 +89,23 @@ def enrolled_nodes_table(nodes: Sequence[EnrolledNode]) -> Table:
 
 def projects_table(projects: Sequence[Project]) -> Table:
     """One line a project."""
-    return listing(("PROJECT", "MADE"), ((project.name, time_text(project.created_at)) for project in projects))
+    rows = ((project.name, time_text(project.created_at), policy_text(project.policy)) for project in projects)
+    return listing(("PROJECT", "MADE", "OPENED FOR"), rows)
+
+
+def policy_text(policy: Policy) -> str:
+    """`any user, SYS_PTRACE, mounts from /data`."""
+    if policy == OPEN:
+        return "everything"
+    flags = (("privileged", policy.privileged), ("gaining privileges", policy.gain_privileges))
+    parts = [
+        *(["any user"] if policy.any_user else []),
+        *(name for name, opened in flags if opened),
+        *sorted(policy.capabilities),
+        *(f"mounts from {path}" for path in policy.host_paths),
+        *([f"{policy.pids} processes"] if policy.pids else []),
+    ]
+    return ", ".join(parts) or "nothing beyond the default"
 
 
 def audit_table(entries: Sequence[AuditEntry]) -> Table:

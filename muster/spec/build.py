@@ -26,9 +26,9 @@ from muster.spec.models import (
     RestartsKeys,
     RoleDefaults,
     RoleKeys,
-    SecurityKeys,
     TimeoutsKeys,
 )
+from muster.spec.section import SecurityKeys
 
 MAX_FILES_BYTES = 2**20
 """Of all files of all roles; larger things belong in the image or on a mount."""

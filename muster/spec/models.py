@@ -6,15 +6,12 @@ and the JSON Schema are made from these models, so a title says what is written 
 
 import base64
 import binascii
-from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     model_validator,
@@ -23,11 +20,12 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from muster.domain.access import DEFAULT_PIDS, DEFAULT_PROJECT, MOST_PIDS
+from muster.domain.access import DEFAULT_PROJECT
 from muster.spec import fields
 from muster.spec.document import Scalar
 from muster.spec.errors import FieldError, quote
 from muster.spec.fields import given, verbatim
+from muster.spec.section import Section, SecurityKeys, key, refuse_twice
 
 MAX_EXECUTIONS = 10_000
 MAX_GPUS = 64
@@ -40,12 +38,6 @@ SHELL = ("/bin/sh", "-c")
 """What runs a command that is written as one text."""
 
 
-class Section(BaseModel):
-    """Keys that stand together in one map; a key that is not listed is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
 @dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
 class _OrShort:
     """In the JSON Schema, the short form beside the map."""
@@ -56,39 +48,34 @@ class _OrShort:
         return {"anyOf": [self.schema, handler(core)]}
 
 
-def _key(title: str, description: str, default: Any = None) -> Any:  # noqa: ANN401 - of any key, as pydantic.Field
-    return Field(default, title=title, description=description)
-
-
 Gpus = Annotated[int, Field(ge=0, le=MAX_GPUS), fields.WHOLE]
 Count = Annotated[int, Field(ge=1, le=MAX_EXECUTIONS), fields.WHOLE]
 PortNumber = Annotated[int, Field(ge=1, le=MAX_PORT), fields.WHOLE]
 Restarts = Annotated[int, Field(ge=0, le=MAX_RESTARTS), fields.WHOLE]
-Pids = Annotated[int, Field(ge=1, le=MOST_PIDS), fields.WHOLE]
 Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY), fields.WHOLE]
 
 
 class ResourcesKeys(Section):
     """What each execution reserves on its node."""
 
-    gpus: Gpus = _key("whole number 0…64", "Whole GPUs (or MIG devices).", 0)
-    gpu_model: fields.Filled | None = _key(
+    gpus: Gpus = key("whole number 0…64", "Whole GPUs (or MIG devices).", 0)
+    gpu_model: fields.Filled | None = key(
         "text",
         "Part of the model name that every GPU must have, whatever the case: `H100`.",
     )
-    cpus: fields.Cpus = _key("`2`, `0.5`, `500m`", "CPUs.", "1")
-    memory: fields.Memory | None = _key(
+    cpus: fields.Cpus = key("`2`, `0.5`, `500m`", "CPUs.", "1")
+    memory: fields.Memory | None = key(
         "size",
         "Main memory: reserved on the node and, in a container, a hard limit. Without it nothing is reserved.",
     )
-    shm: fields.SharedMemory | None = _key("size", "Size of `/dev/shm` in the container (default: the runtime's).")
+    shm: fields.SharedMemory | None = key("size", "Size of `/dev/shm` in the container (default: the runtime's).")
 
 
 class PortKeys(Section):
     """A named port of each execution; a bare name leaves the number to the agent."""
 
-    name: fields.PortName = _key("word", "Unique in the role; `master` names rank 0's `MASTER_PORT`.", default=NEEDED)
-    port: PortNumber | None = _key(
+    name: fields.PortName = key("word", "Unique in the role; `master` names rank 0's `MASTER_PORT`.", default=NEEDED)
+    port: PortNumber | None = key(
         "whole number 1…65535",
         "Fixed number: of the node on host networking, of the container on bridge networking. "
         "Without it the agent chooses one.",
@@ -98,9 +85,9 @@ class PortKeys(Section):
 class MountKeys(Section):
     """A directory or file of the node, seen in the container; short: `/source:/target[:rw|ro]`."""
 
-    source: fields.Absolute = _key("absolute path", "On the node.", default=NEEDED)
-    target: fields.Absolute = _key("absolute path", "In the container.", default=NEEDED)
-    read_only: fields.Flag = _key("`true`, `false`", "Whether the container may only read it.", default=True)
+    source: fields.Absolute = key("absolute path", "On the node.", default=NEEDED)
+    target: fields.Absolute = key("absolute path", "In the container.", default=NEEDED)
+    read_only: fields.Flag = key("`true`, `false`", "Whether the container may only read it.", default=True)
 
     @model_validator(mode="after")
     def _leaves_own_directory(self) -> "MountKeys":
@@ -114,39 +101,14 @@ class MountKeys(Section):
 class UlimitKeys(Section):
     """A resource limit of the container; short: one value for both."""
 
-    soft: fields.Limit = _key("whole number, `unlimited`", "What programs start with.", default=NEEDED)
-    hard: fields.Limit = _key("whole number, `unlimited`", "How far programs may raise it.", default=NEEDED)
+    soft: fields.Limit = key("whole number, `unlimited`", "What programs start with.", default=NEEDED)
+    hard: fields.Limit = key("whole number, `unlimited`", "How far programs may raise it.", default=NEEDED)
 
     @model_validator(mode="after")
     def _in_order(self) -> "UlimitKeys":
         if self.hard != -1 and (self.soft == -1 or self.soft > self.hard):
             raise FieldError("has a soft limit above the hard one")
         return self
-
-
-def _capabilities_differ(capabilities: list[str]) -> list[str]:
-    _refuse_twice("the capability", capabilities)
-    return capabilities
-
-
-class SecurityKeys(Section):
-    """What containers may do beyond the default; the project must be opened for it, see docs/containers.md."""
-
-    capabilities: Annotated[list[fields.Capability], AfterValidator(_capabilities_differ)] = _key(
-        "list of words like `SYS_PTRACE`", "Beside the default ones; they count for root in the container only.", []
-    )
-    privileged: fields.Flag = _key("`true`, `false`", "Everything that root of the node may.", default=False)
-    gain_privileges: fields.Flag = _key(
-        "`true`, `false`", "Whether programs may gain privileges, as `sudo` does.", default=False
-    )
-    image_user: fields.Flag = _key(
-        "`true`, `false`",
-        "As the user that the image names, root as a rule; otherwise as the node's user for jobs. Not beside `user`.",
-        default=False,
-    )
-    pids: Pids | None = _key(
-        f"whole number 1…{MOST_PIDS}", f"At most so many processes and threads (default: {DEFAULT_PIDS})."
-    )
 
 
 def _decoded(value: object) -> bytes:
@@ -161,18 +123,18 @@ def _decoded(value: object) -> bytes:
 class FileKeys(Section):
     """A small file that is written before user code starts; exactly one of the contents."""
 
-    path: fields.FilePath = _key("path", "Absolute, or relative to the working directory.", default=NEEDED)
-    content: fields.PlainText | None = _key("text", "What is in it.")
+    path: fields.FilePath = key("path", "Absolute, or relative to the working directory.", default=NEEDED)
+    content: fields.PlainText | None = key("text", "What is in it.")
     content_base64: Annotated[
         bytes | None,
         BeforeValidator(lambda value: None if value is None else _decoded(value)),
         JsonSchema({"type": "string", "contentEncoding": "base64"}),
-    ] = _key("base64", "What is in it, for files that are not text.")
-    source: fields.Filled | None = _key(
+    ] = key("base64", "What is in it, for files that are not text.")
+    source: fields.Filled | None = key(
         "path",
         "A file where the job is submitted from, relative to the job file.",
     )
-    executable: fields.Flag = _key("`true`, `false`", "Whether it can be run.", default=False)
+    executable: fields.Flag = key("`true`, `false`", "Whether it can be run.", default=False)
 
     @model_validator(mode="after")
     def _one_content(self) -> "FileKeys":
@@ -222,25 +184,19 @@ def _ulimit_form(value: object) -> object:
 
 
 def _ports_differ(ports: list[PortKeys]) -> list[PortKeys]:
-    _refuse_twice("the port name", [port.name for port in ports])
-    _refuse_twice("the port number", [str(port.port) for port in ports if port.port])
+    refuse_twice("the port name", [port.name for port in ports])
+    refuse_twice("the port number", [str(port.port) for port in ports if port.port])
     return ports
 
 
 def _targets_differ(mounts: list[MountKeys]) -> list[MountKeys]:
-    _refuse_twice("the target", [mount.target.rstrip("/") for mount in mounts])
+    refuse_twice("the target", [mount.target.rstrip("/") for mount in mounts])
     return mounts
 
 
 def _paths_differ(files: list[FileKeys]) -> list[FileKeys]:
-    _refuse_twice("the path", [file.path for file in files])
+    refuse_twice("the path", [file.path for file in files])
     return files
-
-
-def _refuse_twice(what: str, values: list[str]) -> None:
-    twice = next((value for value, times in Counter(values).items() if times > 1), None)
-    if twice is not None:
-        raise FieldError(f"has {what} {quote(twice)} twice")
 
 
 Command = Annotated[
@@ -264,50 +220,50 @@ UlimitForm = Annotated[
 class RoleDefaults(Section):
     """What executions run and need; at the top level, the defaults of every role."""
 
-    image: fields.ImageName | None = _key(
+    image: fields.ImageName | None = key(
         "text", "Container image. Without it the command runs as a plain process of the agent's user."
     )
-    pull: fields.PullName = _key("`missing`, `always`, `never`", "When the image is pulled. Needs `image`.", "missing")
-    entrypoint: list[fields.Verbatim] | None = _key(
+    pull: fields.PullName = key("`missing`, `always`, `never`", "When the image is pulled. Needs `image`.", "missing")
+    entrypoint: list[fields.Verbatim] | None = key(
         "list of words",
         "Replaces the image's entrypoint; an empty list takes it away. Needs `image`.",
     )
-    command: Command | None = _key(
+    command: Command | None = key(
         "list of words, or text",
         "Program and arguments; a text is run by `/bin/sh -c`. Without it the image's own command runs.",
     )
-    env: dict[fields.EnvName, fields.Verbatim] = _key(
+    env: dict[fields.EnvName, fields.Verbatim] = key(
         "map of name: value",
         "Environment variables. Values are taken as they are written: `NO: no` is the text `no`.",
         {},
     )
-    workdir: fields.Absolute | None = _key(
+    workdir: fields.Absolute | None = key(
         "absolute path",
         "Working directory (default: the image's; a fresh directory for a process).",
     )
-    user: fields.UserName | None = _key(
+    user: fields.UserName | None = key(
         "`uid`, `uid:gid`, `name`",
         "Who runs in the container (default: the node's user for jobs). Root, and names of the image's own users, only "
         "where the project is opened for any user. Needs `image`.",
     )
-    security: SecurityKeys = _key("map", "What containers may do beyond the default, see below. Needs `image`.", {})
-    resources: ResourcesKeys = _key("map", "What each execution reserves, see below.", {})
-    ports: Annotated[list[Port], AfterValidator(_ports_differ)] = _key(
+    security: SecurityKeys = key("map", "What containers may do beyond the default, see below. Needs `image`.", {})
+    resources: ResourcesKeys = key("map", "What each execution reserves, see below.", {})
+    ports: Annotated[list[Port], AfterValidator(_ports_differ)] = key(
         "list of names or maps",
         "Ports that each execution gets, see below.",
         [],
     )
-    mounts: Annotated[list[MountForm], AfterValidator(_targets_differ)] = _key(
+    mounts: Annotated[list[MountForm], AfterValidator(_targets_differ)] = key(
         "list of texts or maps",
         "What of the node the container sees, see below. Needs `image`.",
         [],
     )
-    ulimits: dict[fields.UlimitName, UlimitForm] = _key(
+    ulimits: dict[fields.UlimitName, UlimitForm] = key(
         "map of name: limit",
         "Resource limits such as `memlock` and `nofile`, see below. Needs `image`.",
         {},
     )
-    files: Annotated[list[FileKeys], AfterValidator(_paths_differ)] = _key(
+    files: Annotated[list[FileKeys], AfterValidator(_paths_differ)] = key(
         "list of maps",
         "Small files written before user code starts, 1 MiB in all, see below.",
         [],
@@ -317,19 +273,19 @@ class RoleDefaults(Section):
 class RoleKeys(RoleDefaults):
     """A named part of a job: `count` identical executions."""
 
-    name: fields.Label = _key(
+    name: fields.Label = key(
         "word", "Unique in the job; executions are reached as `name-0`, `name-1`, ….", default=NEEDED
     )
-    count: Count = _key("whole number 1…10000", "How many executions.", 1)
+    count: Count = key("whole number 1…10000", "How many executions.", 1)
 
 
 class TimeoutsKeys(Section):
     """The limits in time of one attempt."""
 
-    check_in: fields.Span = _key("duration", "From placement until every execution is armed; does not slide.", "10m")
-    grace: fields.Span = _key("duration", "Between SIGTERM and SIGKILL.", "10s")
-    run: fields.Span | None = _key("duration", "Longest time that user code may run (default: no limit).")
-    lost_after: fields.LostAfter = _key(
+    check_in: fields.Span = key("duration", "From placement until every execution is armed; does not slide.", "10m")
+    grace: fields.Span = key("duration", "Between SIGTERM and SIGKILL.", "10s")
+    run: fields.Span | None = key("duration", "Longest time that user code may run (default: no limit).")
+    lost_after: fields.LostAfter = key(
         "duration 60s…7d", "How long a node may be silent before what it runs is lost; see docs/fencing.md.", "90s"
     )
 
@@ -337,19 +293,19 @@ class TimeoutsKeys(Section):
 class RestartsKeys(Section):
     """When the whole gang starts again as a new attempt after a failure."""
 
-    limit: Restarts = _key("whole number 0…1000", "How often after failures of user code.", 0)
-    infrastructure: Restarts = _key(
+    limit: Restarts = key("whole number 0…1000", "How often after failures of user code.", 0)
+    infrastructure: Restarts = key(
         "whole number 0…1000",
         "How often after failures that are not the code's: lost nodes, daemons, images, ports, GPUs.",
         10,
     )
-    backoff: fields.Span = _key(
+    backoff: fields.Span = key(
         "duration", "Pause before the second restart, doubled before each one after it; the first comes at once.", "5s"
     )
-    restart_on: fields.ExitCodeRanges | None = _key(
+    restart_on: fields.ExitCodeRanges | None = key(
         "exit codes like `1,3-5`", "Only these are worth another attempt (default: all)."
     )
-    fail_on: fields.ExitCodeRanges | None = _key(
+    fail_on: fields.ExitCodeRanges | None = key(
         "exit codes like `1,3-5`", "These end the job, however many restarts are left."
     )
 
@@ -357,52 +313,52 @@ class RestartsKeys(Section):
 def _names_differ(roles: list[RoleKeys]) -> list[RoleKeys]:
     if not roles:
         raise FieldError("is empty; leave it out, or name at least one role")
-    _refuse_twice("the role name", [role.name for role in roles])
+    refuse_twice("the role name", [role.name for role in roles])
     return roles
 
 
 class JobKeys(RoleDefaults):
     """A job: executions that start together or not at all."""
 
-    name: fields.Label = _key("word", "Lower-case letters, digits and hyphens; need not be unique.", default=NEEDED)
-    workers: Count = _key(
+    name: fields.Label = key("word", "Lower-case letters, digits and hyphens; need not be unique.", default=NEEDED)
+    workers: Count = key(
         "whole number 1…10000",
         "How many executions of a job without `roles`.",
         1,
     )
-    roles: Annotated[list[RoleKeys], AfterValidator(_names_differ)] | None = _key(
+    roles: Annotated[list[RoleKeys], AfterValidator(_names_differ)] | None = key(
         "list of maps",
         "Parts that differ, in rank order, see below. Not together with `workers`.",
     )
-    network: fields.NetworkName = _key(
+    network: fields.NetworkName = key(
         "`host`, `bridge`",
         "`host`: the node's own network. `bridge`: a private network per container, declared ports are published.",
         "host",
     )
-    success: fields.SuccessName = _key(
+    success: fields.SuccessName = key(
         "`all`, `rank0`",
         "Whether every execution must end well, or rank 0 (the others are then stopped).",
         "all",
     )
-    project: fields.Label = _key("word", "Whose job it is; who may see it follows from that.", DEFAULT_PROJECT)
-    priority: Priority = _key("whole number -1000…1000", "Higher goes first.", 0)
-    placement: fields.PackingName = _key(
+    project: fields.Label = key("word", "Whose job it is; who may see it follows from that.", DEFAULT_PROJECT)
+    priority: Priority = key("whole number -1000…1000", "Higher goes first.", 0)
+    placement: fields.PackingName = key(
         "`pack`, `spread`",
         "On as few nodes as possible, or on as many.",
         "pack",
     )
-    max_per_node: Count | None = _key(
+    max_per_node: Count | None = key(
         "whole number 1…10000",
         "At most so many executions of this job on one node.",
     )
-    node_labels: dict[fields.NodeLabel, fields.Verbatim] = _key(
+    node_labels: dict[fields.NodeLabel, fields.Verbatim] = key(
         "map of name: value",
         "Only nodes that carry all of these labels.",
         {},
     )
-    timeouts: TimeoutsKeys = _key("map", "Limits in time, see below.", {})
-    restarts: RestartsKeys | None = _key("map", "What follows a failure, see below (default: nothing).")
-    on_disconnect: fields.OnDisconnectName = _key(
+    timeouts: TimeoutsKeys = key("map", "Limits in time, see below.", {})
+    restarts: RestartsKeys | None = key("map", "What follows a failure, see below (default: nothing).")
+    on_disconnect: fields.OnDisconnectName = key(
         "`keep`, `stop`",
         "What a node does that does not hear of the coordinator any more: `keep`: user code goes on, unless the other "
         "nodes of the gang show that only this one is cut off. `stop`: it is stopped. See docs/fencing.md.",

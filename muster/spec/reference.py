@@ -20,10 +20,10 @@ from muster.spec.models import (
     RestartsKeys,
     RoleDefaults,
     RoleKeys,
-    SecurityKeys,
     TimeoutsKeys,
     UlimitKeys,
 )
+from muster.spec.section import SecurityKeys
 
 BEGIN = "<!-- keys: made by `python -m muster.spec.reference --write docs/job-file.md` -->"
 END = "<!-- end of keys -->"

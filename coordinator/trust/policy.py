@@ -1,0 +1,109 @@
+"""What of a job its project is not opened for."""
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from muster.domain.access import DEFAULT_PIDS, Policy
+from muster.domain.errors import PermissionDeniedError
+from muster.domain.job import JobSpec, Role
+from muster.domain.user import numeric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """Something that a role asks for and its project is not opened for."""
+
+    role: str
+    key: str
+    """As the job file names it."""
+    wish: str
+    """What the role asks for."""
+    option: str
+    """Of `muster projects allow`, that opens the project for it."""
+
+    def __str__(self) -> str:
+        return f"role {self.role}, {self.key}: {self.wish} ({self.option})"
+
+
+def closed(spec: JobSpec, policy: Policy) -> tuple[Closed, ...]:
+    """All that the policy does not open, role by role; empty: the job may be taken."""
+    return tuple(
+        Closed(role=role.name, key=key, wish=wish, option=option)
+        for role in spec.roles
+        for key, wish, option in (*_users(role, policy), *_rights(role, policy), *_mounts(role, policy))
+    )
+
+
+def require_open(spec: JobSpec, policy: Policy) -> None:
+    """Raise PermissionDeniedError, which names every role and key, unless the project is opened for all of the job."""
+    found = closed(spec, policy)
+    if not found:
+        return
+    lines = "".join(f"\n  {each}" for each in found)
+    options = " ".join(dict.fromkeys(each.option for each in found))
+    raise PermissionDeniedError(
+        f"project {spec.project} is not opened for what the job asks for:{lines}\n"
+        f"leave it out, or ask an admin for `muster projects allow {spec.project} {options}`"
+    )
+
+
+def changes(before: Policy, after: Policy) -> str:
+    """What one policy opens or closes against another, for the audit log; `nothing` if they are equal."""
+    parts = [
+        *_set_changes(before.capabilities, after.capabilities),
+        *_set_changes(frozenset(before.host_paths), frozenset(after.host_paths)),
+        *(
+            f"{'+' if getattr(after, name) else '-'}{name.replace('_', '-')}"
+            for name in ("privileged", "gain_privileges", "any_user")
+            if getattr(before, name) != getattr(after, name)
+        ),
+    ]
+    if before.pids != after.pids:
+        parts.append(f"pids {before.pids or 'default'} -> {after.pids or 'default'}")
+    return ", ".join(parts) or "nothing"
+
+
+def _set_changes(before: frozenset[str], after: frozenset[str]) -> Iterator[str]:
+    yield from (f"+{each}" for each in sorted(after - before))
+    yield from (f"-{each}" for each in sorted(before - after))
+
+
+Found = Iterator[tuple[str, str, str]]
+"""Key, wish, and the option that opens a project for it."""
+
+
+def _users(role: Role, policy: Policy) -> Found:
+    if policy.any_user:
+        return
+    if role.security.image_user:
+        yield "security.image_user", "any user that the image names, root too", "--any-user"
+    if role.user is None:
+        return
+    user = numeric(role.user)
+    if user is None:
+        yield "user", f"{role.user}, which is no number, and may be root in the image", "--any-user"
+    elif user.is_root:
+        yield "user", f"{role.user}, which is root or in its group", "--any-user"
+
+
+def _rights(role: Role, policy: Policy) -> Found:
+    asked = role.security
+    for capability in asked.capabilities:
+        if capability not in policy.capabilities:
+            yield "security.capabilities", capability, f"--capability {capability}"
+    if asked.privileged and not policy.privileged:
+        yield "security.privileged", "all that root of the node may", "--privileged"
+    if asked.gain_privileges and not policy.gain_privileges:
+        yield "security.gain_privileges", "programs that gain privileges", "--gain-privileges"
+    most = policy.pids or DEFAULT_PIDS
+    if asked.pids is not None and asked.pids > most:
+        yield "security.pids", f"{asked.pids}, more than {most}", f"--pids {asked.pids}"
+
+
+def _mounts(role: Role, policy: Policy) -> Found:
+    for mount in role.mounts:
+        source = PurePosixPath(posixpath.normpath(mount.source))
+        if not any(source.is_relative_to(path) for path in policy.host_paths):
+            yield "mounts", str(source), f"--host-path {source}"

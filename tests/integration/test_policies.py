@@ -1,0 +1,86 @@
+"""What the containers of a project may do is decided when a job is submitted, by what an admin has opened."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from muster.domain.access import Access, Policy
+from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
+from muster.domain.job import JobSpec, Mount, Role, Security
+from tests.integration.fleet import running_fleet
+from tests.integration.secured import secured
+
+OPENED = Policy(capabilities=frozenset({"SYS_PTRACE"}), any_user=True, host_paths=("/data",), pids=100_000)
+
+
+def job(**options: object) -> JobSpec:
+    role = replace(Role(image="img", command=("true",)), **options)  # type: ignore[arg-type]
+    return JobSpec(name="train", roles=(role,), project="vision")
+
+
+WISHES = (
+    job(user="root"),
+    job(security=Security(image_user=True)),
+    job(security=Security(capabilities=("SYS_PTRACE",))),
+    job(security=Security(pids=100_000)),
+    job(mounts=(Mount(source="/data/set", target="/in"),)),
+)
+
+
+async def test_what_is_not_opened_is_refused_and_audited(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        token = await fleet.user("ada", {"vision": Access.ADMIN})
+        async with fleet.client(token) as ada:
+            for wish in WISHES:
+                for dry_run in (False, True):
+                    with pytest.raises(PermissionDeniedError, match="project vision is not opened"):
+                        await ada.submit(wish, queue_anyway=True, dry_run=dry_run)
+            assert [each async for each in ada.jobs()] == []
+        refused = [entry for entry in await admin.trust.audit(who="ada") if entry.what == "JobService.Submit"]
+        assert len(refused) == 2 * len(WISHES)
+        assert "role worker, user: root" in refused[0].result
+
+
+async def test_what_an_admin_has_opened_is_taken_until_he_closes_it(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        token = await fleet.user("ada", {"vision": Access.MEMBER})
+        async with fleet.client(token) as ada:
+            assert (await admin.trust.set_policy("vision", OPENED)).policy == OPENED
+            (seen,) = [project for project in await ada.trust.projects() if project.name == "vision"]
+            assert seen.policy == OPENED
+            taken = [(await ada.submit(wish, queue_anyway=True)).id for wish in WISHES]
+            with pytest.raises(PermissionDeniedError, match="--capability SYS_ADMIN"):
+                await ada.submit(job(security=Security(capabilities=("SYS_ADMIN",))), queue_anyway=True)
+
+            await admin.trust.set_policy("vision", Policy(any_user=True))
+            with pytest.raises(PermissionDeniedError, match="--host-path /data/set"):
+                await ada.submit(WISHES[-1], queue_anyway=True)
+            await ada.submit(WISHES[0], queue_anyway=True)
+            assert {each.id async for each in ada.jobs()} >= set(taken)
+            assert not any(each.phase.ended for each in [await ada.job(id_) for id_ in taken])
+        changes = [entry.result for entry in await admin.trust.audit() if entry.what == "TrustService.SetPolicy"]
+        assert changes == [
+            "ok, +SYS_PTRACE, +/data, +any-user, pids default -> 100000",
+            "ok, -SYS_PTRACE, -/data, pids 100000 -> default",
+        ]
+
+
+async def test_nobody_but_an_admin_of_everything_opens_a_project(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        token = await fleet.user("ada", {"vision": Access.ADMIN})
+        async with fleet.client(token) as ada:
+            with pytest.raises(PermissionDeniedError):
+                await ada.trust.set_policy("vision", OPENED)
+        with pytest.raises(UnknownNameError, match="no project 'sound'"):
+            await admin.trust.set_policy("sound", OPENED)
+        with pytest.raises(PermissionDeniedError):
+            await admin.submit(WISHES[0], queue_anyway=True)
+
+
+async def test_on_ones_own_machine_everything_is_open(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path) as fleet:
+        with pytest.raises(ConflictError, match="open for everything"):
+            await fleet.client.trust.set_policy("default", OPENED)
+        wish = replace(job(user="root", security=Security(privileged=True)), project="default")
+        assert (await fleet.client.submit(wish, queue_anyway=True)).spec == wish
