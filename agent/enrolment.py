@@ -1,22 +1,23 @@
 """How a node joins a fleet and stays in it: its key, its certificate, and the renewal of the certificate.
 
 In the state directory, readable by the agent's user only: `trust/key.pem` (never leaves the node), `trust/node.json`
-(certificate, authority, where agents are served).
+(certificates, authority, where agents are served).
 """
 
 import asyncio
 import hmac
 import json
 import logging
+import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import grpc
 import grpc.aio
 
-from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
+from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.pinning import pinned_authority
@@ -31,7 +32,11 @@ log = logging.getLogger(__name__)
 PATIENCE = 10.0
 """Seconds for one call."""
 JOIN_PAUSE = 2.0
-"""Seconds between tries while no coordinator answers."""
+"""Seconds between tries while no coordinator answers, or too many nodes join at once."""
+LOOK_PAUSE = 4.0
+LONGEST_LOOK_PAUSE = 60.0
+"""Seconds between looks at where agents are served now, while nobody is there; with jitter, and they grow."""
+LOOK_GROWTH = 1.5
 RENEW_PAUSE = 30.0
 """Seconds between tries to renew; half a life of a certificate is left for them."""
 LONGEST_SLEEP = 300.0
@@ -46,6 +51,8 @@ class Membership:
     authority: bytes
     agents: str
     """`host:port` where agents are served."""
+    peer: bytes = b""
+    """The certificate that other nodes believe; empty where the coordinator that it joined gave none."""
 
 
 class Enrolment:
@@ -68,6 +75,11 @@ class Enrolment:
         joined = self._membership
         return Credentials(authority=joined.authority, certificate=joined.certificate, key=self._key)
 
+    def peer_credentials(self) -> Credentials:
+        """What the node shows to other nodes; before it has a certificate for that, one that they do not believe."""
+        joined = self._membership
+        return Credentials(authority=joined.authority, certificate=joined.peer or joined.certificate, key=self._key)
+
     async def ensure(self, token: str | None) -> None:
         """Join if need be; waits for a coordinator that does not answer, raises MusterError for one that refuses."""
         self._key = await asyncio.to_thread(self._load_key)
@@ -83,9 +95,10 @@ class Enrolment:
 
     async def renew(self, renewed: Callable[[], None]) -> None:
         """Get the next certificate at half of the life of each, until cancelled; `renewed` is called each time."""
+        lacks_peer = not self._membership.peer  # what an older coordinator has not given, this one may
         while True:
             left = (facts(self._membership.certificate).half_life - utc_now()).total_seconds()
-            if left > 0:
+            if left > 0 and not lacks_peer:
                 await asyncio.sleep(min(left, LONGEST_SLEEP))
                 continue
             try:
@@ -94,7 +107,42 @@ class Enrolment:
                 log.warning("the certificate cannot be renewed", extra={"node": self._node, "cause": str(error)})
                 await asyncio.sleep(min(RENEW_PAUSE, self._life() / 20))
             else:
+                lacks_peer = False
                 renewed()
+
+    async def follow(self, away: Callable[[], bool], moved: Callable[[], None]) -> None:
+        """Find agents' door again when it is at another port than before, until cancelled.
+
+        `away` says whether nobody is there, `moved` is called each time when it was found elsewhere.
+        """
+        pause = LOOK_PAUSE
+        while True:
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
+            if not away():
+                pause = LOOK_PAUSE
+                continue
+            pause = min(pause * LOOK_GROWTH, LONGEST_LOOK_PAUSE)
+            try:
+                if await self.look():
+                    moved()
+            except MusterError as error:
+                log.info("cannot ask where agents are served", extra={"node": self._node, "cause": str(error)})
+
+    async def look(self) -> bool:
+        """Whether agents are served elsewhere than before, by the coordinator of this fleet; raises MusterError."""
+        joined = self._membership
+        async with open_channel(self._coordinator, Credentials(authority=joined.authority)) as channel:
+            stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
+            try:
+                answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=PATIENCE)
+            except grpc.aio.AioRpcError as error:
+                raise error_from(error.code(), error.details() or "", address=self._coordinator) from error
+        agents = _beside(self._coordinator, answer.agents_port)
+        if not answer.agents_port or agents == joined.agents:
+            return False
+        await asyncio.to_thread(self._keep, replace(self._membership, agents=agents))
+        log.info("agents are served elsewhere now", extra={"node": self._node, "address": agents})
+        return True
 
     async def renew_now(self) -> None:
         """Get the next certificate; raises MusterError."""
@@ -107,7 +155,7 @@ class Enrolment:
             except grpc.aio.AioRpcError as error:
                 raise error_from(error.code(), error.details() or "", address=joined.agents) from error
         verify(answer.certificate, joined.authority, utc_now())
-        fresh = Membership(certificate=answer.certificate, authority=joined.authority, agents=joined.agents)
+        fresh = replace(self._membership, certificate=answer.certificate, peer=answer.peer_certificate)
         await asyncio.to_thread(self._keep, fresh)
         until = facts(fresh.certificate).not_after.isoformat(timespec="seconds")
         log.info("certificate renewed", extra={"node": self._node, "until": until})
@@ -120,7 +168,7 @@ class Enrolment:
         while True:
             try:
                 return await join(self._coordinator, token, self._node, self._key)
-            except UnavailableError as error:
+            except (UnavailableError, ExhaustedError) as error:
                 log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
                 await asyncio.sleep(JOIN_PAUSE)
 
@@ -138,7 +186,10 @@ class Enrolment:
         try:
             kept = json.loads(file.read_text())
             return Membership(
-                certificate=kept["certificate"].encode(), authority=kept["authority"].encode(), agents=kept["agents"]
+                certificate=kept["certificate"].encode(),
+                authority=kept["authority"].encode(),
+                agents=kept["agents"],
+                peer=kept.get("peer", "").encode(),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise MusterError(f"{file} cannot be read; remove it and join anew with a token") from error
@@ -148,6 +199,7 @@ class Enrolment:
             "certificate": joined.certificate.decode(),
             "authority": joined.authority.decode(),
             "agents": joined.agents,
+            "peer": joined.peer.decode(),
         }
         write_private(self._directory / "node.json", json.dumps(kept, indent=1).encode())
         self._membership = joined
@@ -168,13 +220,18 @@ async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> 
         except grpc.aio.AioRpcError as error:
             raise error_from(error.code(), error.details() or "", address=coordinator) from error
     verify(answer.certificate, authority, utc_now())
-    host = coordinator.rpartition(":")[0]
-    return Membership(certificate=answer.certificate, authority=authority, agents=f"{host}:{answer.agents_port}")
+    agents = _beside(coordinator, answer.agents_port)
+    return Membership(certificate=answer.certificate, authority=authority, agents=agents, peer=answer.peer_certificate)
 
 
 def utc_now() -> datetime:
     """The node's clock."""
     return datetime.now(UTC)
+
+
+def _beside(coordinator: str, port: int) -> str:
+    """Another port at the coordinator's address."""
+    return f"{coordinator.rpartition(':')[0]}:{port}"
 
 
 def _lasts(joined: Membership, now: datetime) -> bool:

@@ -17,12 +17,13 @@ from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey
 from agent.deadline_file import mark_fenced, read_notes, write_notes
 from agent.keeper import Keeper
-from agent.peers import ANSWER_LIMIT, PeerClient
+from agent.peers import ANSWER_LIMIT, PeerClient, Shown
 from agent.runtimes.pids import boot_id
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.fence import Fence, OnDisconnect, PeerWord
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.plan import Report
+from muster.rpc.channel import NOTHING
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +49,16 @@ class Site:
 class Guard:
     """Keeps the executions of one node from running beside later attempts."""
 
-    def __init__(self, site: Site, keeper: Keeper | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self, site: Site, keeper: Keeper | None = None, clock: Clock | None = None, shown: Shown = lambda: NOTHING
+    ) -> None:
         self.ledger = Ledger()
         """What runs; the loop feeds it."""
         self.site = site
         self._keeper = keeper or Keeper()
         self.clock = clock or Clock()
         self._fencing = Fencing(self.ledger, self.clock.now())
-        self._client = PeerClient(site.node)
+        self._client = PeerClient(site.node, shown)
         self._expecting = False
         """Whether something is to run that has a deadline."""
         self._news = asyncio.Event()

@@ -46,7 +46,8 @@ Stream = grpc.aio.StreamStreamCall[pb.AgentMessage, pb.CoordinatorMessage]
 class Coordinator:
     """Where the coordinator is, and what is shown to it."""
 
-    address: str
+    address: Callable[[], str]
+    """`host:port`; asked at every new connection, as it may have moved."""
     credentials: Callable[[], Credentials] = Credentials
     """Asked at every new connection, because certificates are renewed."""
     patience: float = 15.0
@@ -93,9 +94,11 @@ class Link:
         self._outbox: asyncio.Queue[pb.AgentMessage] | None = None
         self._choked = asyncio.Event()
         self._renewed = asyncio.Event()
+        self.connected = False
+        """Whether the coordinator has said Welcome on a stream that is still open."""
 
     def reconnect(self) -> None:
-        """Open the stream anew, with the credentials that there are now; what runs goes on."""
+        """Open the stream anew, with the address and the credentials that there are now; what runs goes on."""
         self._renewed.set()
 
     def send(self, message: pb.AgentMessage) -> None:
@@ -111,14 +114,14 @@ class Link:
     async def run(self) -> None:
         """Connect, and connect again, until cancelled."""
         while True:
-            await self._show(self._coordinator.credentials())
+            await self._show(self._coordinator.address(), self._coordinator.credentials())
 
-    async def _show(self, shown: Credentials) -> None:
-        """Connect, and connect again, until there are other credentials."""
+    async def _show(self, address: str, shown: Credentials) -> None:
+        """Connect, and connect again, until there are another address or other credentials."""
         pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
-        async with open_channel(self._coordinator.address, shown) as channel:
+        async with open_channel(address, shown) as channel:
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
-            while shown == self._coordinator.credentials():
+            while (address, shown) == (self._coordinator.address(), self._coordinator.credentials()):
                 began = clock()
                 try:
                     await self._connected(stub, shown)
@@ -147,7 +150,8 @@ class Link:
                 tasks.create_task(self._until_renewed(), name="link: renewed")
                 welcome = await _welcome(call, self._coordinator.patience)
                 self._owner.contact(sent_at)
-                log.info("connected to the coordinator", extra={"address": self._coordinator.address})
+                self.connected = True
+                log.info("connected to the coordinator", extra={"address": self._coordinator.address()})
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
                 tasks.create_task(self._push_logs(stub, shown), name="link: logs")
@@ -156,6 +160,7 @@ class Link:
             raise _first(errors) from None
         finally:
             self._outbox = None
+            self.connected = False
             self._owner.disconnected()
             call.cancel()
 

@@ -18,6 +18,7 @@ from agent.link import Coordinator
 from agent.local_nodes import LocalNode, ShareOfGpus, local_nodes
 from agent.machine import data_address
 from agent.node import NodeAgent, NodeConfig, identity
+from agent.peers import Shown
 from agent.ports import PortLedger
 from agent.runtimes.docker import DockerRuntime
 from agent.runtimes.launcher import Launcher
@@ -29,7 +30,7 @@ from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.journal import configure
-from muster.rpc.channel import Credentials
+from muster.rpc.channel import NOTHING, Credentials
 from muster.systemd import Systemd
 from muster.trust.files import read_secret
 
@@ -45,6 +46,8 @@ class Programs:
 
     launcher: Launcher
     keeper: Keeper
+    shown_to_peers: Shown
+    """With what they ask other nodes and answer them."""
 
 
 def main() -> None:
@@ -78,7 +81,8 @@ async def _run(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event
     enrolment = await _enrolled(settings, systemd, stopped)
     if stopped.is_set():
         return
-    programs = Programs(launcher=Launcher(), keeper=Keeper())
+    shown_to_peers = _nothing if enrolment is None else enrolment.peer_credentials
+    programs = Programs(launcher=Launcher(), keeper=Keeper(), shown_to_peers=shown_to_peers)
     nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))
     try:
         await _run_until(stopped, nodes, programs, settings, enrolment, systemd)
@@ -106,10 +110,15 @@ async def _enrolled(settings: AgentSettings, systemd: Systemd, stopped: asyncio.
 
 def _coordinator(settings: AgentSettings, enrolment: Enrolment | None) -> Coordinator:
     if enrolment is not None:
-        return Coordinator(address=enrolment.address, credentials=enrolment.credentials)
+        return Coordinator(address=lambda: enrolment.address, credentials=enrolment.credentials)
     assert settings.token_file is not None
     shown = Credentials(token=read_secret(settings.token_file))
-    return Coordinator(address=settings.coordinator, credentials=lambda: shown)
+    return Coordinator(address=lambda: settings.coordinator, credentials=lambda: shown)
+
+
+def _nothing() -> Credentials:
+    """What nodes of `muster up` show to each other: they speak plain text, and only on this machine."""
+    return NOTHING
 
 
 async def _run_until(
@@ -129,7 +138,11 @@ async def _run_until(
                 for node in nodes:
                     node.reconnect()
 
+            def away() -> bool:
+                return not any(node.connected for node in nodes)
+
             running.append(tasks.create_task(enrolment.renew(reconnect), name="certificate"))
+            running.append(tasks.create_task(enrolment.follow(away, reconnect), name="agents' door"))
         for node in nodes:
             await node.ready.wait()
         log.info("agent runs", extra={"nodes": ",".join(node.name for node in nodes)})
@@ -184,6 +197,7 @@ def _node(
         log_limit=settings.log_limit << 20,
         docker_socket=settings.docker_socket,
         keeper=programs.keeper,
+        shown_to_peers=programs.shown_to_peers,
     )
     return NodeAgent(config, _runtimes(settings, local.state, programs.launcher), source, ports)
 

@@ -22,6 +22,7 @@ from agent.log_push import LogPusher
 from agent.loop import Loop
 from agent.machine import interface_of
 from agent.peer_port import PeerPort
+from agent.peers import Shown
 from agent.ports import PortLedger
 from agent.runtimes.runtime import Runtime
 from muster import __version__, wire
@@ -31,6 +32,7 @@ from muster.domain.job import RuntimeKind
 from muster.domain.node import Inventory, RuntimeOffer
 from muster.domain.plan import Plan
 from muster.rpc import protocol
+from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,8 @@ class NodeConfig:
     """Where peers reach its executions."""
     coordinator: Coordinator
     declared: Declared
+    shown_to_peers: Shown = lambda: NOTHING
+    """With what it asks other nodes and answers them; nothing: in plain text, and only on this machine."""
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     docker_socket: Path | None = None
@@ -73,8 +77,8 @@ class NodeAgent:
         self._runtimes = runtimes
         self._source = source
         self._reader = InventoryReader(source, config.state, config.declared)
-        self._guard = Guard(_site(config), config.keeper, config.clock)
-        self._peer_port = PeerPort(config.state, ports)
+        self._guard = Guard(_site(config), config.keeper, config.clock, config.shown_to_peers)
+        self._peer_port = PeerPort(config.state, ports, config.shown_to_peers)
         self._loop = Loop(
             guard=self._guard,
             address=config.address,
@@ -119,6 +123,11 @@ class NodeAgent:
             await runtime.close()
         self._loop.close()
         await self._source.close()
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is welcome at the coordinator now."""
+        return self._link.connected
 
     def reconnect(self) -> None:
         """Speak to the coordinator over a new stream, with new credentials; what runs goes on."""

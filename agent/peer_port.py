@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from agent.peers import Respondent, answering
+from agent.peers import Respondent, Shown, answering
 from agent.ports import PortLedger
+from muster.domain.errors import PermissionDeniedError
 from muster.domain.failure import ExecutionError
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import PortRequest
@@ -27,9 +28,10 @@ CANDIDATES = 100
 class PeerPort:
     """Of one node."""
 
-    def __init__(self, state: Path, ports: PortLedger) -> None:
+    def __init__(self, state: Path, ports: PortLedger, shown: Shown) -> None:
         self._path = state / NAME
         self._ports = ports
+        self._shown = shown
         self.number = 0
         """0: peers cannot ask this node."""
 
@@ -40,9 +42,10 @@ class PeerPort:
             for _ in range(ATTEMPTS):
                 try:
                     chosen = self._choose()
-                    self.number = await stack.enter_async_context(answering(node, respondent, address, chosen))
+                    served = answering(node, respondent, address, chosen, self._shown)
+                    self.number = await stack.enter_async_context(served)
                     break
-                except OSError as error:
+                except (OSError, PermissionDeniedError) as error:
                     log.warning("no port for questions of peers", extra={"node": node, "cause": str(error)})
             self._note()
             try:

@@ -1,8 +1,10 @@
 """Questions between the agents of an attempt: whether the coordinator is away for all of them.
 
 Questions and answers are signed with the attempt's secret. A question names whom it is for, so that nobody's word is
-taken for another's. To an attempt that is not known here the answer is a status without a signature, as there is no
-secret to sign with; whoever forges that can only take a permit away, and could drop the question as well.
+taken for another's. Where nodes have certificates, both sides show theirs (TLS): the asker believes nobody but the
+witness, and is answered only as the node that it says it is. To an attempt that is not known here the answer is a
+status without a signature, as there is no secret to sign with; whoever forges that can only take a permit away, and
+could drop the question as well.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ import hashlib
 import hmac
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -19,10 +21,14 @@ import grpc.aio
 
 from agent.core.fence import Ask
 from agent.core.terms import AttemptKey
+from muster.domain.errors import PermissionDeniedError
 from muster.domain.fence import PeerWord, Witness
 from muster.domain.ids import JobId, NodeId
+from muster.rpc.channel import NOTHING, Credentials, is_loopback, served_credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.trust.certificates import CertificateError, Identity, is_peer
+from muster.trust.names import peer_name
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +36,30 @@ ANSWER_LIMIT = 1.5
 """Seconds for one round; less than lies between two."""
 LONGEST_MESSAGE = 4096
 MOST_AT_ONCE = 256
+"""Questions that are being answered."""
+MOST_CONNECTIONS = 2048
+"""Far more than there are nodes that have this one as a witness."""
+HANDSHAKE_MS = 5_000
+IDLE_MS = 60_000
+"""Milliseconds without a question after which a connection is closed; who asks does so every two seconds."""
 NONCE = 16
+
+Shown = Callable[[], Credentials]
+"""What the node shows; asked each time, because certificates are renewed."""
 
 OPTIONS = (
     ("grpc.max_receive_message_length", LONGEST_MESSAGE),
     ("grpc.max_send_message_length", LONGEST_MESSAGE),
     ("grpc.enable_http_proxy", 0),
 )
-SERVER_OPTIONS = (*OPTIONS, ("grpc.so_reuseport", 0), ("grpc.max_concurrent_streams", 64))
+SERVER_OPTIONS = (
+    *OPTIONS,
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_concurrent_streams", 64),
+    ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
+    ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+    ("grpc.max_connection_idle_ms", IDLE_MS),
+)
 CLIENT_OPTIONS = (
     *OPTIONS,
     ("grpc.initial_reconnect_backoff_ms", 200),
@@ -62,14 +84,20 @@ class Respondent(Protocol):
 class PeerServer(agents_pb2_grpc.PeerServiceServicer):
     """Answers for one node."""
 
-    def __init__(self, node: NodeId, respondent: Respondent) -> None:
+    def __init__(self, node: NodeId, respondent: Respondent, *, certified: bool) -> None:
         self._node = node
         self._respondent = respondent
+        self._certified = certified
+        """Whether peers show certificates."""
 
     async def Ask(  # noqa: N802 - the service definition names it
         self, request: pb.PeerQuestion, context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]"
     ) -> pb.PeerAnswer:
         """The word of this node, to whoever shows that it belongs to the attempt."""
+        if self._certified and not _shows_itself(context, NodeId(request.node)):
+            await context.abort(
+                grpc.StatusCode.PERMISSION_DENIED, "the question is not that of the node that shows itself"
+            )
         attempt = (JobId(request.job), request.attempt)
         secret = self._respondent.secret(attempt)
         if not secret:
@@ -84,12 +112,24 @@ class PeerServer(agents_pb2_grpc.PeerServiceServicer):
 
 
 @asynccontextmanager
-async def answering(node: NodeId, respondent: Respondent, address: str, port: int) -> AsyncIterator[int]:
-    """Answer peers while the context is open; gives the port. Raises OSError if that cannot be had."""
+async def answering(
+    node: NodeId, respondent: Respondent, address: str, port: int, shown: Shown = lambda: NOTHING
+) -> AsyncIterator[int]:
+    """Answer peers while the context is open; gives the port. Raises OSError if that cannot be had.
+
+    A node without a certificate is one of `muster up`: it answers in plain text, and only on this machine.
+    """
     server = grpc.aio.server(options=SERVER_OPTIONS, maximum_concurrent_rpcs=MOST_AT_ONCE)
-    agents_pb2_grpc.add_PeerServiceServicer_to_server(PeerServer(node, respondent), server)
+    authority, listen = shown().authority, _joined(address, port)
+    peers = PeerServer(node, respondent, certified=authority is not None)
+    agents_pb2_grpc.add_PeerServiceServicer_to_server(peers, server)
+    if authority is None and not is_loopback(listen):
+        raise PermissionDeniedError(f"will not answer peers unencrypted at {address}, which other machines can reach")
     try:
-        bound = server.add_insecure_port(_joined(address, port))
+        if authority is None:
+            bound = server.add_insecure_port(listen)
+        else:
+            bound = server.add_secure_port(listen, served_credentials(lambda: _identity(shown()), authority))
     except RuntimeError as error:
         raise OSError(f"port {port} of {address} cannot be had for questions of peers: {error}") from error
     await server.start()
@@ -102,17 +142,22 @@ async def answering(node: NodeId, respondent: Respondent, address: str, port: in
 class PeerClient:
     """Asks for one node; channels stay open from one round to the next."""
 
-    def __init__(self, node: NodeId) -> None:
+    def __init__(self, node: NodeId, shown: Shown = lambda: NOTHING) -> None:
         self._node = node
-        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._shown = shown
+        self._opened_with = NOTHING
+        self._channels: dict[Witness, grpc.aio.Channel] = {}
 
     async def ask(self, ask: Ask, limit: float = ANSWER_LIMIT) -> Mapping[NodeId, PeerWord]:
-        """The words of the witnesses that answer in time."""
+        """The words of the witnesses that answer in time; in plain text nobody on another machine is asked."""
+        if self._opened_with != self._shown():
+            await self.close()
+            self._opened_with = self._shown()
         async with asyncio.TaskGroup() as tasks:
             asked = {
                 witness.node: tasks.create_task(self._ask(ask, witness, limit), name=f"ask {witness.node}")
                 for witness in ask.witnesses
-                if witness.address
+                if witness.address and (self._opened_with.authority is not None or is_loopback(witness.address))
             }
         words = {node: task.result() for node, task in asked.items()}
         return {node: word for node, word in words.items() if word is not None}
@@ -128,7 +173,7 @@ class PeerClient:
         job, attempt = ask.attempt
         question = pb.PeerQuestion(job=job, attempt=attempt, node=self._node, nonce=os.urandom(NONCE))
         question.signature = _question_signature(ask.key, question, witness.node)
-        stub: agents_pb2_grpc.PeerServiceAsyncStub = agents_pb2_grpc.PeerServiceStub(self._channel(witness.address))
+        stub: agents_pb2_grpc.PeerServiceAsyncStub = agents_pb2_grpc.PeerServiceStub(self._channel(witness))
         try:
             answer = await stub.Ask(question, timeout=limit)
             word = PeerWord(answer.word)
@@ -139,10 +184,34 @@ class PeerClient:
         genuine = _answer_signature(ask.key, question, witness.node, word)
         return word if hmac.compare_digest(answer.signature, genuine) else None
 
-    def _channel(self, address: str) -> grpc.aio.Channel:
-        if address not in self._channels:
-            self._channels[address] = grpc.aio.insecure_channel(address, options=CLIENT_OPTIONS)
-        return self._channels[address]
+    def _channel(self, witness: Witness) -> grpc.aio.Channel:
+        if witness not in self._channels:
+            self._channels[witness] = _opened(witness, self._opened_with)
+        return self._channels[witness]
+
+
+def _opened(witness: Witness, shown: Credentials) -> grpc.aio.Channel:
+    """A channel to nobody else than the agent of that node."""
+    if shown.authority is None:
+        return grpc.aio.insecure_channel(witness.address, options=CLIENT_OPTIONS)
+    tls = grpc.ssl_channel_credentials(shown.authority, shown.key, shown.certificate)
+    named = ("grpc.ssl_target_name_override", peer_name(witness.node))
+    return grpc.aio.secure_channel(witness.address, tls, (*CLIENT_OPTIONS, named))
+
+
+def _shows_itself(context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]", node: NodeId) -> bool:
+    """Whether the certificate that was shown, which gRPC has verified, is that node's."""
+    shown = context.auth_context().get("x509_pem_cert", ())
+    try:
+        return is_peer(bytes(next(iter(shown))), node)
+    except (StopIteration, CertificateError):
+        return False
+
+
+def _identity(shown: Credentials) -> Identity:
+    assert shown.certificate is not None
+    assert shown.key is not None
+    return Identity(certificate=shown.certificate, key=shown.key)
 
 
 def _question_signature(key: bytes, question: pb.PeerQuestion, witness: NodeId) -> bytes:

@@ -107,7 +107,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             raise PermissionDeniedError("only a node that has joined has a certificate to renew")
         if requested_key(request.request) != who.key:
             raise PermissionDeniedError("a certificate is renewed for the key that it has; for another one, join anew")
-        return pb.RenewResponse(certificate=self._authority.certify(request.request, who.node, wall_time()))
+        now = wall_time()
+        return pb.RenewResponse(
+            certificate=self._authority.certify(request.request, who.node, now),
+            peer_certificate=self._authority.certify_peer(request.request, who.node, now),
+        )
 
     @translated
     async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: ARG002, N802

@@ -33,8 +33,8 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
         self._agents_port = agents_port
 
     async def Authority(self, request: pb.AuthorityRequest, context: Any) -> pb.AuthorityResponse:  # noqa: ANN401, ARG002, N802
-        """The certificate that a node is to pin."""
-        return pb.AuthorityResponse(certificate=self._authority.certificate)
+        """The certificate that a node is to pin, and where it finds its door."""
+        return pb.AuthorityResponse(certificate=self._authority.certificate, agents_port=self._agents_port)
 
     @translated
     async def Join(self, request: pb.JoinRequest, context: Context) -> pb.JoinResponse:  # noqa: N802
@@ -53,10 +53,12 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
         if len(request.request) > _TEXT:
             raise checks.WireError("JoinRequest.request", f"is longer than {_TEXT} bytes")
         token, now = parse_join_token(request.token), wall_time()
+        self._registry.join_token(token)  # before anything is signed for a stranger
         certificate = self._authority.certify(request.request, node, now)
+        peer = self._authority.certify_peer(request.request, node, now)
         joined = shortened(entry(context, _JOIN, node, f"ok, join token {token.id}", now))
         await self._registry.enrol(token, node, requested_key(request.request), joined)
-        return pb.JoinResponse(certificate=certificate, agents_port=self._agents_port)
+        return pb.JoinResponse(certificate=certificate, agents_port=self._agents_port, peer_certificate=peer)
 
     def _refused(self, context: Context, request: pb.JoinRequest, cause: str) -> None:
         self._audit.note_refusal(entry(context, _JOIN, request.node, cause, wall_time()))

@@ -41,7 +41,6 @@ from muster.rpc.v1 import (
     trust_pb2,
     trust_pb2_grpc,
 )
-from muster.trust.certificates import Identity
 
 STOP_GRACE = 1.0
 """Seconds that open calls get when the server stops."""
@@ -103,7 +102,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
     async with _closing() as closings:
         agents, agents_gate = _server(by_certificate(parts.registry), parts)
         _add_agents(agents, parts, authority, closings)
-        agents_port = _bound(agents, doors.agents, _credentials(authority, ask_certificate=True))
+        agents_port = _bound(agents, doors.agents, served_credentials(lambda: authority.server, authority.certificate))
         clients, clients_gate = _server(by_token(parts.registry), parts)
 
         def look_again() -> None:
@@ -115,7 +114,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
         joining = JoinService(parts.registry, authority, parts.audit, agents_port)
         trust_pb2_grpc.add_JoinServiceServicer_to_server(joining, clients)
         healthy = _add_health(clients, (*_FOR_CLIENTS, *_FOR_STRANGERS))
-        port = _bound(clients, doors.clients, _credentials(authority, ask_certificate=False))
+        port = _bound(clients, doors.clients, served_credentials(lambda: authority.server, None))
         await agents.start()
         await clients.start()
         try:
@@ -191,25 +190,6 @@ def _bound(server: grpc.aio.Server, listen: str, credentials: grpc.ServerCredent
         return server.add_secure_port(listen, credentials)
     except RuntimeError as error:
         raise MusterError(f"cannot listen on {listen}: is something else listening there? ({error})") from error
-
-
-def _credentials(authority: FleetAuthority, *, ask_certificate: bool) -> grpc.ServerCredentials:
-    """What is shown at each handshake is what the authority has then."""
-    shown = authority.server
-
-    def fetch() -> grpc.ServerCertificateConfiguration | None:
-        nonlocal shown
-        if shown is authority.server:
-            return None
-        shown = authority.server
-        return _configuration(shown)
-
-    def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
-        trusted = authority.certificate if ask_certificate else None
-        return grpc.ssl_server_certificate_configuration([(identity.key, identity.certificate)], trusted)
-
-    # The stubs do not know that None means: as before.
-    return grpc.dynamic_ssl_server_credentials(_configuration(shown), fetch, ask_certificate)  # type: ignore[arg-type]
 
 
 def _address(listen: str, port: int) -> str:

@@ -8,11 +8,13 @@ from muster.domain.errors import MusterError
 from muster.domain.ids import NodeId
 from muster.trust.certificates import (
     NODE_LIFE,
+    PEER_LIFE,
     Facts,
     Identity,
     facts,
     fingerprint,
     issue_node,
+    issue_peer,
     issue_server,
     make_authority,
     matches_key,
@@ -46,6 +48,10 @@ class FleetAuthority:
     def certify(self, request: bytes, node: NodeId, now: datetime, life: timedelta | None = None) -> bytes:
         """A certificate for a node that the registry knows; raises CertificateError for a bad request."""
         return issue_node(self._identity, request, node, now, life or self.node_life)
+
+    def certify_peer(self, request: bytes, node: NodeId, now: datetime, life: timedelta = PEER_LIFE) -> bytes:
+        """The certificate with which such a node asks others and answers them; raises CertificateError."""
+        return issue_peer(self._identity, request, node, now, life)
 
 
 def load_or_make(directory: Path, now: datetime) -> Identity:

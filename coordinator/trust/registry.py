@@ -41,6 +41,7 @@ ADMIN = "admin"
 """The first account."""
 LONGEST_TTL = timedelta(days=3650)
 
+_NO_JOIN = "the join token is not known, used up, expired or revoked: ask for a new one (`muster nodes token create`)"
 _PROJECT = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
 
@@ -236,20 +237,22 @@ class Registry:
             self.join_tokens[token] = revoked
         return revoked.token
 
+    def join_token(self, shown: JoinToken) -> StoredJoinToken:
+        """What is kept of a join token, used up or not; RefusedError for one that nobody has made."""
+        stored = self.join_tokens.get(shown.id)
+        if stored is None or not is_secret_of(shown.secret, stored.digest):
+            raise RefusedError(_NO_JOIN, "wrong join token")
+        return stored
+
     async def enrol(self, shown: JoinToken, name: NodeId, key: str, entry: AuditEntry) -> EnrolledNode:
         """Take a node in on a token; raises RefusedError, and ConflictError for a name that another node has."""
-        refusal = (
-            "the join token is not known, used up, expired or revoked: ask for a new one (`muster nodes token create`)"
-        )
         async with self._writing:
-            stored = self.join_tokens.get(shown.id)
-            if stored is None or not is_secret_of(shown.secret, stored.digest):
-                raise RefusedError(refusal, "wrong join token")
+            stored = self.join_token(shown)
             known = self.nodes.get(name)
             again = known is not None and (known.key, known.token, known.revoked_at) == (key, shown.id, None)
             cause = stored.token.refusal(entry.at)
             if cause is not None and not (again and cause == USED_UP):
-                raise RefusedError(refusal, f"join token {shown.id} {cause}")
+                raise RefusedError(_NO_JOIN, f"join token {shown.id} {cause}")
             if known is not None and again:
                 return known  # it asks once more because the answer got lost
             if known is not None and known.revoked_at is None and known.key != key:
@@ -260,7 +263,7 @@ class Registry:
             node = EnrolledNode(name=name, key=key, enrolled_at=entry.at, token=shown.id, labels=stored.token.labels)
             used = await asyncio.to_thread(self._store.enrol, shown.id, node, entry)
             if used is None:
-                raise RefusedError(refusal, f"join token {shown.id} has no use left")
+                raise RefusedError(_NO_JOIN, f"join token {shown.id} has no use left")
             self.join_tokens[shown.id] = replace(stored, token=used)
             self.nodes[name] = node
         self.on_less()

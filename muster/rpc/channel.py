@@ -1,7 +1,7 @@
 """How both ends of every connection are set up: keepalive, message size, encryption."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 
 from muster.domain.errors import MusterError, PermissionDeniedError
+from muster.trust.certificates import Identity
 from muster.trust.names import SERVER_NAME
 
 _MAX_MESSAGE = 64 * 1024 * 1024
@@ -95,6 +96,29 @@ def open_channel(address: str, credentials: Credentials = NOTHING) -> grpc.aio.C
             "known (an agent joins with a token: `muster nodes token create`)",
         )
     return grpc.aio.insecure_channel(address, CHANNEL_OPTIONS)
+
+
+def served_credentials(identity: Callable[[], Identity], clients: bytes | None) -> grpc.ServerCredentials:
+    """TLS for whoever listens, with the identity that there is at each handshake.
+
+    `clients` is the authority (PEM) of whom callers must show a certificate; None: they need none.
+    """
+    shown = identity()
+
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal shown
+        now = identity()
+        if now == shown:
+            return None
+        shown = now
+        return configuration(shown)
+
+    def configuration(each: Identity) -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([(each.key, each.certificate)], clients)
+
+    # The stubs do not know that None means: as before.
+    must_show = clients is not None
+    return grpc.dynamic_ssl_server_credentials(configuration(shown), fetch, must_show)  # type: ignore[arg-type]
 
 
 def is_loopback(address: str) -> bool:

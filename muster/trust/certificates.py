@@ -18,11 +18,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from muster.domain.errors import MusterError
 from muster.domain.ids import NodeId
-from muster.trust.names import SERVER_NAME, node_in_uri, uri_of_node
+from muster.trust.names import SERVER_NAME, node_in_uri, peer_name, uri_of_node
 
 AUTHORITY_LIFE = timedelta(days=3650)
 SERVER_LIFE = timedelta(days=90)
 NODE_LIFE = timedelta(hours=24)
+PEER_LIFE = timedelta(days=30)
+"""Nodes ask each other while the coordinator is away, and then nobody renews their certificates."""
 
 _SKEW = timedelta(minutes=5)
 """How far the clocks of two nodes may differ without a fresh certificate being refused."""
@@ -87,7 +89,7 @@ def issue_server(authority: Identity, names: Iterable[str], now: datetime, life:
         _private(key).public_key(),
         SERVER_NAME,
         x509.SubjectAlternativeName(general),
-        ExtendedKeyUsageOID.SERVER_AUTH,
+        [ExtendedKeyUsageOID.SERVER_AUTH],
         (now, life),
     )
     return Identity(certificate=certificate, key=key)
@@ -108,7 +110,22 @@ def issue_node(authority: Identity, request: bytes, node: NodeId, now: datetime,
     key = _request(request).public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     uri = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri_of_node(node))])
-    return _issue(authority, key, node, uri, ExtendedKeyUsageOID.CLIENT_AUTH, (now, life))
+    return _issue(authority, key, f"node {node}", uri, [ExtendedKeyUsageOID.CLIENT_AUTH], (now, life))
+
+
+def issue_peer(authority: Identity, request: bytes, node: NodeId, now: datetime, life: timedelta = PEER_LIFE) -> bytes:
+    """The certificate with which a node asks other nodes and answers them; to the coordinator it says nothing."""
+    key = _request(request).public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    name = x509.SubjectAlternativeName([x509.DNSName(peer_name(node))])
+    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
+    return _issue(authority, key, f"peer {node}", name, purposes, (now, life))
+
+
+def is_peer(certificate: bytes, node: NodeId) -> bool:
+    """Whether a certificate, whoever signed it, is that with which this node speaks to other nodes."""
+    names = _names(_certificate(certificate))
+    return names is not None and names.get_values_for_type(x509.DNSName) == [peer_name(node)]
 
 
 def fingerprint(certificate: bytes) -> str:
@@ -155,7 +172,7 @@ def _issue(
     key: ec.EllipticCurvePublicKey,
     name: str,
     alternative: x509.SubjectAlternativeName,
-    purpose: x509.ObjectIdentifier,
+    purposes: Iterable[x509.ObjectIdentifier],
     span: tuple[datetime, timedelta],
 ) -> bytes:
     signer, root = _private(authority.key), _certificate(authority.certificate)
@@ -164,7 +181,7 @@ def _issue(
         _builder(_name(name), root.subject, key, *span)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(purposes), critical=True)
         .add_extension(alternative, critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
     )
@@ -232,12 +249,18 @@ def _request(pem: bytes) -> x509.CertificateSigningRequest:
 
 
 def _node(certificate: x509.Certificate) -> NodeId | None:
+    names = _names(certificate)
+    uris = () if names is None else names.get_values_for_type(x509.UniformResourceIdentifier)
+    return node_in_uri(uris[0]) if len(uris) == 1 else None
+
+
+def _names(certificate: x509.Certificate) -> x509.SubjectAlternativeName | None:
     try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return None
-    uris = names.get_values_for_type(x509.UniformResourceIdentifier)
-    return node_in_uri(uris[0]) if len(uris) == 1 else None
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise CertificateError("the extensions of the certificate cannot be read") from error
 
 
 def _fingerprint(key: object) -> str:

@@ -1,5 +1,7 @@
 """The names in certificates."""
 
+import hashlib
+
 from muster.domain.ids import NodeId
 
 SERVER_NAME = "coordinator.muster"
@@ -10,6 +12,8 @@ a tunnel, a forwarded port, an address that he does not know of.
 """
 
 _NODE_URI = "muster://node/"
+_PEER_DOMAIN = "node.muster"
+_PEER_DIGITS = 40
 
 
 def uri_of_node(node: NodeId) -> str:
@@ -20,3 +24,11 @@ def uri_of_node(node: NodeId) -> str:
 def node_in_uri(uri: str) -> NodeId | None:
     """The node whose name it is; None: no node's."""
     return NodeId(uri.removeprefix(_NODE_URI)) if uri.startswith(_NODE_URI) else None
+
+
+def peer_name(node: NodeId) -> str:
+    """The name under which the agent of a node answers its peers.
+
+    Names of nodes may be longer than those in DNS, and there capitals do not count; so it is made of a digest.
+    """
+    return f"{hashlib.sha256(node.encode()).hexdigest()[:_PEER_DIGITS]}.{_PEER_DOMAIN}"

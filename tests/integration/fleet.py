@@ -152,7 +152,7 @@ class Fleet:
             name=NodeId(claims or name),
             state=state or self.state_of(name),
             address=address,
-            coordinator=Coordinator(address=member.cable.address, credentials=lambda: SHOWN),
+            coordinator=Coordinator(address=lambda: member.cable.address, credentials=lambda: SHOWN),
             declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
             clock=Clock(pace),
         )

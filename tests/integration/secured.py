@@ -76,8 +76,8 @@ class Secured:
 
 
 @asynccontextmanager
-async def secured(directory: Path) -> AsyncIterator[Secured]:
-    """Serve until the context ends."""
+async def secured(directory: Path, clients: str = "127.0.0.1:0") -> AsyncIterator[Secured]:
+    """Serve until the context ends, clients at that address."""
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
     database = directory / "coordinator.db"
     store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
@@ -98,7 +98,7 @@ async def secured(directory: Path) -> AsyncIterator[Secured]:
     try:
         async with asyncio.TaskGroup() as tasks:
             working = tasks.create_task(parts.engine.run(), name="engine")
-            async with serving(parts, Doors(clients="127.0.0.1:0", agents="127.0.0.1:0"), authority) as doors:
+            async with serving(parts, Doors(clients=clients, agents="127.0.0.1:0"), authority) as doors:
                 yield Secured(
                     directory=directory,
                     doors=doors,

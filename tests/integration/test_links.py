@@ -215,7 +215,7 @@ async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIter
     await server.start()
     journal = Journal()
     pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put)
-    link = Link(Coordinator(address=address, patience=0.2), Nobody(), pusher)
+    link = Link(Coordinator(address=lambda: address, patience=0.2), Nobody(), pusher)
     journal.start()
     try:
         async with asyncio.TaskGroup() as tasks:
