@@ -1,0 +1,112 @@
+"""How a bundle is made."""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from muster.bundle import frozen
+from muster.bundle.archive import INSTALLER, sha256, write_bundle
+from muster.bundle.manifest import Manifest
+from muster.bundle.own_wheel import build_wheel, extras_of, version_of
+from muster.bundle.wheels import GLIBC, Platform, download
+from muster.domain.errors import ExhaustedError, MusterError
+
+PIP = "pip>=24"
+"""Goes along, as not every Python has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundlePlan:
+    """What to put into a bundle."""
+
+    platforms: Sequence[Platform]
+    frozen: bool = False
+    """Also programs that bring their Python along, for machines like this one."""
+    output: Path | None = None
+    """None: in this directory, under a name that says what it is."""
+    wheel: Path | None = None
+    """Our own; None: made of what is installed here."""
+    find_links: Path | None = None
+    """Where the wheels of others are; None: where pip looks."""
+
+
+def create_bundle(plan: BundlePlan, tell: Callable[[str], None]) -> Path:
+    """Make it, and tell of each step; raises MusterError, and then leaves nothing behind."""
+    if not plan.platforms:
+        raise MusterError("a bundle needs at least one Python and one architecture")
+    place = plan.output.absolute().parent if plan.output else Path.cwd()
+    try:
+        with TemporaryDirectory(prefix=".muster-bundle-", dir=place) as directory:
+            return _create(plan, Path(directory), place, tell)
+    except OSError as error:
+        raise ExhaustedError(f"the bundle cannot be made in {place}: {error.strerror}") from error
+
+
+def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], None]) -> Path:
+    wheels = work / "wheels"
+    wheels.mkdir()
+    own = _own_wheel(plan, wheels)
+    version, extras = version_of(own), extras_of(own)
+    tell(f"{own.name}: {_size(own)}")
+    for platform in plan.platforms:
+        before = _total(wheels)
+        download(wheels, platform, [f"{own}[{','.join(extras)}]", PIP], plan.find_links)
+        count, size = (now - then for now, then in zip(_total(wheels), before, strict=True))
+        tell(f"{platform}: {count} wheels more, {size / 1e6:.1f} MB")
+    found = {f"wheels/{path.name}": path for path in sorted(wheels.iterdir())}
+    glibc = {}
+    if plan.frozen:
+        programs = frozen.build(work / "frozen")
+        found[f"frozen/{programs.archive.name}"] = programs.archive
+        glibc[programs.architecture] = programs.glibc
+        tell(f"{programs.archive.name}: {_size(programs.archive)}, needs a C library from {programs.glibc} on")
+    found |= dict(_own_files())
+    manifest = Manifest(
+        version=version,
+        platforms=tuple(map(str, plan.platforms)),
+        extras=extras,
+        wheels_glibc=GLIBC,
+        frozen=glibc,
+        files={name: _digest(path) for name, path in found.items()},
+    )
+    output = plan.output.absolute() if plan.output else place / f"muster-{version}-{_platforms(plan)}.tar"
+    write_bundle(output, manifest, found)
+    return output
+
+
+def _own_wheel(plan: BundlePlan, wheels: Path) -> Path:
+    if plan.wheel is None:
+        return build_wheel(wheels)
+    version_of(plan.wheel)
+    return Path(shutil.copy(plan.wheel, wheels))
+
+
+def _own_files() -> Iterator[tuple[str, Path]]:
+    """Installer and units, as they lie in this package."""
+    here = Path(str(files("muster.bundle")))
+    yield INSTALLER, here / INSTALLER
+    for unit in sorted((here / "units").glob("*.service")):
+        yield f"units/{unit.name}", unit
+
+
+def _platforms(plan: BundlePlan) -> str:
+    pythons = dict.fromkeys(f"cp{each.python.replace('.', '')}" for each in plan.platforms)
+    architectures = dict.fromkeys(each.architecture for each in plan.platforms)
+    return f"{'.'.join(pythons)}-{'.'.join(architectures)}"
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return sha256(file)
+
+
+def _total(directory: Path) -> tuple[int, int]:
+    sizes = [path.stat().st_size for path in directory.iterdir()]
+    return len(sizes), sum(sizes)
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.1f} MB"

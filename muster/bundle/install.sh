@@ -1,0 +1,513 @@
+#!/bin/sh
+# Installs Muster from the bundle that this file lies in; needs no internet, and of the machine only a shell, tar and
+# sha256sum. Run as root; see docs/install.md. The last line on standard output says `changed` or `unchanged`.
+set -eu
+umask 022
+
+PREFIX=/opt/muster
+ETC=/etc/muster
+STATE=/var/lib/muster
+LINKS=/usr/local/bin
+UNITS=/etc/systemd/system
+PROGRAMS='muster muster-agent muster-coordinator'
+NEEDED_MIB=400
+
+here=$(cd "$(dirname "$0")" && pwd)
+changed=
+tree_changed=
+service_changed=
+switched_from=
+unfinished=
+
+usage() {
+  cat <<'END'
+usage: sh install.sh agent|coordinator|cli [options]     install or upgrade, and start the service
+       sh install.sh --rollback agent|coordinator|cli    go back to the version before
+       sh install.sh remove agent|coordinator|cli [--purge]   with --purge its state, settings and users, too
+options:
+  --config-from FILE      settings for /etc/muster/agent.toml or coordinator.toml, in place of what is there
+  --join-file FILE        token with which an agent joins, kept in /etc/muster/join-token until it has joined
+  --method venv|frozen|auto   with this machine's Python, or with one that the bundle brings along (auto)
+  --no-start              install only; neither enable nor start the service
+END
+}
+
+say() { printf '%s\n' "$*"; }
+warn() { printf 'install.sh: %s\n' "$*" >&2; }
+fail() {
+  warn "$*"
+  exit 1
+}
+change() {
+  changed=1
+  say "$*"
+}
+
+main() {
+  action=install role='' config='' join='' method=auto start=1 purge=
+  while [ $# -gt 0 ]; do
+    case $1 in
+      agent | coordinator | cli) role=$1 ;;
+      remove) action=remove ;;
+      --rollback) action=rollback ;;
+      --config-from) shift; config=${1:?--config-from needs a file} ;;
+      --join-file) shift; join=${1:?--join-file needs a file} ;;
+      --method) shift; method=${1:?--method needs venv, frozen or auto} ;;
+      --no-start) start= ;;
+      --purge) purge=1 ;;
+      -h | --help) usage; exit 0 ;;
+      *) usage >&2; fail "$1 is not known" ;;
+    esac
+    shift
+  done
+  [ -n "$role" ] || { usage >&2; fail "say what to install: agent, coordinator or cli"; }
+  case $method in venv | frozen | auto) ;; *) fail "--method is venv, frozen or auto, not $method" ;; esac
+  [ "$(id -u)" = 0 ] || fail "must run as root; try: sudo sh $0 $role"
+  for tool in tar sha256sum sed grep; do
+    command -v $tool >/dev/null || fail "$tool is missing on this machine; install it with the system's packages"
+  done
+  for file in "$config" "$join"; do
+    [ -z "$file" ] || [ -r "$file" ] || fail "cannot read $file"
+  done
+  mkdir -p "$PREFIX"
+  if command -v flock >/dev/null; then
+    exec 9>"$PREFIX/.lock"
+    flock -n 9 || fail "another installation is at work on this machine"
+  fi
+  trap finish EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  "$action"_role
+  if [ -n "$changed" ]; then say changed; else say unchanged; fi
+}
+
+finish() {
+  status=$?
+  trap '' INT TERM
+  trap - EXIT
+  [ -z "$unfinished" ] || rm -rf "$unfinished"
+  if [ $status != 0 ] && [ -n "$switched_from" ]; then
+    warn "going back to version $switched_from"
+    link_version "$switched_from"
+    install_units
+    restart_all || true
+  fi
+  exit $status
+}
+
+# ---- installing
+
+install_role() {
+  check_bundle
+  install_tree
+  if [ "$role" != cli ]; then
+    make_users
+    install_settings
+  fi
+  switch_version "$version"
+  link_programs
+  if [ "$role" = cli ]; then return; fi
+  install_units
+  if [ -n "$start" ]; then start_service; fi
+  prune_versions
+}
+
+check_bundle() {
+  [ -r "$here/bundle.json" ] || fail "$here/bundle.json is missing; unpack the whole bundle and run install.sh there"
+  grep -q '"format": 1,' "$here/bundle.json" || fail "this bundle has a format that its installer does not know"
+  version=$(sed -n 's/^ *"version": "\([^"]*\)",*$/\1/p' "$here/bundle.json")
+  case $version in '' | *[!0-9A-Za-z.+_-]*) fail "$here/bundle.json names no version" ;; esac
+  hashes | (cd "$here" && sha256sum -c --quiet - >&2) ||
+    fail "the bundle was changed or did not arrive whole; fetch it again"
+  identity=$(sha256sum <"$here/bundle.json")
+  identity=${identity%% *}
+}
+
+# Of all files of the bundle, as sha256sum reads them.
+hashes() {
+  sed -n 's/^ *"\([^"]*\)": "\([0-9a-f]\{64\}\)",*$/\2  \1/p' "$here/bundle.json"
+}
+
+install_tree() {
+  tree=$PREFIX/$version
+  installed=$(cat "$tree/.bundle" 2>/dev/null || true)
+  case "$method $installed" in
+    "auto $identity "* | "venv $identity venv" | "frozen $identity frozen")
+      if "$tree/bin/muster" version >/dev/null 2>&1; then return; fi ;;
+  esac
+  free=$(df -Pk "$PREFIX" | sed -n '2s/^\S* *[0-9]* *[0-9]* *\([0-9]*\) .*/\1/p')
+  [ "${free:-0}" -ge $((NEEDED_MIB * 1024)) ] ||
+    fail "$PREFIX has $((${free:-0} / 1024)) MiB free and needs $NEEDED_MIB; make room and run this again"
+  unfinished=$tree.new
+  rm -rf "$unfinished"
+  reasons=
+  if [ "$method" != frozen ] && install_venv; then
+    used=venv
+  elif [ "$method" != venv ] && install_frozen; then
+    used=frozen
+  else
+    warn "this machine cannot run what is in the bundle:"
+    printf '%s' "$reasons" >&2
+    fail "install one of these Pythons ($(platforms)), or make a bundle with \`muster bundle create --frozen\` for \
+$(uname -m) on a system as old as this one (docs/bundle.md)"
+  fi
+  cp "$here/install.sh" "$here/bundle.json" "$unfinished/"
+  mkdir "$unfinished/units"
+  cp "$here"/units/*.service "$unfinished/units/"
+  chmod -R go-w,a+rX "$unfinished"
+  printf '%s %s\n' "$identity" "$used" >"$unfinished/.bundle"
+  sync
+  rm -rf "$tree.old"
+  if [ -e "$tree" ]; then mv "$tree" "$tree.old"; fi
+  mv "$unfinished" "$tree"
+  unfinished=
+  rm -rf "$tree.old"
+  tree_changed=1
+  change "installed $version in $tree ($used)"
+}
+
+because() {
+  reasons="$reasons  $*
+"
+}
+
+platforms() {
+  sed -n 's/^ *"platforms": \[\(.*\)\],*$/\1/p' "$here/bundle.json" | tr -d '",'
+}
+
+install_venv() {
+  if ! fits_glibc "$(value wheels_glibc)"; then
+    because "its C library is older than $(value wheels_glibc), for which the wheels are built"
+    return 1
+  fi
+  for python in python3 python3.14 python3.13 python3.12 python3.11; do
+    found=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])' 2>/dev/null) || continue
+    case " $(platforms) " in
+      *" $found-$(uname -m) "*) ;;
+      *)
+        because "$python is $found on $(uname -m), for which the bundle has no wheels"
+        continue ;;
+    esac
+    if make_venv "$python"; then return 0; fi
+    because "$python made no virtual environment: $(tail -n 1 "$PREFIX/.install.log")"
+    rm -rf "$unfinished"
+  done
+  [ -n "$reasons" ] || because "it has no Python"
+  return 1
+}
+
+make_venv() {
+  {
+    "$1" -m venv --without-pip "$unfinished" &&
+      "$unfinished/bin/python" "$(echo "$here"/wheels/pip-*.whl)/pip" install --quiet --no-index --no-compile \
+        --no-cache-dir --disable-pip-version-check --find-links "$here/wheels" \
+        "muster[$(value extras)] == $version" &&
+      grep -rlIF "$unfinished" "$unfinished/bin" "$unfinished/pyvenv.cfg" | while read -r file; do
+        sed -i "s|$unfinished|$tree|g" "$file"
+      done &&
+      "$unfinished/bin/python" -m compileall -q -s "$unfinished" -p "$tree" "$unfinished/lib"
+  } >"$PREFIX/.install.log" 2>&1 </dev/null
+}
+
+install_frozen() {
+  file=$here/frozen/muster-$(uname -m).tar.gz
+  if [ ! -r "$file" ]; then
+    because "the bundle brings no Python for $(uname -m) along"
+    return 1
+  fi
+  if ! fits_glibc "$(value "frozen_glibc_$(uname -m)")"; then
+    because "its C library is older than $(value "frozen_glibc_$(uname -m)"), which the bundle's own Python needs"
+    return 1
+  fi
+  mkdir -p "$unfinished"
+  tar -xzof "$file" -C "$unfinished"
+  if ! "$unfinished/bin/muster" version >"$PREFIX/.install.log" 2>&1; then
+    because "the bundle's own Python does not run: $(tail -n 1 "$PREFIX/.install.log")"
+    return 1
+  fi
+}
+
+# A plain value of bundle.json.
+value() { sed -n "s/^ *\"$1\": \"\\([^\"]*\\)\",*\$/\\1/p" "$here/bundle.json"; }
+
+fits_glibc() {
+  has=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/^glibc //')
+  [ -n "$has" ] || return 1
+  [ "$(printf '%s\n%s\n' "$1" "$has" | sort -t. -k1,1n -k2,2n | head -n 1)" = "$1" ]
+}
+
+make_users() {
+  case $role in
+    coordinator) make_user muster "Muster coordinator" ;;
+    agent)
+      make_user muster-agent "Muster agent"
+      make_user muster-job "Muster jobs"
+      if grep -q '^docker:' /etc/group && ! id -nG muster-agent | tr ' ' '\n' | grep -qx docker; then
+        usermod -aG docker muster-agent
+        change "muster-agent may speak to Docker"
+      fi ;;
+  esac
+}
+
+make_user() {
+  if id "$1" >/dev/null 2>&1; then return; fi
+  command -v useradd >/dev/null || fail "useradd is missing on this machine; make a system user $1 and run this again"
+  useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin --comment "$2" "$1"
+  change "made the user $1"
+}
+
+install_settings() {
+  case $role in agent) owner=muster-agent ;; *) owner=muster ;; esac
+  [ -d "$ETC" ] || install -d -m 0755 "$ETC"
+  [ -d "$STATE" ] || install -d -m 0755 "$STATE"
+  [ -d "$STATE/$role" ] || install -d -m 0700 -o $owner -g $owner "$STATE/$role"
+  fresh=$ETC/.$role.toml.new
+  : >"$fresh"
+  chmod 0640 "$fresh"
+  chgrp $owner "$fresh"
+  if [ -n "$config" ]; then
+    cat "$config" >"$fresh"
+  elif [ -e "$ETC/$role.toml" ]; then
+    cat "$ETC/$role.toml" >"$fresh"
+  else
+    default_settings >"$fresh"
+  fi
+  if [ "$role" = agent ] && ! grep -q '^ *job-user *=' "$fresh" && accepts job-user; then
+    printf 'job-user = "%s:%s"\n' "$(id -u muster-job)" "$(id -g muster-job)" >>"$fresh"
+  fi
+  if cmp -s "$fresh" "$ETC/$role.toml"; then
+    rm "$fresh"
+  else
+    mv "$fresh" "$ETC/$role.toml"
+    change "wrote $ETC/$role.toml"
+    service_changed=1
+  fi
+  if [ "$role" = agent ]; then install_token; fi
+}
+
+default_settings() {
+  say "# Options of muster-$role: long options without their dashes; see docs/install.md."
+  case $role in
+    agent) say '# coordinator = "HOST:7460"' && say 'join-file = "/etc/muster/join-token"' ;;
+    coordinator) say 'listen = "0.0.0.0:7460"' ;;
+  esac
+}
+
+accepts() { "$tree/bin/muster-agent" --help 2>/dev/null | grep -q -e "--$1"; }
+
+install_token() {
+  token=$ETC/join-token
+  if [ -e "$STATE/agent/trust/node.json" ]; then
+    return
+  fi
+  if [ -n "$join" ] && ! cmp -s "$join" "$token"; then
+    install -m 0600 -o muster-agent -g muster-agent "$join" "$token.new"
+    mv "$token.new" "$token"
+    change "wrote $token"
+    service_changed=1
+  elif [ -e "$token" ] && [ "$(stat -c %U "$token")" != muster-agent ]; then
+    chown muster-agent:muster-agent "$token" # readable by the agent alone
+  fi
+}
+
+# ---- versions
+
+version_of() {
+  target=$(readlink "$PREFIX/$1" 2>/dev/null) || return 0
+  printf '%s' "${target##*/}"
+}
+
+link_version() {
+  ln -sfn "$1" "$PREFIX/.current.new"
+  mv -T "$PREFIX/.current.new" "$PREFIX/current"
+}
+
+switch_version() {
+  now=$(version_of current)
+  if [ "$now" = "$1" ]; then return; fi
+  if [ -n "$now" ] && [ -d "$PREFIX/$now" ]; then
+    ln -sfn "$now" "$PREFIX/.previous.new"
+    mv -T "$PREFIX/.previous.new" "$PREFIX/previous"
+    switched_from=$now
+  fi
+  link_version "$1"
+  change "version $1 is in use"
+}
+
+link_programs() {
+  for program in $PROGRAMS; do
+    if [ "$(readlink "$LINKS/$program" 2>/dev/null)" = "$PREFIX/current/bin/$program" ]; then continue; fi
+    mkdir -p "$LINKS"
+    ln -sfn "$PREFIX/current/bin/$program" "$LINKS/$program"
+    change "linked $LINKS/$program"
+  done
+}
+
+# Versions that are neither in use, nor the one before, nor run.
+prune_versions() {
+  for old in "$PREFIX"/[0-9]*; do
+    case ${old##*/} in "$(version_of current)" | "$(version_of previous)") continue ;; esac
+    if [ ! -d "$old" ] || grep -qaF "$old/" /proc/[0-9]*/maps /proc/[0-9]*/cmdline 2>/dev/null; then continue; fi
+    rm -rf "$old"
+    say "removed version ${old##*/}"
+  done
+}
+
+rollback_role() {
+  before=$(version_of previous)
+  if [ -z "$before" ] || [ ! -d "$PREFIX/$before" ]; then fail "there is no version before the one in use"; fi
+  switch_version "$before"
+  tree=$PREFIX/$before
+  if [ "$role" = cli ]; then return; fi
+  install_units
+  start_service
+}
+
+# ---- services
+
+has_systemd() { [ -d /run/systemd/system ]; }
+
+# Those of all roles that are installed here: they share the version.
+install_units() {
+  reload=
+  for each in agent coordinator; do
+    unit=muster-$each.service
+    if [ "$each" != "$role" ] && [ ! -e "$UNITS/$unit" ]; then continue; fi
+    if [ "$role" = cli ] && [ ! -e "$UNITS/$unit" ]; then continue; fi
+    if cmp -s "$PREFIX/current/units/$unit" "$UNITS/$unit"; then continue; fi
+    cp "$PREFIX/current/units/$unit" "$UNITS/.$unit.new"
+    mv "$UNITS/.$unit.new" "$UNITS/$unit"
+    change "wrote $UNITS/$unit"
+    reload=1 service_changed=1
+  done
+  if [ -n "$reload" ] && has_systemd; then systemctl daemon-reload; fi
+}
+
+start_service() {
+  unit=muster-$role.service
+  if [ "$role" = agent ] && ! grep -q '^ *coordinator *=' "$ETC/agent.toml"; then
+    say "not started: say in $ETC/agent.toml where the coordinator is, then run this again"
+    return
+  fi
+  has_systemd || fail "this machine does not run systemd; use --no-start and start $LINKS/muster-$role by yourself"
+  if ! systemctl -q is-enabled "$unit" 2>/dev/null; then
+    systemctl -q enable "$unit"
+    change "enabled $unit"
+  fi
+  if [ -n "$switched_from" ]; then
+    restart_all || refuse_start
+    change "restarted $unit"
+  elif [ -n "$service_changed" ] || [ -n "$tree_changed" ] || ! systemctl -q is-active "$unit"; then
+    systemctl restart "$unit" || refuse_start
+    change "started $unit"
+  fi
+  switched_from=
+  forget_token
+}
+
+restart_all() {
+  for each in coordinator agent; do
+    unit=muster-$each.service
+    if [ -e "$UNITS/$unit" ] && { [ "$each" = "$role" ] || systemctl -q is-active "$unit"; }; then
+      systemctl restart "$unit" || return 1
+    fi
+  done
+}
+
+refuse_start() {
+  unit=muster-$role.service
+  warn "$unit does not start:"
+  journalctl -u "$unit" -n 15 --no-pager -o cat >&2 || true
+  if [ -z "$switched_from" ]; then
+    systemctl -q disable --now "$unit" || true
+    warn "it is installed but neither enabled nor started; put right what it says and run this again"
+  fi
+  exit 1
+}
+
+# The token has done its work as soon as the node has joined.
+forget_token() {
+  if [ "$role" != agent ] || [ ! -e "$ETC/join-token" ]; then return; fi
+  tries=0
+  while [ ! -e "$STATE/agent/trust/node.json" ] && [ $tries -lt 10 ]; do
+    tries=$((tries + 1))
+    sleep 1
+  done
+  if [ -e "$STATE/agent/trust/node.json" ]; then
+    rm -f "$ETC/join-token"
+    change "the node has joined; removed $ETC/join-token"
+  fi
+}
+
+# ---- removing
+
+remove_role() {
+  if [ "$role" != cli ]; then remove_service; fi
+  if [ -n "$purge" ] && [ "$role" != cli ]; then purge_role; fi
+  for each in agent coordinator; do
+    if [ -e "$UNITS/muster-$each.service" ]; then
+      say "the programs stay: muster-$each needs them"
+      return
+    fi
+  done
+  for program in $PROGRAMS; do
+    case $(readlink "$LINKS/$program" 2>/dev/null) in
+      "$PREFIX"/*) rm -f "$LINKS/$program" && changed=1 ;;
+    esac
+  done
+  for each in "$PREFIX"/[0-9]* "$PREFIX/current" "$PREFIX/previous"; do
+    if [ -e "$each" ] || [ -L "$each" ]; then
+      rm -rf "$each"
+      change "removed $each"
+    fi
+  done
+  rm -f "$PREFIX/.lock" "$PREFIX/.install.log"
+  rmdir "$PREFIX" 2>/dev/null || true
+}
+
+remove_service() {
+  unit=muster-$role.service
+  if [ ! -e "$UNITS/$unit" ]; then return; fi
+  if has_systemd; then
+    # Now nothing shall outlive it.
+    mkdir -p "/run/systemd/system/$unit.d"
+    printf '[Service]\nKillMode=control-group\n' >"/run/systemd/system/$unit.d/removal.conf"
+    systemctl daemon-reload
+    systemctl -q disable --now "$unit" || true
+    rm -rf "/run/systemd/system/$unit.d"
+  fi
+  rm -f "$UNITS/$unit"
+  if has_systemd; then systemctl daemon-reload; fi
+  change "removed $unit"
+}
+
+purge_role() {
+  if [ "$role" = agent ] && command -v docker >/dev/null; then
+    containers=$(docker ps -aq --filter label=muster.execution 2>/dev/null || true)
+    # shellcheck disable=SC2086 # ids
+    if [ -n "$containers" ]; then docker rm -f $containers >/dev/null && change "removed containers of jobs"; fi
+  fi
+  for each in "$STATE/$role" "$ETC/$role.toml"; do
+    if [ -e "$each" ]; then
+      rm -rf "$each"
+      change "removed $each"
+    fi
+  done
+  if [ "$role" = agent ]; then
+    rm -f "$ETC/join-token"
+    drop_user muster-agent
+    drop_user muster-job
+  else
+    drop_user muster
+  fi
+  rmdir "$ETC" "$STATE" 2>/dev/null || true
+}
+
+drop_user() {
+  if id "$1" >/dev/null 2>&1; then
+    userdel "$1" || warn "the user $1 is still there; something may run with it"
+    changed=1
+  fi
+}
+
+main "$@"
