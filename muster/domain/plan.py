@@ -10,6 +10,7 @@ from muster.domain.fence import Fence
 from muster.domain.ids import ExecutionId, GpuUuid, JobId
 from muster.domain.job import Network, Role
 from muster.domain.roster import PortLease, Roster
+from muster.domain.secret import Handover
 
 
 class Goal(IntEnum):
@@ -115,3 +116,5 @@ class Launch:
     """Name in the configuration directory → content."""
     host_names: Mapping[str, str] = field(default_factory=dict)
     """Host name → address, for names without DNS."""
+    secrets: Handover = field(default_factory=Handover)
+    """What an execution gets of its project's secrets."""

@@ -74,6 +74,23 @@ class DeliveredSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """What the secrets of a role come to: all that one execution finds of them; never stored or logged."""
+
+    env: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Value by environment variable."""
+    files: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
+    """Content by key, by name of the secret."""
+    directories: Mapping[str, str] = field(default_factory=dict)
+    """Where a container finds the files, by name of the secret."""
+    masked: tuple[bytes, ...] = field(default=(), repr=False)
+    """Values that must not show up in what it prints."""
+
+    def __bool__(self) -> bool:
+        return bool(self.env or self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRules:
     """Which keys the secrets of a kind have."""
 

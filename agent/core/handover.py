@@ -1,0 +1,78 @@
+"""What the secrets that came for an execution become: variables, files, what is masked, who is let in at a registry."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.image import serves
+from muster.domain.job import Role
+from muster.domain.secret import KEY_RULES, DeliveredSecret, Handover, SecretKind, SecretUse
+
+_RESERVED = ("/muster/config", "/muster/outputs", "/muster/secret-env", "/proc", "/sys", "/dev")
+"""Where a container finds something else; what lies below them is not free either."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """With what a registry lets images be pulled."""
+
+    username: str
+    password: str = field(repr=False)
+
+
+def handover(role: Role, delivered: Sequence[DeliveredSecret]) -> Handover:
+    """What a role's executions find of these secrets; raises ExecutionError where one is not as the role needs it."""
+    known = {secret.name: secret for secret in delivered}
+    env: dict[str, bytes] = {}
+    files: dict[str, Mapping[str, bytes]] = {}
+    directories: dict[str, str] = {}
+    for use in role.secrets:
+        if use.secret not in known:
+            raise ExecutionError(FailureKind.INVALID_OPTION, f"secrets: the coordinator sent no secret {use.secret}")
+        values = known[use.secret].values
+        env |= {variable: _value(use, key, values) for variable, key in use.env.items()}
+        if use.directory is not None:
+            files[use.secret] = values
+            directories[use.secret] = _free(use.directory)
+    masked = tuple(value for use in role.secrets for value in _hidden(known[use.secret]))
+    return Handover(env=env, files=files, directories=directories, masked=masked)
+
+
+def login(image: str, delivered: Sequence[DeliveredSecret]) -> Login | None:
+    """The credentials for the registry of an image, of several those for the longest path; None: there are none."""
+    fitting = [
+        secret.values
+        for secret in delivered
+        if secret.kind is SecretKind.REGISTRY and serves(_text(secret.values, "server"), image)
+    ]
+    if not fitting:
+        return None
+    best = max(fitting, key=lambda values: len(_text(values, "server")))
+    return Login(username=_text(best, "username"), password=_text(best, "password"))
+
+
+def _value(use: SecretUse, key: str, values: Mapping[str, bytes]) -> bytes:
+    if key not in values:
+        message = f"secrets: the secret {use.secret} has no key {key!r} (any more)"
+        raise ExecutionError(FailureKind.INVALID_OPTION, message)
+    if b"\0" in values[key]:
+        message = f"secrets: {key!r} of {use.secret} has a zero byte and can be no variable; let it be a file"
+        raise ExecutionError(FailureKind.INVALID_OPTION, message)
+    return values[key]
+
+
+def _free(directory: str) -> str:
+    """The directory, unless it would hide something else that a container needs."""
+    reserved = any(f"{directory}/".startswith(f"{each}/") for each in _RESERVED)
+    if reserved or not directory.startswith("/") or directory in {"/", "/muster"} or ".." in directory.split("/"):
+        raise ExecutionError(FailureKind.INVALID_OPTION, f"secrets: {directory} is not free for secrets")
+    return directory
+
+
+def _hidden(secret: DeliveredSecret) -> list[bytes]:
+    shown = KEY_RULES[secret.kind].shown
+    return [value for key, value in secret.values.items() if key not in shown]
+
+
+def _text(values: Mapping[str, bytes], key: str) -> str:
+    return values.get(key, b"").decode(errors="replace").rstrip("\r\n")
