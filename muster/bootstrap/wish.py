@@ -32,15 +32,13 @@ class Wish:
     """What else its agent's configuration says, by the names of the agent's options."""
 
 
-def agent_config(wish: Wish, *, name: str, coordinator: str, job_user: str | None) -> str:
+def agent_config(wish: Wish, *, name: str, coordinator: str) -> str:
     """The file from which the agent of a node reads its settings; the same for the same wish."""
     settings: dict[str, Setting] = {"coordinator": coordinator, "name": name, "join-file": JOIN_TOKEN}
     if wish.address is not None:
         settings["address"] = wish.address
     if wish.ports != DEFAULT_PORTS:
         settings["ports"] = f"{wish.ports[0]}-{wish.ports[1]}"
-    if job_user is not None:
-        settings["job-user"] = job_user
     lines = [f"{key} = {_toml(value)}" for key, value in {**settings, **wish.settings}.items()]
     return "\n".join(("# Written by `muster nodes add`, which writes it anew each time.", *lines, ""))
 
