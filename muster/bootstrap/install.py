@@ -10,7 +10,7 @@ from pathlib import Path
 from muster.bootstrap.executor import TRANSFER, CommandFailedError, Shell
 from muster.bootstrap.facts import Installed
 from muster.bootstrap.plan import UNIT, Join, Plan
-from muster.bootstrap.registry import Registry
+from muster.bootstrap.registry import LOOK_AGAIN, Registry, dismiss
 from muster.bootstrap.wish import CONFIG
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.node import NodeState
@@ -22,10 +22,12 @@ READY_WITHIN = 90.0
 """Seconds from the start of the agent until the coordinator has heard from it."""
 UNDO_LIMIT = 120.0
 """Seconds that each step back may take."""
-LOOK_AGAIN = 0.5
 
 _JOINED = "/var/lib/muster/agent/trust/node.json"
-_TRACES = f"/opt/muster /etc/muster/agent.toml /etc/muster/join-token /var/lib/muster/agent /etc/systemd/system/{UNIT}.service"
+_TRACES = (
+    "/opt/muster /etc/muster/agent.toml /etc/muster/join-token /var/lib/muster/agent "
+    f"/etc/systemd/system/{UNIT}.service"
+)
 
 Tell = Callable[[str], None]
 """Hears what is being done now."""
@@ -117,11 +119,9 @@ class Installation:
         await self._shell.put(f"{secret}\n".encode(), file, mode=0o600)
         if join.again:
             # With what it has it would knock at a door that is closed to it.
-            self._undo.append(
-                (_JOINED, lambda: self._quietly(f"! [ -e {_JOINED}.before ] || mv {_JOINED}.before {_JOINED}"))
-            )
+            self._undo.append((_JOINED, self._restore_membership))
             await self._shell.must(f"systemctl stop {UNIT}; mv -f {_JOINED} {_JOINED}.before")
-        self._undo.append((f"the node {join.name}", lambda: self._dismiss(join.name)))
+        self._undo.append((f"the node {join.name}", lambda: dismiss(self._registry, join.name)))
         return file
 
     async def _keep_what_is_there(self) -> None:
@@ -144,7 +144,9 @@ class Installation:
         name = self._order.plan.name
         try:
             async with asyncio.timeout(READY_WITHIN):
-                while not self._is_ready(view := await self._registry.node(name), seen):
+                while not self._is_ready(  # noqa: ASYNC110 - nobody tells when
+                    view := await self._registry.node(name), seen
+                ):
                     await asyncio.sleep(LOOK_AGAIN)
         except TimeoutError:
             raise UnavailableError(
@@ -210,9 +212,9 @@ class Installation:
         if now != before.version:
             self._left.append(f"/opt/muster/{now}, which is not in use")
 
-    async def _dismiss(self, name: str) -> None:
-        if await self._registry.node(name) is not None:
-            await self._registry.dismiss(name)
+    async def _restore_membership(self) -> None:
+        start = f"; systemctl start {UNIT}" if self._order.before.unit == "active" else ""
+        await self._quietly(f"! [ -e {_JOINED}.before ] || mv {_JOINED}.before {_JOINED}{start}")
 
     async def _quietly(self, command: str) -> None:
         await self._shell.root(command, limit=UNDO_LIMIT)

@@ -25,7 +25,8 @@ class Question:
 
 def script(question: Question) -> str:
     """What a shell is to read."""
-    host, ports = "", ()
+    host = ""
+    ports: tuple[int, ...] = ()
     if question.coordinator is not None:
         target = parse_target(question.coordinator)
         host, port = target.host, target.port or 7460

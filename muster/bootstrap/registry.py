@@ -1,5 +1,6 @@
 """What an installation asks of the coordinator."""
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -7,11 +8,17 @@ from typing import Protocol
 
 from muster.bootstrap.plan import Known
 from muster.client import Client
-from muster.domain.errors import MusterError, UnknownNameError
+from muster.domain.errors import ConflictError, MusterError, UnavailableError, UnknownNameError
 from muster.domain.view import NodeView
 
 TOKEN_LIFE = timedelta(minutes=30)
 """Of the join token that is made for one node; long enough for a bundle over a slow line."""
+
+
+LOOK_AGAIN = 0.5
+"""Seconds between questions about the same thing."""
+GONE_WITHIN = 60.0
+"""Seconds until the coordinator gives up a node whose agent has ended."""
 
 
 class Registry(Protocol):
@@ -71,3 +78,18 @@ class ClientRegistry:
         except MusterError as error:
             raise type(error)(f"{error} (installing nodes needs the access `operator` for `*`)") from error
         return {name: Known(view=views.get(name), enrolled=enrolled.get(name)) for name in views.keys() | enrolled}
+
+
+async def dismiss(registry: Registry, name: str) -> None:
+    """Have the coordinator forget a node whose agent has ended; that it has, it may hear late."""
+    try:
+        async with asyncio.timeout(GONE_WITHIN):
+            while True:
+                try:
+                    await registry.dismiss(name)
+                except ConflictError:
+                    await asyncio.sleep(LOOK_AGAIN)
+                else:
+                    return
+    except TimeoutError:
+        raise UnavailableError(f"the coordinator still hears from {name}; is its agent running elsewhere?") from None

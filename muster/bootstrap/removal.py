@@ -1,15 +1,10 @@
 """Takes a node off a computer and out of the fleet."""
 
-import asyncio
-
 from muster.bootstrap.executor import Shell
-from muster.bootstrap.install import INSTALL_LIMIT, LOOK_AGAIN, Tell
+from muster.bootstrap.install import INSTALL_LIMIT, Tell
 from muster.bootstrap.registry import Registry
-from muster.domain.errors import ConflictError, MusterError, UnavailableError
+from muster.domain.errors import ConflictError, MusterError
 from muster.domain.view import NodeView
-
-GONE_WITHIN = 60.0
-"""Seconds until the coordinator gives up a node whose agent has ended."""
 
 
 async def check_removable(registry: Registry, name: str, *, force: bool) -> NodeView | None:
@@ -42,21 +37,3 @@ async def uninstall(shell: Shell, name: str, *, purge: bool, force: bool, tell: 
     if output.code:
         raise MusterError(f"the installer there failed: {output.last_words}")
     return True
-
-
-async def forget(registry: Registry, name: str, tell: Tell) -> None:
-    """Have the coordinator give up a node whose agent has ended."""
-    if await registry.node(name) is None:
-        return
-    tell("waits until the coordinator lets it go")
-    try:
-        async with asyncio.timeout(GONE_WITHIN):
-            while True:
-                try:
-                    await registry.dismiss(name)
-                except ConflictError:
-                    await asyncio.sleep(LOOK_AGAIN)
-                else:
-                    return
-    except TimeoutError:
-        raise UnavailableError(f"the coordinator still hears from {name}; is its agent running elsewhere?") from None
