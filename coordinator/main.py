@@ -23,6 +23,8 @@ from coordinator.store.store import StoreError
 from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.oidc_desk import LoginDesk
+from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster.domain.errors import MusterError, first_of
@@ -62,7 +64,9 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd:
         try:
             registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
             secrets = Secrets.open(trust, settings.state / "trust" / "secrets.key")
-            parts = Parts(engine=engine, logs=logs, registry=registry, audit=AuditLog(registry), secrets=secrets)
+            logins = None if settings.login is None else LoginDesk(Provider(settings.login))
+            audit = AuditLog(registry)
+            parts = Parts(engine=engine, logs=logs, registry=registry, audit=audit, secrets=secrets, logins=logins)
             await _serve(settings, parts, stopped, systemd)
         finally:
             logs.close()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator.login_settings import LoginSettings, add_arguments, login_settings, without_login
 from muster.endpoint import DEFAULT_ADDRESS
 from muster.options_file import parse_with_file
 
@@ -31,6 +32,8 @@ class CoordinatorSettings:
     """MiB that are kept of what one execution prints."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
+    login: LoginSettings | None = None
+    """How people log in whom an identity provider knows; None: by token alone."""
     log_level: str = "info"
 
 
@@ -62,6 +65,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_arguments(parser)
     given = parse_with_file(parser, arguments)
     if given.local and (given.listen_agents or given.init):
         parser.error("--local has no door for agents of other machines and nobody to log in")
@@ -69,7 +73,8 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     if not host or not port.isdecimal():
         parser.error(f"--listen {given.listen} is no address like 0.0.0.0:7460")
     after = int(port) + 1 if int(port) else 0
-    settings = {key: value for key, value in vars(given).items() if key != "name"}
+    settings = {key: value for key, value in without_login(vars(given)).items() if key != "name"}
+    settings["login"] = login_settings(parser, vars(given))
     settings["listen_agents"] = given.listen_agents or f"{host}:{after}"
     return CoordinatorSettings(**settings, names=tuple(given.name))
 

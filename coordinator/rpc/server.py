@@ -20,12 +20,14 @@ from coordinator.rpc.gate import Gate, Who
 from coordinator.rpc.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.join import JoinService
 from coordinator.rpc.log_merge import LogMerge
+from coordinator.rpc.login import LoginService
 from coordinator.rpc.nodes import NodeService
 from coordinator.rpc.secrets import SecretService
 from coordinator.rpc.trust import TrustService
 from coordinator.store.logs import LogStore
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster.domain.access import OPEN
@@ -49,6 +51,7 @@ _FOR_CLIENTS = (
     jobs_pb2.DESCRIPTOR.services_by_name["JobService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
+    trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name,
 )
 _FOR_AGENTS = (agents_pb2.DESCRIPTOR.services_by_name["AgentService"].full_name,)
@@ -64,6 +67,8 @@ class Parts:
     registry: Registry
     audit: AuditLog
     secrets: Secrets
+    logins: LoginDesk | None = None
+    """Of people whom an identity provider knows; None: there is none."""
     reader_patience: float = READER_PATIENCE
     """Who follows logs or a job and reads nothing for so many seconds is cut off."""
 
@@ -151,6 +156,8 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine, parts.registry), server)
     trust = TrustService(parts.registry, authority, parts.audit)
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
+    logins = LoginService(parts.registry, parts.audit, parts.logins)
+    trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(SecretService(parts.secrets), server)
     closings.append(jobs.closing.set)
 

@@ -57,6 +57,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
             grants={project: str(access) for project, access in who.grants.items()},
             token=who.token,
             expires_at=checks.timestamp(who.until),
+            identity=self._identity(who.name),
         )
 
     @translated
@@ -93,8 +94,9 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         account = request.account or who.name
         _require_own(account, "tokens of others are made by an admin")
         ends = now + _ttl(request.ttl) if request.HasField("ttl") else None
-        if account == who.name and who.until is not None and not who.may(Access.ADMIN):
-            # Whoever finds a token that is about to end must not make one of it that never does.
+        if account == who.name and who.until is not None and (self._identity(account) or not who.may(Access.ADMIN)):
+            # Whoever finds a token that is about to end must not make one of it that never does; and whoever is closed
+            # out at the identity provider is out when his login ends.
             ends = who.until if ends is None else min(ends, who.until)
         token = IssuedToken(id=secret.id, account=account, note=request.note[:NOTE], created_at=now, expires_at=ends)
         done = _done(context, "CreateToken", account, f"token {token.id}")
@@ -129,6 +131,10 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
             _require_own(stored.token.account, "tokens of others are revoked by an admin")
         done = _done(context, "RevokeToken", request.id)
         return trust.token_to_wire(await self._registry.revoke_token(request.id, wall_time(), done))
+
+    def _identity(self, name: str) -> str:
+        account = self._registry.accounts.get(name)
+        return "" if account is None else account.identity
 
     @translated
     async def ListProjects(self, request: pb.ListProjectsRequest, context: Any) -> pb.ListProjectsResponse:  # noqa: ANN401, ARG002, N802

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, assert_never
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Delete, Engine, Table, delete, insert, select, update
 
 from coordinator.store import trust_schema as schema
 from coordinator.store.dialect import connect, explained, upsert
@@ -14,6 +14,7 @@ from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
     RemovedSecret,
+    RemovedToken,
     StoredJoinToken,
     StoredSecret,
     StoredToken,
@@ -124,8 +125,8 @@ class SqlTrust:
                 for project, access in change.grants.items():
                     grant = {"account": change.name, "project": project, "access": access}
                     connection.execute(insert(schema.grants), grant)
-            case RemovedAccount():
-                connection.execute(delete(schema.accounts).where(schema.accounts.c.name == change.name))
+            case RemovedAccount() | RemovedToken() | RemovedSecret():
+                connection.execute(_removal(change))
             case StoredToken():
                 self._put(connection, schema.tokens, {**asdict(change.token), "digest": change.digest})
             case StoredJoinToken():
@@ -136,8 +137,6 @@ class SqlTrust:
                 self._put(connection, schema.enrolled_nodes, asdict(change))
             case StoredSecret():
                 self._put(connection, schema.secrets, {**asdict(change.secret), "sealed": change.sealed})
-            case RemovedSecret():
-                connection.execute(delete(schema.secrets).where(*_is_secret(change.project, change.name)))
             case _:
                 assert_never(change)
 
@@ -147,6 +146,18 @@ class SqlTrust:
     def _note(self, connection: Connection, entries: Sequence[AuditEntry]) -> None:
         if entries:
             connection.execute(insert(schema.audit), [asdict(entry) for entry in entries])
+
+
+def _removal(change: RemovedAccount | RemovedToken | RemovedSecret) -> Delete:
+    match change:
+        case RemovedAccount():
+            return delete(schema.accounts).where(schema.accounts.c.name == change.name)
+        case RemovedToken():
+            return delete(schema.tokens).where(schema.tokens.c.id == change.id)
+        case RemovedSecret():
+            return delete(schema.secrets).where(*_is_secret(change.project, change.name))
+        case _:
+            assert_never(change)
 
 
 def _accounts(connection: Connection) -> tuple[Account, ...]:

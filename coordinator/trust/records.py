@@ -33,6 +33,13 @@ class RemovedAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedToken:
+    """An API token that is to be forgotten."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSecret:
     """A secret and its values, which only a key opens that is not in the store."""
 
@@ -49,7 +56,15 @@ class RemovedSecret:
 
 
 TrustChange: TypeAlias = (
-    Account | RemovedAccount | StoredToken | StoredJoinToken | Project | EnrolledNode | StoredSecret | RemovedSecret
+    Account
+    | RemovedAccount
+    | StoredToken
+    | RemovedToken
+    | StoredJoinToken
+    | Project
+    | EnrolledNode
+    | StoredSecret
+    | RemovedSecret
 )
 """A record to be kept in place of the one with its key, or to be forgotten."""
 

@@ -11,6 +11,7 @@ from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
+    RemovedToken,
     StoredJoinToken,
     StoredToken,
     TrustChange,
@@ -156,6 +157,11 @@ class Registry:
         """The account with this access to a project from now on; None takes it away."""
         async with self._writing:
             account = self.account(name)
+            if account.identity and access is not None:
+                raise ConflictError(
+                    f"{name} logs in through the identity provider, so what it may follows from its groups there: name "
+                    "them with --oidc-grant; access that it has can be taken away, until it logs in again",
+                )
             if project != EVERYWHERE:
                 _known(self.projects, project, "project")
             grants = {key: value for key, value in account.grants.items() if key != project}
@@ -206,6 +212,36 @@ class Registry:
         async with self._writing:
             await self._commit([stored], entry)
             self.tokens[token.id] = stored
+        return token
+
+    async def log_in(
+        self,
+        decide: Callable[[], Account],
+        secret: ApiToken,
+        token: IssuedToken,
+        done: Callable[[Account], AuditEntry],
+    ) -> IssuedToken:
+        """Let an account, new or changed as `decide` has it, be known by this token; its older ones that have ended go.
+
+        The last one who may do everything may lose that here: the identity provider outweighs what was before.
+        """
+        async with self._writing:
+            account = decide()
+            before = self.accounts.get(account.name)
+            token = replace(token, account=account.name)
+            stored = StoredToken(token=token, digest=digest(secret.secret))
+            ended = [
+                RemovedToken(id=each.token.id)
+                for each in self.tokens.values()
+                if (each.token.account, each.token.note) == (account.name, token.note)
+                and not each.token.valid(token.created_at)
+            ]
+            await self._commit([account, *ended, stored], done(account))
+            self.accounts[account.name], self.tokens[token.id] = account, stored
+            for gone in ended:
+                del self.tokens[gone.id]
+        if before is not None and before.grants != account.grants:
+            self.on_less()
         return token
 
     async def revoke_token(self, token: str, now: datetime, entry: AuditEntry) -> IssuedToken:

@@ -27,7 +27,8 @@ from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
 OURS = [
-    f"muster.rpc.v1.{name}" for name in ("AgentService", "JobService", "NodeService", "SecretService", "TrustService")
+    f"muster.rpc.v1.{name}"
+    for name in ("AgentService", "JobService", "LoginService", "NodeService", "SecretService", "TrustService")
 ]
 
 
