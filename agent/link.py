@@ -13,6 +13,7 @@ import grpc.aio
 
 from agent.clock import Clock
 from agent.log_push import LogPusher, StreamLostError, write
+from agent.secret_calls import SecretCalls
 from muster import wire
 from muster.domain.plan import Plan
 from muster.rpc import protocol
@@ -94,6 +95,8 @@ class Link:
         self._outbox: asyncio.Queue[pb.AgentMessage] | None = None
         self._choked = asyncio.Event()
         self._renewed = asyncio.Event()
+        self.secrets = SecretCalls()
+        """Asks for secrets while there is a connection."""
         self.connected = False
         """Whether the coordinator has said Welcome on a stream that is still open."""
 
@@ -155,7 +158,8 @@ class Link:
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
                 tasks.create_task(self._push_logs(stub, shown), name="link: logs")
-                await self._read(call, lease)
+                with self.secrets.connected(stub, shown):
+                    await self._read(call, lease)
         except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
             raise _first(errors) from None
         finally:

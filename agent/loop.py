@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import logging
-import shutil
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,7 +33,9 @@ from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
 from agent.ports import PortLedger
 from agent.room_record import note, note_start, noted, record_of
+from agent.rooms import clear_room, make_room
 from agent.runtimes.runtime import Room, Runtime, Sandbox
+from agent.secret_store import SecretStore
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
@@ -89,6 +90,7 @@ class Loop:
         self._runtimes = runtimes
         self._ports = ports
         self.log_limit = DEFAULT_LIMIT
+        self.secrets = SecretStore()
         self.catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
         """Returns when every fault of a GPU that came before the call is known here."""
         self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS)
@@ -116,8 +118,10 @@ class Loop:
         for runtime in self._runtimes.values():
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 spool.limit, room = self.log_limit, Room(self._rooms, sandbox.execution)
+                self.secrets.adopt(sandbox.execution)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
                 self.ledger.step(await self._adopt(room, sandbox, started=started), now)
+        await asyncio.to_thread(self.secrets.sweep, self._occupants)
         if not away:
             await asyncio.to_thread(self._sweep)
 
@@ -138,7 +142,7 @@ class Loop:
             if sandbox.execution not in self._occupants:
                 await sandbox.remove()
                 spool.close()
-                await asyncio.to_thread(self._clear, Room(self._rooms, sandbox.execution), sandbox.execution)
+                await asyncio.to_thread(clear_room, Room(self._rooms, sandbox.execution), self._outputs)
 
     async def run(self, logs: LogPusher) -> None:
         """Work until cancelled; sandboxes then stay as they are."""
@@ -158,6 +162,7 @@ class Loop:
         occupants = self._occupants.values() if stop else ()
         sandboxes = [occupant.sandbox for occupant in occupants if occupant.sandbox is not None]
         await asyncio.gather(*map(_end, sandboxes), return_exceptions=True)
+        await asyncio.gather(*(self.secrets.clear(sandbox.execution) for sandbox in sandboxes))
         for execution in self._occupants:
             self._ports.free(execution)
 
@@ -208,15 +213,21 @@ class Loop:
             try:
                 await work()
             except ExecutionError as error:
-                await self.put(ActionFailed(execution=execution, kind=error.kind, message=str(error)))
+                await self._fail(execution, error.kind, str(error))
             except OSError as error:
-                await self.put(_os_failure(execution, error))
+                await self._fail(execution, *_os_failure(error))
             except Exception as error:
                 log.exception("an action failed in an unforeseen way", extra={"execution": execution})
-                message = f"the agent failed: {type(error).__name__}: {error}"
-                await self.put(ActionFailed(execution=execution, kind=FailureKind.RUNTIME, message=message))
+                await self._fail(execution, FailureKind.RUNTIME, f"the agent failed: {type(error).__name__}: {error}")
 
         self._working[execution] = self._tasks.create_task(reported(), name=f"{execution}: action")
+
+    async def _fail(self, execution: ExecutionId, kind: FailureKind, message: str) -> None:
+        told = self.secrets.message(execution, message)
+        occupant = self._occupants.get(execution)
+        if occupant is None or not occupant.started:
+            await self.secrets.clear(execution)
+        await self.put(ActionFailed(execution=execution, kind=kind, message=told))
 
     def _watch(self, execution: ExecutionId, work: Coroutine[None, None, None]) -> None:
         task = self._tasks.create_task(work, name=f"{execution}: watch")
@@ -245,7 +256,7 @@ class Loop:
             raise ExecutionError(FailureKind.INVALID_OPTION, f"this node's agent runs no {kind} executions")
         self._guard.expect(assignment.fence)
         room = Room(self._rooms, execution)
-        await asyncio.to_thread(_make, room)
+        await asyncio.to_thread(make_room, room)
         occupant = self._occupants[execution] = Occupant(runtime.kind, room, LogSpool(room.log, self.log_limit))
         self._follow_log(execution, occupant.spool)
         bridge = assignment.network is Network.BRIDGE
@@ -258,6 +269,7 @@ class Loop:
                 self._events.put_nowait(Progressed(execution=execution, detail=detail))
 
         await asyncio.to_thread(note, room, record_of(assignment, self._address, ports))
+        await self.secrets.fetch(assignment)
         occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
         await self.put(Prepared(execution=execution, address=self._address, ports=ports))
 
@@ -267,7 +279,8 @@ class Loop:
         container = action.assignment.role.runtime is RuntimeKind.DOCKER
         inside = (CONTAINER_CONFIG, CONTAINER_OUTPUTS)
         directories = inside if container else (str(occupant.room.config), str(occupant.room.outputs))
-        await occupant.sandbox.arm(launch(action.assignment, action.roster, directories, self._interface))
+        launched = launch(action.assignment, action.roster, directories, self._interface)
+        await occupant.sandbox.arm(self.secrets.added(action.assignment, launched))
         await self.put(Armed(execution=action.assignment.execution))
 
     async def _start(self, execution: ExecutionId) -> None:
@@ -277,6 +290,7 @@ class Loop:
         self._ports.let_go(execution)
         occupant.started = True
         await occupant.sandbox.start()
+        self.secrets.handed_over(execution)
         await self.put(Started(execution=execution))
         self._watch(execution, self._await_exit(execution))
         with suppress(OSError):  # only the time of the start is lost with it
@@ -288,7 +302,7 @@ class Loop:
         try:
             exit_ = await occupant.sandbox.exited()
         except ExecutionError as error:
-            await self.put(ActionFailed(execution=execution, kind=error.kind, message=str(error)))
+            await self._fail(execution, error.kind, str(error))
             return
         tail: tuple[str, ...] = ()
         if exit_.code != 0:
@@ -304,6 +318,7 @@ class Loop:
         await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
         await occupant.sandbox.drained()
         await occupant.spool.end()
+        await self.secrets.clear(execution)
 
     async def _hear_keeper(self, room: Room) -> None:
         """What the keeper killed did not end by itself."""
@@ -321,6 +336,8 @@ class Loop:
             # What ran may run on as long as nobody can stop it; what never ran holds nothing that others need.
             await (self._insist(action.execution, stop) if occupant.started else stop())
         self._ports.let_go(action.execution)
+        if occupant is None or not occupant.started:
+            await self.secrets.clear(action.execution)
         await self.put(Halted(execution=action.execution))
 
     async def _remove(self, execution: ExecutionId, halting: "asyncio.Task[None] | None") -> None:
@@ -333,7 +350,9 @@ class Loop:
         self._logs.forget(execution)
         if occupant is not None:
             occupant.spool.close()
-        await self._insist(execution, partial(asyncio.to_thread, self._clear, Room(self._rooms, execution), execution))
+        await self.secrets.clear(execution)
+        room = Room(self._rooms, execution)
+        await self._insist(execution, partial(asyncio.to_thread, clear_room, room, self._outputs))
         self._ports.free(execution)
         self._occupants.pop(execution, None)
         self._working.pop(execution, None)
@@ -356,26 +375,12 @@ class Loop:
             else:
                 return
 
-    def _clear(self, room: Room, execution: ExecutionId) -> None:
-        """Remove the room, but keep what user code left in its outputs."""
-        with suppress(OSError):
-            room.outputs.rmdir()
-        if room.outputs.exists():
-            self._outputs.mkdir(parents=True, exist_ok=True)
-            shutil.move(room.outputs, self._outputs / execution)
-        shutil.rmtree(room.path, ignore_errors=True)
-
     def _sweep(self) -> None:
         """Clear rooms that belong to nobody any more."""
         for path in self._rooms.iterdir():
             execution = ExecutionId(path.name)
             if execution not in self._occupants:
-                self._clear(Room(self._rooms, execution), execution)
-
-
-def _make(room: Room) -> None:
-    for directory in (room.config, room.work, room.outputs):
-        directory.mkdir(parents=True, exist_ok=True)
+                clear_room(Room(self._rooms, execution), self._outputs)
 
 
 async def _at_once() -> None:
@@ -388,8 +393,8 @@ async def _end(sandbox: Sandbox) -> None:
     await sandbox.remove()
 
 
-def _os_failure(execution: ExecutionId, error: OSError) -> ActionFailed:
+def _os_failure(error: OSError) -> tuple[FailureKind, str]:
     full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-    kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
     what = "the node's disk is full" if full else "the node's file system refused"
-    return ActionFailed(execution=execution, kind=kind, message=f"{what}: {error.strerror or error} ({error.filename})")
+    message = f"{what}: {error.strerror or error} ({error.filename})"
+    return FailureKind.DISK_FULL if full else FailureKind.RUNTIME, message

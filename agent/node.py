@@ -25,6 +25,7 @@ from agent.peer_port import PeerPort
 from agent.peers import Shown
 from agent.ports import PortLedger
 from agent.runtimes.runtime import Runtime
+from agent.secret_store import SecretStore
 from muster import __version__, wire
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
@@ -58,6 +59,7 @@ class NodeConfig:
     docker_socket: Path | None = None
     keeper: Keeper = field(default_factory=Keeper)
     """One for all nodes of a program."""
+    secrets: SecretStore = field(default_factory=SecretStore)
     clock: Clock = field(default_factory=Clock)
 
 
@@ -90,6 +92,8 @@ class NodeAgent:
         self._loop.catch_up_on_faults = source.catch_up
         self._logs = LogPusher(config.name, self._loop.complete_log)
         self._link = Link(config.coordinator, self, self._logs)
+        self._loop.secrets = config.secrets
+        config.secrets.ask = self._link.secrets.ask
         self._streams = 0
         """How many were opened; plans come on the last one."""
         self._inventory: Inventory

@@ -31,18 +31,16 @@ _LATER = frozenset(
 _JOB = frozenset({_Code.NOT_FOUND, _Code.FAILED_PRECONDITION, _Code.INVALID_ARGUMENT})
 """What the job asks for is not there."""
 
-Stub = agents_pb2_grpc.AgentServiceAsyncStub
-
 
 class SecretCalls:
     """Waits for a connection wherever there is none; whoever asks gives up by cancelling."""
 
     def __init__(self) -> None:
-        self._line: tuple[Stub, Credentials] | None = None
+        self._line: tuple[agents_pb2_grpc.AgentServiceAsyncStub, Credentials] | None = None
         self._connected = asyncio.Event()
 
     @contextmanager
-    def connected(self, stub: Stub, shown: Credentials) -> Iterator[None]:
+    def connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> Iterator[None]:
         """There is a connection for as long as this lasts."""
         self._line = stub, shown
         self._connected.set()

@@ -1,12 +1,17 @@
 """The secrets of the executions of one node: asked for when they are needed, in memory until they are handed over."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Container
+from dataclasses import replace
 
-from agent.core.handover import Login, login
+from agent.core.handover import Login, handover, login, without_clashes
+from agent.log_mask import NOTHING, Mask
 from agent.secret_rooms import SecretRooms
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
-from muster.domain.secret import DeliveredSecret
+from muster.domain.job import RuntimeKind
+from muster.domain.plan import Assignment, Launch
+from muster.domain.secret import SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, DeliveredSecret, Handover
 
 Ask = Callable[[ExecutionId], Awaitable[tuple[DeliveredSecret, ...]]]
 """Gets the secrets of an execution from the coordinator; raises ExecutionError with what it says against that."""
@@ -18,23 +23,66 @@ async def nobody(execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
 
 
 class SecretStore:
-    """Asks once for each execution."""
+    """Asks once for each execution, and only for those that need something."""
 
-    def __init__(self, rooms: SecretRooms | None = None, ask: Ask = nobody) -> None:
+    def __init__(self, rooms: SecretRooms | None = None) -> None:
         self.rooms = rooms or SecretRooms(None)
-        self.ask = ask
+        self.ask: Ask = nobody
         self._delivered: dict[ExecutionId, tuple[DeliveredSecret, ...]] = {}
+        self._handovers: dict[ExecutionId, Handover] = {}
+        self._masks: dict[ExecutionId, Mask] = {}
 
-    async def delivered(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
-        """Those that the role of an execution names, and the credentials for the registry of its image."""
-        if execution not in self._delivered:
-            self._delivered[execution] = await self.ask(execution)
-        return self._delivered[execution]
+    async def fetch(self, assignment: Assignment) -> None:
+        """Have what the role of an execution names; raises ExecutionError where that cannot be had, or not be used."""
+        if not assignment.role.secrets:
+            return
+        self.rooms.check()
+        found = handover(assignment.role, await self._ask(assignment.execution))
+        self._handovers[assignment.execution] = found
+        self._masks[assignment.execution] = Mask.of(found.masked)
 
     async def login(self, execution: ExecutionId, image: str) -> Login | None:
         """With what the image of an execution is pulled; None: without credentials."""
-        return login(image, await self.delivered(execution))
+        return login(image, await self._ask(execution))
 
-    def forget(self, execution: ExecutionId) -> None:
-        """They are handed over, or not needed any more."""
+    def added(self, assignment: Assignment, launch: Launch) -> Launch:
+        """What an execution is launched with, its secrets included."""
+        found = self._handovers.get(assignment.execution)
+        if found is None:
+            return launch
+        secrets = without_clashes(found, assignment.role, launch)
+        if not secrets.files:
+            return replace(launch, secrets=secrets)
+        container = assignment.role.runtime is RuntimeKind.DOCKER
+        directory = SECRETS_DIRECTORY if container else str(self.rooms.files(assignment.execution))
+        return replace(launch, secrets=secrets, env={**launch.env, SECRETS_DIRECTORY_VARIABLE: directory})
+
+    def message(self, execution: ExecutionId, text: str) -> str:
+        """A text about an execution, without the values of its secrets."""
+        return self._masks.get(execution, NOTHING).message(text)
+
+    def adopt(self, execution: ExecutionId) -> None:
+        """Know again what is masked of an execution of before a restart of the agent."""
+        mask = self.rooms.mask(execution)
+        if mask is not None:
+            self._masks[execution] = mask
+
+    def handed_over(self, execution: ExecutionId) -> None:
+        """It runs: nobody needs the values here any more."""
         self._delivered.pop(execution, None)
+        self._handovers.pop(execution, None)
+
+    async def clear(self, execution: ExecutionId) -> None:
+        """It is over, and its log complete: nothing is left of its secrets."""
+        self.handed_over(execution)
+        if self._masks.pop(execution, None) is not None:
+            await asyncio.to_thread(self.rooms.clear, execution)
+
+    def sweep(self, keep: Container[ExecutionId]) -> None:
+        """Clear what is left of executions that are not there any more."""
+        self.rooms.sweep(keep)
+
+    async def _ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
+        if execution not in self._delivered:
+            self._delivered[execution] = await self.ask(execution)
+        return self._delivered[execution]

@@ -1,11 +1,12 @@
 """What the secrets that came for an execution become: variables, files, what is masked, who is let in at a registry."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.image import serves
 from muster.domain.job import Role
+from muster.domain.plan import Launch
 from muster.domain.secret import KEY_RULES, DeliveredSecret, Handover, SecretKind, SecretUse
 
 _RESERVED = ("/muster/config", "/muster/outputs", "/muster/secret-env", "/proc", "/sys", "/dev")
@@ -36,6 +37,12 @@ def handover(role: Role, delivered: Sequence[DeliveredSecret]) -> Handover:
             directories[use.secret] = _free(use.directory)
     masked = tuple(value for use in role.secrets for value in _hidden(known[use.secret]))
     return Handover(env=env, files=files, directories=directories, masked=masked)
+
+
+def without_clashes(secrets: Handover, role: Role, launch: Launch) -> Handover:
+    """They outweigh what the job file says of a variable, but never what tells an execution who it is."""
+    ours = launch.env.keys() - role.env.keys()
+    return replace(secrets, env={name: value for name, value in secrets.env.items() if name not in ours})
 
 
 def login(image: str, delivered: Sequence[DeliveredSecret]) -> Login | None:

@@ -1,0 +1,23 @@
+"""Makes and clears the directories of executions."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from agent.runtimes.runtime import Room
+
+
+def make_room(room: Room) -> None:
+    """Make the directories that every execution has."""
+    for directory in (room.config, room.work, room.outputs):
+        directory.mkdir(parents=True, exist_ok=True)
+
+
+def clear_room(room: Room, outputs: Path) -> None:
+    """Remove the room, but keep what user code left in its outputs, below `outputs`."""
+    with suppress(OSError):
+        room.outputs.rmdir()
+    if room.outputs.exists():
+        outputs.mkdir(parents=True, exist_ok=True)
+        shutil.move(room.outputs, outputs / room.path.name)
+    shutil.rmtree(room.path, ignore_errors=True)
