@@ -25,6 +25,8 @@ def secret_use_from_wire(message: model_pb2.SecretUse) -> SecretUse:
         if key:
             secret_key(key, "SecretUse.env")
     checks.few(message.env, "SecretUse.env")
+    if message.env and message.standard_env:
+        raise WireError("SecretUse.env", "names variables where standard_env asks for the usual ones")
     return SecretUse(
         secret=checks.label(message.secret, "SecretUse.secret"),
         env=dict(message.env),

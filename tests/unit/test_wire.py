@@ -19,7 +19,7 @@ from muster.domain.job import JobSpec, PortRequest, Role
 from muster.domain.view import Transition
 from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from muster.wire import WireError
-from tests.unit import trust_values
+from tests.unit import secret_values, trust_values
 from tests.unit import wire_values as values
 
 
@@ -49,6 +49,7 @@ PAIRS = (
     Pair("token", trust_values.tokens, trust_pb2.Token),
     Pair("assignment", values.assignments(), agents_pb2.Assignment),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
+    Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("desired", values.desired_lines(), agents_pb2.DesiredExecution),
     Pair("execution", values.execution_views, jobs_pb2.Execution),
     Pair("exit", values.exits, model_pb2.Exit),
@@ -67,6 +68,8 @@ PAIRS = (
     Pair("resources", values.resources, model_pb2.Resources),
     Pair("role", values.roles, model_pb2.Role),
     Pair("roster", values.rosters(), model_pb2.Roster),
+    Pair("secret", secret_values.secrets, trust_pb2.Secret),
+    Pair("secret_use", values.secret_uses, model_pb2.SecretUse),
 )
 
 every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from muster.domain import access, failure, fence, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.secret import KEY_FORM, SecretUse
 
 Value = TypeVar("Value")
 
@@ -74,6 +75,13 @@ securities = st.builds(
     image_user=st.booleans(),
     pids=pids,
 )
+secret_keys = st.from_regex(KEY_FORM, fullmatch=True)
+secret_uses = st.builds(
+    SecretUse,
+    secret=labels,
+    env=st.dictionaries(env_names, st.just("") | secret_keys, max_size=3),
+    directory=optional(absolute_paths),
+) | st.builds(SecretUse, secret=labels, directory=optional(absolute_paths), standard_env=st.just(value=True))
 roles = st.builds(
     job.Role,
     name=labels,
@@ -90,6 +98,7 @@ roles = st.builds(
     mounts=tuples_of(st.builds(job.Mount, source=absolute_paths, target=absolute_paths, read_only=st.booleans())),
     ulimits=tuples_of(st.builds(job.Ulimit, name=labels, soft=limits, hard=limits)),
     files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
+    secrets=tuples_of(secret_uses),
     security=securities,
 )
 exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
