@@ -16,6 +16,7 @@ from muster.domain.job import (
     Ulimit,
 )
 from muster.domain.restart import ExitCodes, RestartPolicy
+from muster.domain.secret import SecretUse
 from muster.spec.document import Loc
 from muster.spec.errors import FieldError, quote
 from muster.spec.models import (
@@ -28,6 +29,7 @@ from muster.spec.models import (
     RoleKeys,
     TimeoutsKeys,
 )
+from muster.spec.secret_keys import conflict
 from muster.spec.section import SecurityKeys
 
 MAX_FILES_BYTES = 2**20
@@ -103,6 +105,7 @@ class Builder:
                 Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in sorted(effective.ulimits.items())
             ),
             files=tuple(self._files(keys)),
+            secrets=tuple(self._secrets(keys)),
             security=_security(effective.security),
         )
 
@@ -142,6 +145,15 @@ class Builder:
                 self._find(where, f"makes the files of the job larger than {MAX_FILES_BYTES // 2**10} KiB in all")
                 return
             yield InlineFile(path=file.path, content=content, executable=file.executable)
+
+    def _secrets(self, keys: "_Layered") -> Iterator[SecretUse]:
+        role = keys.effective
+        variables, targets = frozenset(role.env), [mount.target for mount in role.mounts]
+        for place, secret in enumerate(role.secrets):
+            problem = conflict(secret.use, variables, targets, contained=role.image is not None)
+            if problem is not None:
+                self._find((*keys.where("secrets"), place), problem)
+            yield secret.use
 
     def _find(self, loc: Loc, message: str) -> None:
         if (loc, message) not in self._said:

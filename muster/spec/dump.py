@@ -6,6 +6,7 @@ from typing import Any
 from muster.domain.access import DEFAULT_PROJECT
 from muster.domain.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
 from muster.domain.restart import RestartPolicy
+from muster.domain.secret import SecretUse
 from muster.spec.quantity import format_cpus, format_duration, format_memory
 
 
@@ -47,6 +48,7 @@ def _role(role: Role) -> dict[str, Any]:
         mounts=[_mount(mount) for mount in role.mounts],
         ulimits={ulimit.name: _ulimit(ulimit) for ulimit in role.ulimits},
         files=[_file(file) for file in role.files],
+        secrets=[_secret(use) for use in role.secrets],
         security=_security(role.security),
     )
 
@@ -90,6 +92,11 @@ def _file(file: InlineFile) -> dict[str, Any]:
     except UnicodeDecodeError:
         content = {"content_base64": base64.b64encode(file.content).decode()}
     return {"path": file.path, **content, "executable": file.executable}
+
+
+def _secret(use: SecretUse) -> dict[str, Any]:
+    env = True if use.standard_env else dict(use.env)
+    return _present(secret=use.secret, env=env, directory=use.directory)
 
 
 def _timeouts(timeouts: Timeouts) -> dict[str, Any]:

@@ -196,7 +196,8 @@ def check_port_name(value: object) -> str:
     raise FieldError(f"{form}, not {quote(text)}", suggestion=meant if re.fullmatch(PORT_NAME, meant) else None)
 
 
-def _env_name(value: object) -> str:
+def check_env_name(value: object) -> str:
+    """The name of a variable; raises FieldError for what is none, or is Muster's own."""
     text = verbatim(value)
     if text in RESERVED_ENV or text.startswith(RESERVED_PREFIX):
         raise FieldError("is set by Muster for every execution; remove it, or use another name")
@@ -237,7 +238,8 @@ def _user(value: object) -> str:
     raise FieldError(f"must be a name or number, or both parts of user:group, not {quote(text)}")
 
 
-def _absolute(value: object) -> str:
+def check_absolute(value: object) -> str:
+    """An absolute path; raises FieldError for what is none."""
     text = verbatim(value)
     if not text.startswith("/") or ".." in PurePosixPath(text).parts:
         raise FieldError(f"must be an absolute path without .., not {quote(text)}")
@@ -326,11 +328,11 @@ ExitCodeRanges = Annotated[
 ]
 Label = Annotated[str, BeforeValidator(_label), _pattern(LABEL)]
 PortName = Annotated[str, BeforeValidator(check_port_name), _pattern(PORT_NAME)]
-EnvName = Annotated[str, BeforeValidator(_env_name), _pattern(ENV_NAME)]
+EnvName = Annotated[str, BeforeValidator(check_env_name), _pattern(ENV_NAME)]
 NodeLabel = Annotated[str, BeforeValidator(_node_label), _pattern(NODE_LABEL)]
 ImageName = Annotated[str, BeforeValidator(_image), _schema(type="string", minLength=1)]
 UserName = Annotated[str, BeforeValidator(_user), _schema(type=["string", "integer"])]
-Absolute = Annotated[str, BeforeValidator(_absolute), _pattern("/.*")]
+Absolute = Annotated[str, BeforeValidator(check_absolute), _pattern("/.*")]
 FilePath = Annotated[str, BeforeValidator(_file_path), _schema(type="string", minLength=1)]
 Limit = Annotated[
     int,

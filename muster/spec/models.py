@@ -25,6 +25,7 @@ from muster.spec import fields
 from muster.spec.document import Scalar
 from muster.spec.errors import FieldError, quote
 from muster.spec.fields import given, verbatim
+from muster.spec.secret_keys import SHORT_SECRET, SecretKeys, secret_form, secrets_differ
 from muster.spec.section import Section, SecurityKeys, key, refuse_twice
 
 MAX_EXECUTIONS = 10_000
@@ -216,6 +217,8 @@ UlimitForm = Annotated[
     _OrShort({"anyOf": [{"type": "integer", "minimum": -1}, {"const": "unlimited"}]}),
 ]
 
+SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), _OrShort(SHORT_SECRET)]
+
 
 class RoleDefaults(Section):
     """What executions run and need; at the top level, the defaults of every role."""
@@ -266,6 +269,11 @@ class RoleDefaults(Section):
     files: Annotated[list[FileKeys], AfterValidator(_paths_differ)] = key(
         "list of maps",
         "Small files written before user code starts, 1 MiB in all, see below.",
+        [],
+    )
+    secrets: Annotated[list[SecretForm], AfterValidator(secrets_differ)] = key(
+        "list of names or maps",
+        "Secrets of the project that each execution gets, as files or variables, see below.",
         [],
     )
 

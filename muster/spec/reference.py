@@ -23,6 +23,7 @@ from muster.spec.models import (
     TimeoutsKeys,
     UlimitKeys,
 )
+from muster.spec.secret_keys import SecretKeys
 from muster.spec.section import SecurityKeys
 
 BEGIN = "<!-- keys: made by `python -m muster.spec.reference --write docs/job-file.md` -->"
@@ -37,6 +38,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`mounts[]`", MountKeys, None),
     ("`ulimits.NAME`", UlimitKeys, None),
     ("`files[]`", FileKeys, None),
+    ("`secrets[]`", SecretKeys, None),
     ("`security`", SecurityKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),

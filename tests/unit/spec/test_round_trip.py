@@ -26,6 +26,7 @@ from muster.domain.job import (
 )
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.secret import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.spec import dump_job, job_from, load_job
 from muster.spec.fields import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
 
@@ -68,8 +69,27 @@ files = st.lists(
     max_size=2,
     unique_by=lambda file: file.path,
 ).map(tuple)
+secret_keys = st.from_regex(KEY_FORM, fullmatch=True)
+
+
+@st.composite
+def secret_uses(draw: st.DrawFn, taken: frozenset[str], *, contained: bool) -> tuple[SecretUse, ...]:
+    """Of a role that has variables of these names, with no mount where they lie."""
+    uses: list[SecretUse] = []
+    for name in draw(st.lists(labels, max_size=3, unique=True)):
+        drawn = draw(st.dictionaries(env_names, st.just(ONLY_KEY) | secret_keys, max_size=2))
+        env = {variable: key for variable, key in drawn.items() if variable not in taken}
+        taken |= env.keys()
+        own = f"{SECRETS_DIRECTORY}/{name}"
+        places = [own, *([f"/secrets-of-{name}"] if contained else [])]
+        standard = not env and draw(st.booleans())
+        files = st.sampled_from(places) if not env and not standard else st.none() | st.sampled_from(places)
+        uses.append(SecretUse(secret=name, env=env, directory=draw(files), standard_env=standard))
+    return tuple(uses)
+
+
 words = st.lists(texts, min_size=1, max_size=4).filter(lambda items: bool(items[0].strip())).map(tuple)
-processes = st.builds(
+plain_processes = st.builds(
     Role,
     name=labels,
     count=st.integers(1, 50),
@@ -80,6 +100,15 @@ processes = st.builds(
     ports=ports,
     files=files,
 )
+
+
+@st.composite
+def processes_with_secrets(draw: st.DrawFn) -> Role:
+    role = draw(plain_processes)
+    return replace(role, secrets=draw(secret_uses(frozenset(role.env), contained=False)))
+
+
+processes = processes_with_secrets()
 
 
 @st.composite
@@ -119,6 +148,7 @@ def containers(draw: st.DrawFn) -> Role:
         mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
         ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
         files=role.files,
+        secrets=draw(secret_uses(frozenset(role.env), contained=True)),
     )
 
 

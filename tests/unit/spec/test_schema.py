@@ -21,6 +21,8 @@ GOOD = [
     {"name": "a", "command": "x", "roles": [{"name": "b", "count": 2}]},
     {"name": "a", "command": "x", "timeouts": {"lost_after": 60}, "on_disconnect": "stop"},
     {"name": "a", "command": "x", "timeouts": {"lost_after": "7d"}, "on_disconnect": "keep"},
+    {"name": "a", "command": "x", "secrets": ["b", {"secret": "c", "env": True}, {"secret": "d", "env": "X"}]},
+    {"name": "a", "image": "b", "secrets": [{"secret": "c", "env": {"X": "k.y", "Y": ""}, "directory": "/run/c"}]},
 ]
 BAD = [
     {"command": "x"},
@@ -34,6 +36,10 @@ BAD = [
     {"name": "a", "command": "x", "network": "none"},
     {"name": "a", "command": "x", "timeouts": {"lost_after": 59}},
     {"name": "a", "command": "x", "on_disconnect": "wait"},
+    {"name": "a", "command": "x", "secrets": ["B"]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "env": False}]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "env": {"X": "a b"}}]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "value": "x"}]},
     {"name": "a", "command": "x", "workers": 1, "roles": [{"name": "b"}]},
 ]
 
