@@ -20,7 +20,7 @@ from agent.machine import data_address
 from agent.node import NodeAgent, NodeConfig, identity
 from agent.peers import Shown
 from agent.ports import PortLedger
-from agent.runtimes.docker import DockerRuntime
+from agent.runtimes.docker import Confines, DockerRuntime
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
@@ -205,7 +205,8 @@ def _node(
 def _runtimes(settings: AgentSettings, state: Path, launcher: Launcher) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
-        runtimes[RuntimeKind.DOCKER] = DockerRuntime(settings.docker_socket, identity(state), settings.mount_roots)
+        confines = Confines(mount_roots=settings.mount_roots, private=(settings.state,), job_user=settings.job_user)
+        runtimes[RuntimeKind.DOCKER] = DockerRuntime(settings.docker_socket, identity(state), confines)
     if settings.processes:
         runtimes[RuntimeKind.PROCESS] = ProcessRuntime(os.environ, launcher)
     return runtimes

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.core.job_user import NOBODY, JobUser, numeric
 from muster.endpoint import coordinator_address
 from muster.options_file import parse_with_file
 
@@ -14,6 +15,7 @@ DEFAULT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
 DEFAULT_LOG_LIMIT = 1024
 LAST_PORT = 65535
+_NO_JOB_USER = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,9 @@ class AgentSettings:
     """Whether jobs without an image may run as plain processes of the agent's user."""
     mount_roots: tuple[Path, ...] = ()
     """Directories below which jobs may mount."""
+    job_user: JobUser | None = NOBODY
+    """As whom user code runs whose role names nobody; None: as the user that the image names, and processes as the
+    agent's own."""
     labels: Mapping[str, str] = field(default_factory=dict)
     cpus: int | None = None
     memory: int | None = None
@@ -69,6 +74,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         docker_socket=None if given.no_docker else given.docker_socket,
         processes=given.processes if given.processes is not None else bool(given.local_nodes),
         mount_roots=tuple(given.mount_root),
+        job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
         labels=dict(given.label),
         cpus=given.cpus,
         memory=given.memory,
@@ -106,6 +112,13 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         help="run jobs without an image as plain processes of the agent's user (by default only for local nodes)",
     )
     add("--mount-root", type=Path, action="append", default=[], help="jobs may mount what is below it; may be repeated")
+    add(
+        "--job-user",
+        type=_job_user,
+        metavar="UID:GID",
+        help="runs user code whose role names no user, processes too where the agent may switch users (65534:65534); "
+        f"`{_NO_JOB_USER}`: containers as their images say, processes as the agent (so it is for local nodes)",
+    )
     add("--label", type=_label, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
     add("--cpus", type=int, help="offer only so many CPUs")
     add("--memory", type=int, help="offer only so many bytes of memory")
@@ -140,6 +153,22 @@ def _range(text: str) -> tuple[int, int]:
     if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= LAST_PORT):
         raise argparse.ArgumentTypeError(f"{text!r} is no range like 20000-29999")
     return int(first), int(last)
+
+
+def _job_user(text: str) -> JobUser | str:
+    user = numeric(text)
+    if text == _NO_JOB_USER:
+        return text
+    if user is None or user.is_root:
+        raise argparse.ArgumentTypeError(f"{text!r} is no user like 65534:65534, by number and not root's")
+    return user
+
+
+def _job_user_of(given: JobUser | str | None, *, local: bool) -> JobUser | None:
+    """Local nodes belong to the user who started them, and so does what runs there."""
+    if given is None:
+        return None if local else NOBODY
+    return given if isinstance(given, JobUser) else None
 
 
 def _positive(text: str) -> int:

@@ -7,7 +7,9 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import TypeAlias
 
-from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS
+from agent.core.job_user import JobUser, numeric
+from agent.core.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
+from muster.domain.access import DEFAULT_PIDS
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import InlineFile, Mount, Network, Role
@@ -22,12 +24,13 @@ HOLDER_PROGRAM = "/muster-holder"
 
 Body: TypeAlias = dict[str, Json]
 
-# Docker's default set less what training code has no use for and an attacker has: raw packets (spoofing on the node's
-# network), device nodes, forged audit records, another root directory, and handing capabilities on to files.
-_DROPPED_CAPABILITIES = ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP", "SETPCAP", "SYS_CHROOT")
+# What programs count on that run as root of a container: package managers, servers that become another user, writing
+# to other people's files. Docker's default set less what only an attacker has a use for: raw packets (spoofing on the
+# node's network), device nodes, forged audit records, another root directory, handing capabilities on to files.
+_OF_ROOT = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID")
 
-# A fork bomb ends at this; eight data-loading ranks of a large node stay far below.
-_PIDS_LIMIT = 32768
+_USER_NAME = "muster"
+"""What user code is called where the image need not know its user; many libraries ask, and fail without an answer."""
 
 # Output is read from these files again after a restart of the agent. `local` keeps every byte as it was printed, where
 # `json-file` replaces what is not UTF-8. Files are large because rotation under a reader loses lines on old engines.
@@ -71,6 +74,10 @@ class Site:
     """Whether docker-init is installed: it passes signals on and reaps orphans, which few programs do as process 1."""
     config: PurePath
     outputs: PurePath
+    user: JobUser | None = None
+    """As whom user code runs; None: as the user that the role or the image names, which may be root."""
+    home: PurePath | None = None
+    """Its home directory."""
 
 
 def container_name(execution: ExecutionId, part: Part) -> str:
@@ -85,7 +92,7 @@ def user_body(
     role = assignment.role
     config: Body = {
         "Image": image.id,
-        "Env": _environment(assignment, launch),
+        "Env": _environment(assignment, site, launch),
         "Labels": _labels(assignment, site, Part.USER),
         "StopTimeout": max(1, int(assignment.grace.total_seconds())),
         "Healthcheck": {"Test": ["NONE"]},  # nobody looks at it, and it would run beside user code
@@ -95,7 +102,9 @@ def user_body(
         config["Entrypoint"] = list(role.entrypoint) or [""]  # Docker's way to say: none
     if role.command:
         config["Cmd"] = list(role.command)
-    if role.user is not None:
+    if site.user is not None:
+        config["User"] = str(site.user)
+    elif role.user is not None:
         config["User"] = role.user
     if role.workdir is not None:
         config["WorkingDir"] = role.workdir
@@ -115,8 +124,9 @@ def rehearsal_body(assignment: Assignment, site: Site, image: Image) -> Body:
 
 def needs_rehearsal(role: Role) -> bool:
     """Whether the role asks for what Docker checks at the start of a container only, which is too late for a gang."""
-    named_user = role.user is not None and not role.user.replace(":", "").isdecimal()
-    return bool(role.resources.gpus or role.ulimits or named_user)
+    named_user = role.user is not None and numeric(role.user) is None
+    more_rights = role.security.privileged or role.security.capabilities
+    return bool(role.resources.gpus or role.ulimits or named_user or more_rights)
 
 
 def holder_body(assignment: Assignment, site: Site, image: str, ports: Sequence[PortLease]) -> Body:
@@ -136,6 +146,7 @@ def holder_body(assignment: Assignment, site: Site, image: str, ports: Sequence[
             "ReadonlyRootfs": True,
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
+            "IpcMode": "private",
             "PidsLimit": 64,  # it is one process, but the program that starts it has threads, and they count
             "LogConfig": {"Type": "none"},
             "RestartPolicy": {"Name": "no"},
@@ -186,8 +197,11 @@ def inline_paths(role: Role, image: Image) -> Mapping[str, InlineFile]:
     return {posixpath.normpath(posixpath.join(directory, file.path)): file for file in role.files}
 
 
-def checked_mount(mount: Mount, source: PurePath, roots: Sequence[PurePath]) -> Mount:
-    """The mount with its source resolved; raises ExecutionError for one that the node's operator does not allow."""
+def checked_mount(mount: Mount, source: PurePath, roots: Sequence[PurePath], private: Sequence[PurePath] = ()) -> Mount:
+    """The mount with its source resolved; raises ExecutionError for one that the node's operator does not allow.
+
+    Nothing that lies in a `private` directory, or that contains one, is mounted.
+    """
     target = posixpath.normpath(mount.target)
     if not target.startswith("/") or target == "/":
         raise ExecutionError(
@@ -202,6 +216,9 @@ def checked_mount(mount: Mount, source: PurePath, roots: Sequence[PurePath]) -> 
             f"mounts: {mount.source} does not lie below a directory that this node lets jobs mount "
             f"(the agent's mount_roots: {allowed})",
         )
+    if any(source.is_relative_to(each) or each.is_relative_to(source) for each in private):
+        message = f"mounts: {mount.source} holds what only the agent, the engine or the node itself may see"
+        raise ExecutionError(FailureKind.INVALID_OPTION, message)
     return Mount(source=str(source), target=target, read_only=mount.read_only)
 
 
@@ -217,10 +234,11 @@ def _labels(assignment: Assignment, site: Site, part: Part) -> Body:
     }
 
 
-def _environment(assignment: Assignment, launch: Launch) -> list[Json]:
+def _environment(assignment: Assignment, site: Site, launch: Launch) -> list[Json]:
     """Ours come last: a job cannot take GPUs that were not given to it, whatever it or its image sets."""
     visible = ",".join(assignment.gpus) or "void"
-    env = {**launch.env, "NVIDIA_VISIBLE_DEVICES": visible}
+    own = {} if site.home is None else {"HOME": CONTAINER_HOME, "USER": _USER_NAME, "LOGNAME": _USER_NAME}
+    env = {**own, **launch.env, "NVIDIA_VISIBLE_DEVICES": visible}
     return [f"{name}={value}" for name, value in env.items()]
 
 
@@ -229,9 +247,7 @@ def _host_config(
 ) -> Body:
     resources = assignment.role.resources
     config: Body = {
-        "CapDrop": list(_DROPPED_CAPABILITIES),
-        "SecurityOpt": ["no-new-privileges"],
-        "PidsLimit": _PIDS_LIMIT,
+        **_rights(assignment.role, site),
         "Init": site.init,
         "LogConfig": _LOG_CONFIG,
         "RestartPolicy": {"Name": "no"},
@@ -255,12 +271,33 @@ def _host_config(
     return config
 
 
+def _rights(role: Role, site: Site) -> Body:
+    """What user code may do; nothing that a plain user may not, unless its project was opened for more.
+
+    Docker's profile for system calls, and what it hides of /proc and /sys, stay as they are for all but the privileged.
+    """
+    asked = role.security
+    may_be_root = site.user is None or site.user.uid == 0
+    rights: Body = {
+        "CapDrop": ["ALL"],
+        "CapAdd": sorted({*(_OF_ROOT if may_be_root else ()), *asked.capabilities}),
+        "SecurityOpt": [] if asked.gain_privileges else ["no-new-privileges"],
+        "PidsLimit": asked.pids or DEFAULT_PIDS,
+        # Named, as an engine may be told to share both with others by default.
+        "IpcMode": "private",
+        "CgroupnsMode": "private",
+    }
+    return {**rights, "Privileged": True} if asked.privileged else rights
+
+
 def _mounts(role: Role, site: Site, hosts: PurePath | None) -> list[Json]:
     mounts = [
         Mount(source=str(site.config), target=CONTAINER_CONFIG),
         Mount(source=str(site.outputs), target=CONTAINER_OUTPUTS, read_only=False),
         *role.mounts,
     ]
+    if site.home is not None:
+        mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))
     if hosts is not None:
         mounts.append(Mount(source=str(hosts), target="/etc/hosts"))
     return [

@@ -10,6 +10,8 @@ CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""
 CONTAINER_OUTPUTS = "/muster/outputs"
 """Where a container leaves what is to be kept."""
+CONTAINER_HOME = "/muster/home"
+"""The home directory of users that the image need not know."""
 CONTAINER_INTERFACE = "eth0"
 """The only interface of a container on a bridge network."""
 

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from weakref import WeakSet
 
@@ -24,6 +24,8 @@ from agent.core.container_spec import (
     needs_rehearsal,
     rehearsal_body,
 )
+from agent.core.job_user import JobUser, user_of
+from agent.room_files import give
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import About, Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_image import fetched
@@ -43,23 +45,38 @@ log = logging.getLogger(__name__)
 MIN_FREE = 1 << 30
 """Bytes; with less than a gigabyte left, a node's disk is full for all that training writes."""
 
+NODES_OWN = (Path("/proc"), Path("/sys"), Path("/dev"))
+"""Never mounted: what is below them gives rights over the node."""
+
 _NVIDIA_HOOK = "nvidia-container-runtime-hook"
 _HOOK_PATH = "/usr/bin:/usr/local/bin:/usr/sbin:/usr/local/sbin:/usr/local/nvidia/toolkit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confines:
+    """What jobs may have of the node."""
+
+    mount_roots: Sequence[Path] = ()
+    """They may mount what lies below these directories."""
+    private: Sequence[Path] = ()
+    """But nothing that lies in these, or contains one."""
+    job_user: JobUser | None = None
+    """As whom roles run that name no user; None: as the user that the image names."""
 
 
 class DockerRuntime:
     """Makes sandboxes that are containers.
 
-    `identity` keeps several agents on one engine apart. Jobs may mount what lies below `mount_roots`, and nothing else
-    of the node. No execution is prepared where less than `min_free` bytes are left.
+    `identity` keeps several agents on one engine apart. No execution is prepared where less than `min_free` bytes are
+    left.
     """
 
     kind = RuntimeKind.DOCKER
 
-    def __init__(self, socket: Path, identity: str, mount_roots: Sequence[Path] = (), min_free: int = MIN_FREE) -> None:
+    def __init__(self, socket: Path, identity: str, confines: Confines = Confines(), min_free: int = MIN_FREE) -> None:
         self._socket = socket
         self._identity = identity
-        self._mount_roots = mount_roots
+        self._confines = confines
         self._min_free = min_free
         self._engine = Engine(socket)
         self._about: About | None = None
@@ -158,7 +175,16 @@ class DockerRuntime:
             message = f"image {role.image} names no program, and the job gives no command"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
         assignment = replace(assignment, role=role)
-        site = Site(identity=self._identity, cpus=about.cpus, init=about.init, config=room.config, outputs=room.outputs)
+        user = user_of(role, self._confines.job_user)
+        site = Site(
+            identity=self._identity,
+            cpus=about.cpus,
+            init=about.init,
+            config=room.config,
+            outputs=room.outputs,
+            user=user,
+            home=None if user is None or user.uid == 0 else room.home,
+        )
         if needs_rehearsal(role):
             progress("trying the container's options")
             await self._rehearse(assignment, site, image, containers, about)
@@ -169,16 +195,19 @@ class DockerRuntime:
         return Prepared(assignment=assignment, room=room, site=site, image=image, holder=holder)
 
     def _checked(self, role: Role, room: Room, about: About) -> Role:
-        """The role with its mounts resolved; raises ExecutionError. Makes the outputs writable for any user."""
-        roots = [root.resolve() for root in self._mount_roots]
+        """The role with its mounts resolved; raises ExecutionError. Makes what user code may write to its own."""
+        roots = [root.resolve() for root in self._confines.mount_roots]
+        private = [each.resolve() for each in (*self._confines.private, self._socket, *NODES_OWN)]
         with _existing_sources():
             mounts = tuple(
-                checked_mount(mount, Path(mount.source).resolve(strict=True), roots) for mount in role.mounts
+                checked_mount(mount, _place(Path(mount.source), roots), roots, private) for mount in role.mounts
             )
         for directory in (room.path, about.root):
             _check_free(directory, self._min_free)
         room.config.chmod(0o755)
-        room.outputs.chmod(0o1777)
+        room.home.mkdir(exist_ok=True)
+        for directory in (room.outputs, room.home):
+            give(directory, user_of(role, self._confines.job_user))
         return replace(role, mounts=mounts)
 
     async def _rehearse(
@@ -231,6 +260,15 @@ def _refuse_gpus_with_podman(assignment: Assignment, about: About) -> None:
     if about.podman and assignment.gpus:
         message = f"GPUs cannot be handed out by Podman {about.version} through its Docker interface; use Docker Engine"
         raise ExecutionError(FailureKind.GPU, message)
+
+
+def _place(source: Path, roots: Sequence[Path]) -> Path:
+    """What a mount's source is after symbolic links; raises ExecutionError for a link that a job may have made."""
+    for each in (source, *source.parents):
+        if each.is_symlink() and any(each.parent.resolve().is_relative_to(root) for root in roots):
+            message = f"mounts: {each} is a symbolic link; below a mount root, name the directory itself"
+            raise ExecutionError(FailureKind.INVALID_OPTION, message)
+    return source.resolve(strict=True)
 
 
 @contextmanager

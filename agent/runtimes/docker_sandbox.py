@@ -23,6 +23,7 @@ from agent.core.container_spec import (
     user_body,
     workdir,
 )
+from agent.core.job_user import JobUser
 from agent.room_files import EXECUTABLE, READABLE, write_config, write_whole
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError, Program
@@ -110,7 +111,7 @@ class DockerSandbox:
             self._container = await self._containers.create(Part.USER, body)
             files = inline_paths(prepared.assignment.role, prepared.image)
             if files:
-                await self._engine.put(self._container, _archive(files, int(time.time())))
+                await self._engine.put(self._container, _archive(files, prepared.site.user, int(time.time())))
             await self._find_program(prepared, launch)
 
     async def start(self) -> None:
@@ -241,13 +242,14 @@ def _write(prepared: Prepared, launch: Launch, hosts: Path | None) -> None:
         raise ExecutionError(kind, f"cannot write {problem.filename}: {problem.strerror}") from problem
 
 
-def _archive(files: Mapping[str, InlineFile], written_at: int) -> bytes:
+def _archive(files: Mapping[str, InlineFile], owner: JobUser | None, written_at: int) -> bytes:
     """The files without the directories above them, whose owner and mode then stay as they are."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, file in files.items():
             entry = tarfile.TarInfo(path.lstrip("/"))
             entry.size, entry.mtime = len(file.content), written_at
+            entry.uid, entry.gid = (owner.uid, owner.gid) if owner is not None else (0, 0)
             entry.mode = EXECUTABLE if file.executable else READABLE
             archive.addfile(entry, io.BytesIO(file.content))
     return buffer.getvalue()

@@ -29,6 +29,8 @@ class Room:
         self.config = self.path / "config"
         self.outputs = self.path / "outputs"
         self.work = self.path / "work"
+        self.home = self.path / "home"
+        """Made by runtimes whose users need one."""
         self.log = self.path / "log.cri"
 
 

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent.core.container_spec import EXECUTION_LABEL
+from agent.core.job_user import NOBODY, JobUser
 from agent.core.launch import CONTAINER_CONFIG
-from agent.runtimes.docker import DockerRuntime
+from agent.runtimes.docker import Confines, DockerRuntime
 from agent.runtimes.runtime import Room
 from muster.domain.ids import ExecutionId
 from tests.docker_daemon import IMAGE, containers
@@ -16,15 +17,23 @@ class DockerPlace:
     """Containers."""
 
     image = IMAGE
-    added_env = frozenset({"PATH", "HOME", "HOSTNAME", "NVIDIA_VISIBLE_DEVICES"})
+    added_env = frozenset({"PATH", "HOME", "HOSTNAME", "LOGNAME", "USER", "NVIDIA_VISIBLE_DEVICES"})
 
     def __init__(self, directory: Path, socket: Path) -> None:
         self.socket = socket
         self.identity = f"test-{directory.name}"
 
     @asynccontextmanager
-    async def runtime(self, *, mount_roots: Sequence[Path] = (), min_free: int = 0) -> AsyncIterator[DockerRuntime]:
-        runtime = DockerRuntime(self.socket, self.identity, mount_roots, min_free)
+    async def runtime(
+        self,
+        *,
+        mount_roots: Sequence[Path] = (),
+        private: Sequence[Path] = (),
+        job_user: JobUser | None = NOBODY,
+        min_free: int = 0,
+    ) -> AsyncIterator[DockerRuntime]:
+        confines = Confines(mount_roots=mount_roots, private=private, job_user=job_user)
+        runtime = DockerRuntime(self.socket, self.identity, confines, min_free)
         try:
             yield runtime
         finally:

@@ -5,9 +5,12 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from agent.runtimes.docker import DockerRuntime
 from agent.runtimes.runtime import Progress
 from agent.spool import LogSpool
+from muster.domain.failure import ExecutionError
 from muster.domain.ids import GpuUuid
 from muster.domain.job import Network, Role
 from muster.domain.plan import Assignment
@@ -43,3 +46,13 @@ async def prepared(
             yield Trial(sandbox, spool, room, launch_for(assignment))
         finally:
             await sandbox.remove()
+
+
+async def refusal(place: DockerPlace, directory: Path, assignment: Assignment, **settings: object) -> ExecutionError:
+    """The error with which preparing ends; nothing of the execution may be left."""
+    async with place.runtime(**settings) as runtime:  # type: ignore[arg-type]
+        with pytest.raises(ExecutionError) as caught:
+            async with prepared(runtime, directory, assignment):
+                pass
+    assert await place.left(assignment.execution) == []
+    return caught.value

@@ -26,6 +26,7 @@ class Deployment(CommandLine):
     def __init__(self, fleet: Fleet, directory: Path) -> None:
         address = f"{fleet.coordinator.address}:{PORT}"
         super().__init__(directory, {"MUSTER_COORDINATOR": address, "MUSTER_HOME": str(directory / "home")})
+        directory.chmod(0o711)  # processes of jobs do not run as the agent's user, and must pass through
         self.fleet = fleet
         self.agents: dict[str, Program] = {}
         self.coordinator: Program
@@ -36,6 +37,7 @@ class Deployment(CommandLine):
         answer = self.run("login", address, "--authority", fingerprint[0], "--token-file", token_file)
         assert answer.code == 0, answer
         self._join_token = self.run("nodes", "token", "create", "--uses", "100").out.strip()
+        assert self.run("projects", "allow", "default", "--host-path", str(directory)).code == 0
 
     @property
     def client(self) -> Client:
@@ -43,6 +45,13 @@ class Deployment(CommandLine):
         login = login_of(self.env)
         assert login.authority is not None
         return Client(login.address, Credentials(authority=login.authority.encode(), token=login.token))
+
+    def shared(self, name: str) -> Path:
+        """A new directory that jobs may mount and write to, whoever they run as."""
+        directory = self.directory / name
+        directory.mkdir()
+        directory.chmod(0o1777)
+        return directory
 
     def start_coordinator(self) -> None:
         """A coordinator with the state of the one before; returns when it is ready."""

@@ -21,9 +21,10 @@ exit 7
 def test_what_runs_when_dockerd_is_killed_ends_as_it_wants_to(muster: Deployment, agent: str, ending: str) -> None:
     node = muster.fleet.nodes[0]
     muster.start_agents(node)
-    job = muster.submit(_job(muster.directory))
+    signs = muster.shared("signs")
+    job = muster.submit(_job(signs))
     muster.await_states(job, ["running"])
-    until((muster.directory / "began").exists, within=30, what="user code")
+    until((signs / "began").exists, within=30, what="user code")
 
     node.engine.daemons[Daemon.DOCKERD].kill()
     if agent == "is killed too":
@@ -31,12 +32,12 @@ def test_what_runs_when_dockerd_is_killed_ends_as_it_wants_to(muster: Deployment
         successor = muster.start_agent(node)
         until(lambda: successor.output.count("connected to the coordinator") == 2, within=30, what="the next agent")
     if ending == "meanwhile":
-        (muster.directory / "go").touch()
-        until((muster.directory / "ends").exists, within=30, what="the end of user code")
+        (signs / "go").touch()
+        until((signs / "ends").exists, within=30, what="the end of user code")
     assert muster.states(job) == ["running"]
     node.engine.restart(Daemon.DOCKERD)
     node.engine.await_ready()
-    (muster.directory / "go").touch()
+    (signs / "go").touch()
 
     shown = muster.ended(job)
     assert (len(shown["attempts"]), shown["failure"]["exit"]["code"]) == (1, 7)

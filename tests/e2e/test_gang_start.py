@@ -20,9 +20,7 @@ pytestmark = pytest.mark.fleet
 @pytest.fixture
 def marks(muster: Deployment) -> Path:
     """A directory in which each execution leaves a file as soon as it runs."""
-    directory = muster.directory / "marks"
-    directory.mkdir()
-    return directory
+    return muster.shared("marks")
 
 
 @pytest.fixture

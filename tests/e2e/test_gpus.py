@@ -18,8 +18,7 @@ def test_four_jobs_share_sixteen_gpus_and_a_fifth_waits(muster: Deployment) -> N
         muster.start_agent(node, env=driver.environ)
     nodes = muster.await_nodes(2)
     assert [len(node["inventory"]["gpus"]) for node in nodes] == [8, 8]
-    seen = muster.directory / "seen"
-    seen.mkdir()
+    seen = muster.shared("seen")
 
     jobs = [muster.submit(four_gpus(f"job{number}", seen)) for number in range(1, 5)]
     for job in jobs:

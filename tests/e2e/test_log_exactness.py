@@ -31,9 +31,8 @@ say "the last line"
 
 @pytest.mark.fleet
 def test_an_agent_that_is_killed_twenty_times_loses_and_doubles_nothing(muster: Deployment) -> None:
-    chance, copies = random.Random(SEED), muster.directory / "copies"
+    chance, copies = random.Random(SEED), muster.shared("copies")
     node, start = muster.fleet.nodes[0], ("--processes", "--gpu-provider", "fake:1xH100")
-    copies.mkdir()
     muster.start_agent(node, *start)
     muster.await_nodes(1)
     job = muster.submit(_job(copies))

@@ -85,7 +85,7 @@ class Campaign:
         return self.muster.client
 
     def _set_up(self, damage: Damage) -> None:
-        self._stamps.mkdir()
+        self.muster.shared(self._stamps.name)
         for node in self.muster.fleet.nodes:
             self.strangers.append(Strangers(node))
             damage.start_agent(node)

@@ -24,9 +24,10 @@ from agent.core.container_spec import (
     user_body,
     workdir,
 )
+from agent.core.job_user import NOBODY, JobUser, user_of
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import GpuUuid, JobId, execution_id
-from muster.domain.job import InlineFile, Mount, Network, Resources, Role, Ulimit
+from muster.domain.job import InlineFile, Mount, Network, Resources, Role, Security, Ulimit
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import PortLease
 
@@ -36,8 +37,12 @@ SITE = Site(
     init=True,
     config=PurePosixPath("/rooms/j-1-2/config"),
     outputs=PurePosixPath("/rooms/j-1-2/outputs"),
+    user=NOBODY,
+    home=PurePosixPath("/rooms/j-1-2/home"),
 )
+BY_IMAGE = replace(SITE, user=None, home=None)
 IMAGE = Image(id="sha256:abc", entrypoint=("/entry",), command=("serve",), env={"PATH": "/opt/bin"}, workdir="/srv")
+OWN_ENV = ["HOME=/muster/home", "USER=muster", "LOGNAME=muster"]
 JOB = JobId("j")
 LAUNCH = Launch(env={"RANK": "2"}, host_names={"worker-0": "10.0.0.1", "worker-1": "fd00::2"})
 
@@ -60,15 +65,16 @@ def assignment(role: Role, *gpus: str, network: Network = Network.HOST) -> Assig
     )
 
 
-def body(role: Role, *gpus: str, launch: Launch = LAUNCH) -> dict[str, Any]:
-    return user_body(assignment(role, *gpus), SITE, IMAGE, launch, holder=None, hosts=None)
+def body(role: Role, *gpus: str, launch: Launch = LAUNCH, site: Site = SITE) -> dict[str, Any]:
+    return user_body(assignment(role, *gpus), site, IMAGE, launch, holder=None, hosts=None)
 
 
 def test_the_whole_body_of_a_plain_execution() -> None:
     assert body(Role(image="img", command=("train",))) == {
         "Image": "sha256:abc",
         "Cmd": ["train"],
-        "Env": ["RANK=2", "NVIDIA_VISIBLE_DEVICES=void"],
+        "User": "65534:65534",
+        "Env": [*OWN_ENV, "RANK=2", "NVIDIA_VISIBLE_DEVICES=void"],
         "Labels": {
             "muster.execution": "j-1-2",
             "muster.job": "j",
@@ -83,9 +89,12 @@ def test_the_whole_body_of_a_plain_execution() -> None:
         "HostConfig": {
             "NetworkMode": "host",
             "ExtraHosts": ["worker-0:10.0.0.1", "worker-1:fd00::2"],
-            "CapDrop": ["AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP", "SETPCAP", "SYS_CHROOT"],
+            "CapDrop": ["ALL"],
+            "CapAdd": [],
             "SecurityOpt": ["no-new-privileges"],
             "PidsLimit": 32768,
+            "IpcMode": "private",
+            "CgroupnsMode": "private",
             "Init": True,
             "LogConfig": {"Type": "local", "Config": {"max-size": "100m", "max-file": "3", "compress": "false"}},
             "RestartPolicy": {"Name": "no"},
@@ -94,6 +103,7 @@ def test_the_whole_body_of_a_plain_execution() -> None:
             "Mounts": [
                 {"Type": "bind", "Source": "/rooms/j-1-2/config", "Target": "/muster/config", "ReadOnly": True},
                 {"Type": "bind", "Source": "/rooms/j-1-2/outputs", "Target": "/muster/outputs", "ReadOnly": False},
+                {"Type": "bind", "Source": "/rooms/j-1-2/home", "Target": "/muster/home", "ReadOnly": False},
             ],
         },
     }
@@ -109,7 +119,7 @@ def test_the_body_of_an_execution_with_everything() -> None:
         mounts=(Mount(source="/data", target="/data"),),
         ulimits=(Ulimit(name="memlock", soft=-1, hard=-1),),
     )
-    made = body(role, "GPU-a", "GPU-b")
+    made = body(role, "GPU-a", "GPU-b", site=replace(SITE, user=JobUser(uid=1000, gid=1000), home=None))
     assert (made["Entrypoint"], made["Cmd"]) == (["python"], ["-u", "train.py"])
     assert (made["WorkingDir"], made["User"]) == ("/code", "1000:1000")
     assert made["Env"] == ["RANK=2", "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b"]
@@ -128,10 +138,58 @@ def test_no_container_is_privileged() -> None:
         assert "Privileged" not in made["HostConfig"]  # type: ignore[operator]
 
 
+def test_whoever_may_be_root_has_what_root_needs_in_a_container() -> None:
+    ours = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"]
+    root = replace(SITE, user=JobUser(uid=0, gid=0), home=None)
+    for site, user in ((BY_IMAGE, None), (BY_IMAGE, "app"), (root, "0")):
+        assert body(Role(user=user), site=site)["HostConfig"]["CapAdd"] == ours
+    assert body(Role(user="0"), site=root)["User"] == "0:0"
+    assert body(Role(user="app"), site=BY_IMAGE)["User"] == "app"
+    assert "User" not in body(Role(), site=BY_IMAGE)
+
+
+def test_what_a_role_asks_for_is_added_and_nothing_else() -> None:
+    asked = Security(capabilities=("SYS_PTRACE", "CHOWN"), gain_privileges=True, pids=7, privileged=True)
+    plain, more = (body(Role(security=each))["HostConfig"] for each in (Security(), asked))
+    assert {key: more[key] for key in more if more[key] != plain.get(key)} == {
+        "CapAdd": ["CHOWN", "SYS_PTRACE"],
+        "SecurityOpt": [],
+        "PidsLimit": 7,
+        "Privileged": True,
+    }
+
+
+def test_nothing_of_the_node_is_shared_but_its_network() -> None:
+    limits = body(Role())["HostConfig"]
+    assert limits["IpcMode"] == limits["CgroupnsMode"] == "private"
+    shared = {"PidMode", "UTSMode", "UsernsMode", "Devices", "DeviceCgroupRules", "GroupAdd", "VolumesFrom", "Binds"}
+    assert shared.isdisjoint(limits)
+    assert {"MaskedPaths", "ReadonlyPaths"}.isdisjoint(limits)  # then Docker's own lists hold
+
+
+def test_the_home_of_a_user_by_number_is_a_directory_of_its_own_unless_the_job_says_otherwise() -> None:
+    assert body(Role(), launch=Launch(env={"HOME": "/code"}))["Env"][0] == "HOME=/code"
+    assert not any(each.startswith("HOME=") for each in body(Role(), site=BY_IMAGE)["Env"])
+
+
+@pytest.mark.parametrize(
+    ("role", "user"),
+    [
+        (Role(), NOBODY),
+        (Role(user="1000"), JobUser(uid=1000, gid=1000)),
+        (Role(user="1000:100"), JobUser(uid=1000, gid=100)),
+        (Role(user="app"), None),
+        (Role(security=Security(image_user=True)), None),
+    ],
+)
+def test_a_role_that_names_no_user_runs_as_that_of_the_agent(role: Role, user: JobUser | None) -> None:
+    assert user_of(role, NOBODY) == user
+
+
 def test_gpus_that_were_not_given_cannot_be_asked_for() -> None:
     launch = Launch(env={"NVIDIA_VISIBLE_DEVICES": "all"})
-    assert body(Role(), launch=launch)["Env"] == ["NVIDIA_VISIBLE_DEVICES=void"]
-    assert body(Role(), "GPU-a", launch=launch)["Env"] == ["NVIDIA_VISIBLE_DEVICES=GPU-a"]
+    assert body(Role(), launch=launch)["Env"] == [*OWN_ENV, "NVIDIA_VISIBLE_DEVICES=void"]
+    assert body(Role(), "GPU-a", launch=launch)["Env"] == [*OWN_ENV, "NVIDIA_VISIBLE_DEVICES=GPU-a"]
 
 
 def test_more_cpus_than_the_node_has_are_not_asked_of_docker() -> None:
@@ -196,6 +254,9 @@ def test_a_rehearsal_differs_only_in_what_runs() -> None:
         (Role(user="1000"), False),
         (Role(user="1000:1000"), False),
         (Role(user="app"), True),
+        (Role(security=Security(privileged=True)), True),
+        (Role(security=Security(capabilities=("SYS_ADMIN",))), True),
+        (Role(security=Security(gain_privileges=True, image_user=True, pids=9)), False),
         (Role(user="1000:video"), True),
         (Role(resources=Resources(gpus=1)), True),
         (Role(ulimits=(Ulimit(name="nofile", soft=1, hard=1),)), True),
@@ -262,6 +323,14 @@ def test_a_mount_below_an_allowed_directory_has_its_source_resolved() -> None:
 def test_a_mount_from_elsewhere_is_refused_with_the_name_of_the_setting(source: str) -> None:
     with pytest.raises(ExecutionError, match="mount_roots: /srv") as caught:
         checked_mount(Mount(source=source, target="/in"), PurePosixPath(source), (PurePosixPath("/srv"),))
+    assert caught.value.kind is FailureKind.INVALID_OPTION
+
+
+@pytest.mark.parametrize("source", ["/srv", "/srv/agent", "/srv/agent/trust", "/srv/run/docker.sock"])
+def test_what_only_agent_and_engine_may_see_is_not_mounted(source: str) -> None:
+    private = (PurePosixPath("/srv/agent"), PurePosixPath("/srv/run/docker.sock"))
+    with pytest.raises(ExecutionError, match="only the agent, the engine or the node itself may see") as caught:
+        checked_mount(Mount(source=source, target="/in"), PurePosixPath(source), (PurePosixPath("/srv"),), private)
     assert caught.value.kind is FailureKind.INVALID_OPTION
 
 
