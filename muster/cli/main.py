@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from muster import __version__
-from muster.cli import bundles, jobs, login, logs, nodes, policies, submit, trust, up
+from muster.cli import bundles, jobs, login, logs, nodes, policies, secrets, submit, trust, up
 from muster.cli.session import Session
 
 app = typer.Typer(
@@ -54,6 +54,7 @@ app.add_typer(trust.accounts, name="accounts")
 app.add_typer(trust.tokens, name="tokens")
 trust.projects.command("allow")(policies.allow)
 app.add_typer(trust.projects, name="projects")
+app.add_typer(secrets.secrets, name="secrets")
 app.command()(trust.audit)
 app.add_typer(bundles.bundle, name="bundle")
 app.command()(login.init)
