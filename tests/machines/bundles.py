@@ -1,0 +1,79 @@
+"""Bundles for the machines of a test, made as a user makes them."""
+
+import base64
+import dataclasses
+import hashlib
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+from muster.bundle.archive import read_bundle, sha256, write_bundle
+from tests.e2e.programs import environment
+from tests.machines import trees
+from tests.machines.trees import Flavour
+
+MADE_WITHIN = 600.0
+"""Seconds; wheels are downloaded."""
+
+
+def make_bundle(directory: Path, *, frozen: bool = False) -> Path:
+    """A bundle of what is installed here, for machines with Python; with `frozen` also for those without."""
+    output = directory / f"muster-{'frozen' if frozen else 'wheels'}.tar"
+    how = ("--frozen" if frozen else "--no-frozen", "--python", _python(), "--output", str(output))
+    command = (str(Path(sys.executable).with_name("muster")), "bundle", "create", *how)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=MADE_WITHIN, env=environment(), cwd=directory
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    return output
+
+
+def newer(bundle: Path, version: str) -> Path:
+    """The same bundle with our wheel at another version; that is all that differs."""
+    old = read_bundle(bundle)
+    directory = bundle.parent / version
+    directory.mkdir()
+    with tarfile.open(bundle) as archive:
+        archive.extractall(directory, filter="data")
+    own = directory / f"wheels/muster-{old.version}-py3-none-any.whl"
+    _rewrite(own, old.version, version)
+    own.unlink()
+    (directory / "bundle.json").unlink()
+    files = {str(path.relative_to(directory)): path for path in directory.rglob("*") if path.is_file()}
+    hashes = {name: _sha256(path) for name, path in files.items()}
+    made = bundle.with_name(f"muster-{version}.tar")
+    write_bundle(made, dataclasses.replace(old, version=version, files=hashes), files)
+    return made
+
+
+def _rewrite(wheel: Path, before: str, after: str) -> None:
+    """A copy beside it that says that it is another version."""
+    record = f"muster-{after}.dist-info/RECORD"
+    lines = []
+    with (
+        zipfile.ZipFile(wheel) as source,
+        zipfile.ZipFile(wheel.with_name(f"muster-{after}-py3-none-any.whl"), "w") as to,
+    ):
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "muster/__init__.py" or name.endswith("/METADATA"):
+                content = content.replace(before.encode(), after.encode(), 1)
+            renamed = name.replace(f"muster-{before}.dist-info", f"muster-{after}.dist-info")
+            if renamed != record:
+                digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+                lines.append(f"{renamed},sha256={digest},{len(content)}")
+                to.writestr(renamed, content)
+        to.writestr(record, "\n".join([*lines, f"{record},,", ""]))
+
+
+def _python() -> str:
+    """Of the machines that have one, as `3.11`."""
+    top = trees.layers(Flavour.BARE)[0]
+    return (top / "usr/bin/python3").readlink().name.removeprefix("python")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return sha256(file)
