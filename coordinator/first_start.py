@@ -1,6 +1,7 @@
 """What a first start makes: the fleet's authority, the first admin and his token; and what every start renews."""
 
 import asyncio
+import logging
 import secrets
 import socket
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from coordinator.clock import wall_time
 from coordinator.settings import CoordinatorSettings
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
+from coordinator.trust.secrets import Secrets, SecretStore, forget_unreadable, rotate_key
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.trust.certificates import facts
 from muster.trust.files import read_secret, write_private
 from muster.trust.tokens import new_api_token
+
+log = logging.getLogger(__name__)
 
 _WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound
 _LONGEST_SLEEP = 86_400.0
@@ -44,6 +48,19 @@ async def renew_server(authority: FleetAuthority) -> None:
         else:
             # A clock that is set meanwhile is noticed within a day.
             await asyncio.sleep(min(left, _LONGEST_SLEEP))
+
+
+def opened_secrets(settings: CoordinatorSettings, store: SecretStore) -> Secrets:
+    """The secrets of this coordinator, after what its settings say of their key; a change is in the audit log."""
+    file = settings.state / "trust" / "secrets.key"
+    what = f"secrets key: {settings.secrets_key}"
+    done = AuditEntry(at=wall_time(), who="", what=what, target="", origin="", result="ok")
+    if settings.secrets_key == "rotate":
+        rotate_key(store, file, done)
+    elif settings.secrets_key == "replace":
+        for lost in forget_unreadable(store, file, done):
+            log.warning("secret forgotten, its key is lost", extra={"project": lost.project, "secret": lost.name})
+    return Secrets.open(store, file)
 
 
 def local_token(state: Path) -> str:

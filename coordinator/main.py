@@ -13,7 +13,7 @@ from pathlib import Path
 
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
-from coordinator.first_start import local_token, prepared, renew_server
+from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.directory import StateDirectory
@@ -26,7 +26,6 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import Registry
-from coordinator.trust.secrets import Secrets
 from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.journal import configure
@@ -63,7 +62,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd:
 
         try:
             registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
-            secrets = Secrets.open(trust, settings.state / "trust" / "secrets.key")
+            secrets = opened_secrets(settings, trust)
             logins = None if settings.login is None else LoginDesk(Provider(settings.login))
             audit = AuditLog(registry)
             parts = Parts(engine=engine, logs=logs, registry=registry, audit=audit, secrets=secrets, logins=logins)

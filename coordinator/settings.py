@@ -30,6 +30,8 @@ class CoordinatorSettings:
     """Only make what a first start makes."""
     log_limit: int = DEFAULT_LOG_LIMIT
     """MiB that are kept of what one execution prints."""
+    secrets_key: str = "keep"
+    """Of the key with which secrets are kept: `keep`, `rotate`, or `replace` it with the loss of what it opens."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
     login: LoginSettings | None = None
@@ -64,6 +66,12 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         help="kept of what one execution prints (%(default)s); agents have a limit of their own",
     )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
+    parser.add_argument(
+        "--secrets-key",
+        choices=["keep", "rotate", "replace"],
+        default="keep",
+        help="at this start: seal all secrets with a new key, or forget those whose key is lost (%(default)s)",
+    )
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     add_arguments(parser)
     given = parse_with_file(parser, arguments)

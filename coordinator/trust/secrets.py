@@ -129,9 +129,10 @@ class Secrets:
         self._known.setdefault(secret.project, {})[secret.name] = secret
 
 
-def rotate_key(store: SecretStore, file: Path) -> None:
+def rotate_key(store: SecretStore, file: Path, entry: AuditEntry) -> None:
     """Have the next `Secrets.open` seal everything with a new key."""
     kept = store.load_secrets()
+    store.commit_trust([], [entry])
     sealing_keys.add_key(file, sealing_keys.load_or_make(file, {key_name(each.sealed) for each in kept}))
 
 
