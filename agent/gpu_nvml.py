@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import signal
-import sys
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
@@ -17,6 +16,7 @@ from agent.gpu_source import FaultStream, GpuFault, GpuReading
 from agent.nvml_messages import CATCH_UP, READ, Answer, FaultMessage, Message
 from muster.domain.ids import GpuUuid
 from muster.domain.node import Gpu
+from muster.own_programs import command_of
 
 log = logging.getLogger(__name__)
 
@@ -156,11 +156,9 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         """Start it; it looks for GPUs right away."""
         _, process = await asyncio.get_running_loop().subprocess_exec(
             lambda: cls(on_fault),
-            sys.executable,
-            "-P",  # the agent's working directory is no place to import from
-            "-m",
-            "agent.nvml",
-            env={**environ, "PYTHONPATH": _import_path(environ)},
+            *command_of("agent.nvml"),
+            # The agent's working directory is no place to import from.
+            env={**environ, "PYTHONPATH": _import_path(environ), "PYTHONSAFEPATH": "1"},
             stderr=None,  # what it complains about belongs in the agent's log
         )
         return process

@@ -4,11 +4,11 @@ import logging
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from threading import Lock
 
 from agent.core.deadlines import Notes, written
+from muster.own_programs import lean_command_of
 
 log = logging.getLogger(__name__)
 
@@ -17,8 +17,8 @@ START_LIMIT = 20.0
 TELL_LIMIT = 2.0
 """Seconds in which it listens; one that was stopped, or hangs, is replaced."""
 
-CODE = "import sys; sys.path.insert(0, sys.argv.pop()); from agent.keeper_program import main; main()"
-ROOT = Path(__file__).parents[1]
+
+PROGRAM = "agent.keeper_program"
 
 
 class Keeper:
@@ -77,7 +77,7 @@ class Keeper:
         with its:
             try:
                 subprocess.run(  # noqa: S603 (our own program)
-                    [sys.executable, "-I", "-S", "-X", "utf8", "-c", CODE, self.name, str(its.fileno()), str(ROOT)],
+                    lean_command_of(PROGRAM, self.name, str(its.fileno())),
                     cwd="/",
                     env={},
                     stdin=subprocess.DEVNULL,

@@ -5,16 +5,15 @@ import json
 import logging
 import socket
 import subprocess
-import sys
 from collections import deque
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from agent.runtimes.pids import Process
 from agent.runtimes.process_record import ProcessRecord
 from agent.runtimes.supervisor import GO, Order
 from muster.domain.failure import ExecutionError, FailureKind
+from muster.own_programs import lean_command_of
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +30,6 @@ REFILL_AFTER = 0.05
 """Seconds after the last one was taken; a gang has started by then."""
 
 LONGEST_ANSWER = 64 * 1024
-
-CODE = "import sys; sys.path.insert(0, sys.argv.pop()); from agent.runtimes.launcher_program import main; main()"
-ROOT = Path(__file__).parents[2]
-"""Where the packages are; without site-packages the launcher starts faster and stays smaller."""
 
 
 class Launcher:
@@ -68,7 +63,7 @@ class Launcher:
         self._control.setblocking(False)
         with its:
             self._process = subprocess.Popen(  # noqa: S603 (our own program)
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", CODE, str(its.fileno()), str(ROOT)],
+                lean_command_of("agent.runtimes.launcher_program", str(its.fileno())),
                 cwd="/",
                 env={"LD_BIND_NOW": "1"},  # what is looked up now is not looked up again by each supervisor
                 stdin=subprocess.DEVNULL,

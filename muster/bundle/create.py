@@ -59,7 +59,7 @@ def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], Non
     found = {f"wheels/{path.name}": path for path in sorted(wheels.iterdir())}
     glibc = {}
     if plan.frozen:
-        programs = frozen.build(work / "frozen")
+        programs = frozen.build(own, work / "frozen")
         found[f"frozen/{programs.archive.name}"] = programs.archive
         glibc[programs.architecture] = programs.glibc
         tell(f"{programs.archive.name}: {_size(programs.archive)}, needs a C library from {programs.glibc} on")

@@ -14,6 +14,7 @@ from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.node import NodeState
 from muster.domain.view import NodeView
 from muster.endpoint import DEFAULT_ADDRESS, Login
+from muster.own_programs import command_of
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 
@@ -105,10 +106,7 @@ async def _running(name: str, arguments: Sequence[str], log: Path) -> AsyncItera
         begin = output.tell()
         # A group of its own, so that Ctrl-C in the terminal reaches only us and the order of stopping is ours.
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            name,
-            *arguments,
+            *command_of(name, *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,

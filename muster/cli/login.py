@@ -13,8 +13,11 @@ import typer
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
 from muster.cli.session import answers, screen, session_of
-from muster.domain.errors import InvalidJobError, PermissionDeniedError
+from muster.cli.sign_in import document_line, signed_in
+from muster.domain.access import Myself
+from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.endpoint import Login, coordinator_address, forget_login, home, keep_login
+from muster.own_programs import command_of
 
 
 def init(
@@ -26,7 +29,7 @@ def init(
 ) -> None:
     """Make the authority and the first admin of a fleet, where its coordinator will run, and say how to log in."""
     names = [part for each in name or () for part in ("--name", each)]
-    command = [sys.executable, "-m", "coordinator", "--init", "--state", str(state), "--listen", listen, *names]
+    command = command_of("coordinator", "--init", "--state", str(state), "--listen", listen, *names)
     raise typer.Exit(subprocess.run(command, check=False).returncode)  # noqa: S603 - our own program
 
 
@@ -39,21 +42,38 @@ async def login(
         typer.Option(metavar="sha256:…", help="Fingerprint of the fleet's authority, as the first start printed it."),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="The token is in this file; `-` for stdin. Otherwise MUSTER_TOKEN, or asked.")
+        Path | None, typer.Option(help="The token is in this file; `-` for stdin. It goes before all else.")
     ] = None,
+    sso: Annotated[
+        bool, typer.Option(help="Through the identity provider of your organisation, even if MUSTER_TOKEN is set.")
+    ] = False,
+    output: Output = Format.TABLE,
 ) -> None:
-    """Keep how you are known to a coordinator; it is the one that is asked from now on."""
+    """Keep how you are known to a coordinator; it is the one that is asked from now on.
+
+    You are known by the token in --token-file, else by MUSTER_TOKEN, else through the identity provider of your
+    organisation if the coordinator knows one: open the URL that is shown, in any browser, and confirm the code. If
+    it knows none, you are asked for a token.
+    """
     from muster.client import Client  # noqa: PLC0415 - gRPC
     from muster.rpc.channel import Credentials  # noqa: PLC0415
     from muster.rpc.pinning import pinned_authority  # noqa: PLC0415
     from muster.trust.tokens import parse_api_token  # noqa: PLC0415
 
+    if sso and token_file is not None:
+        raise InvalidJobError("--sso and --token-file are two ways to be known; take one")
     certificate = await pinned_authority(address, lambda found: _is_wanted(address, found, authority))
-    token = str(parse_api_token(await asyncio.to_thread(_token, token_file)))
+    token = None if sso else await asyncio.to_thread(_given_token, token_file)
+    if token is None:
+        token = await _token_of_person(address, certificate, output, asked=sso)
+    token = str(parse_api_token(token))
     async with Client(address, Credentials(authority=certificate, token=token)) as client:
         myself = await client.trust.myself()
     keep_login(home(os.environ), Login(address=address, authority=certificate.decode(), token=token))
-    print(f"logged in to {address} as {myself.name}")
+    if output is Format.TABLE:
+        print(f"logged in to {address} as {myself.name}{_until(myself)}")
+    else:
+        print(document_line({"address": address, "account": myself}, output), end="")
 
 
 @answers
@@ -88,6 +108,7 @@ async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> No
             (
                 ("name", myself.name),
                 ("kind", myself.kind),
+                ("identity", myself.identity),
                 ("access", grants_text(myself.grants)),
                 ("token", myself.token),
                 ("until", "" if myself.expires_at is None else time_text(myself.expires_at)),
@@ -108,9 +129,23 @@ def _is_wanted(address: str, found: str, wanted: str | None) -> bool:
     return True
 
 
-def _token(file: Path | None) -> str:
+async def _token_of_person(address: str, certificate: bytes, form: Format, *, asked: bool) -> str:
+    """From the identity provider; where there is none, a person may type one, unless he `asked` for the provider."""
+    try:
+        return await signed_in(address, certificate, form)
+    except UnknownNameError as error:
+        if asked or not sys.stdin.isatty():
+            raise PermissionDeniedError(str(error)) from None
+    return await asyncio.to_thread(getpass.getpass, "token: ")
+
+
+def _until(myself: Myself) -> str:
+    return "" if myself.expires_at is None else f", until {myself.expires_at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _given_token(file: Path | None) -> str | None:
     if file is None:
-        return os.environ.get("MUSTER_TOKEN") or getpass.getpass("token: ")
+        return os.environ.get("MUSTER_TOKEN")
     if str(file) == "-":
         return sys.stdin.readline()
     from muster.trust.files import read_secret  # noqa: PLC0415

@@ -16,7 +16,7 @@ import pytest
 
 from agent.core.deadlines import Deadline, Notes, written
 from agent.deadline_file import read_notes, why_fenced, write_notes
-from agent.keeper import CODE, Keeper
+from agent.keeper import PROGRAM, Keeper
 from agent.runtimes import process_record
 from agent.runtimes.pids import boot_id, process
 
@@ -76,7 +76,7 @@ def keepers(name: str) -> list[int]:
             arguments = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if CODE.encode() in arguments and name.encode() in arguments:
+        if any(PROGRAM.encode() in word for word in arguments) and name.encode() in arguments:
             found.append(int(path.parent.name))
     return found
 

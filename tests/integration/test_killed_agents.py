@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from agent.deadline_file import why_fenced
-from agent.keeper import CODE
+from agent.keeper import PROGRAM
 from agent.keeper_program import MESSAGE
 from coordinator.core.answers import Accepted
 from coordinator.core.events import JobSubmitted
@@ -95,7 +95,7 @@ def keepers_of(agent: int) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if CODE in words and any(word.startswith(f"{agent}-") for word in words):
+        if any(PROGRAM in word for word in words) and any(word.startswith(f"{agent}-") for word in words):
             found.append(process)
     return found
 
