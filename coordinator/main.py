@@ -4,6 +4,7 @@ import asyncio
 import faulthandler
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -42,10 +43,17 @@ def main() -> None:
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
     try:
+        _allow_connections()
         with directory.lock():
             asyncio.run(run(settings, directory, systemd))
     except* MusterError as errors:
         sys.exit(f"muster-coordinator: {first_of(errors)}")
+
+
+def _allow_connections() -> None:
+    """Take as many as the administrator allows; services begin with 1,024 files, and each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd: Systemd) -> None:

@@ -1,7 +1,8 @@
 """The gate: every call passes here, and here alone it is decided whether its caller may make it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,8 @@ from coordinator.core.cluster import Cluster
 from coordinator.core.records import Job
 from coordinator.engine import Engine
 from coordinator.rpc.callers import CALLER, Context, caller, entry, target_of
-from coordinator.rpc.refusals import status_of
+from coordinator.rpc.pace import Pace, TooFastError
+from coordinator.rpc.refusals import fail
 from coordinator.rpc.rules import RULES, Record, Rule, Scope
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.caller import Caller, CallerKind
@@ -33,8 +35,9 @@ _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 class Gate(grpc.aio.ServerInterceptor):
     """Stands before all services of one server."""
 
-    def __init__(self, who: Who, registry: Registry, audit: AuditLog, engine: Engine) -> None:
+    def __init__(self, who: Who, registry: Registry, audit: AuditLog, engine: Engine, pace: Pace) -> None:
         self._who = who
+        self.pace = pace
         self._registry = registry
         self._audit = audit
         self._engine = engine
@@ -44,8 +47,10 @@ class Gate(grpc.aio.ServerInterceptor):
         """The handler of a call, behind the gate."""
         handler = await continuation(details)
         rule = RULES.get(details.method)
-        if handler is None or (rule is not None and rule.scope is Scope.PUBLIC):
-            return handler
+        if handler is None:
+            return None
+        if rule is not None and rule.scope is Scope.PUBLIC:
+            return _OpenCall(self, details.method).guarded(handler)
         call = _Call(self, details.method, rule or Rule(Scope.PEER), dict(details.invocation_metadata))
         return call.guarded(handler)
 
@@ -57,8 +62,14 @@ class Gate(grpc.aio.ServerInterceptor):
                 end()
 
     def known(self, metadata: Mapping[str, str], context: Context) -> Caller:
-        """Who calls; raises RefusedError."""
-        return self._who(metadata, context, wall_time())
+        """Who calls; raises RefusedError, or TooFastError for who has done both too often."""
+        try:
+            who = self._who(metadata, context, wall_time())
+        except RefusedError:
+            self.pace.wrong(str(context.peer()))
+            raise
+        self.pace.known(who)
+        return who
 
     async def check(self, rule: Rule, request: Any) -> None:  # noqa: ANN401 - any message
         """Raise PermissionDeniedError, or UnknownNameError for what the caller must not even know of."""
@@ -138,12 +149,7 @@ class _Call:
 
     def guarded(self, handler: Any) -> Any:  # noqa: ANN401 - as gRPC has it
         """The handler that answers only those who may call."""
-        kinds = {
-            "unary_unary": grpc.unary_unary_rpc_method_handler,
-            "unary_stream": grpc.unary_stream_rpc_method_handler,
-            "stream_stream": grpc.stream_stream_rpc_method_handler,
-        }
-        kind = next(kind for kind in kinds if getattr(handler, kind))
+        kind = _kind(handler)
         answer = getattr(handler, kind)
 
         async def unary(request: Any, context: Context) -> Any:  # noqa: ANN401
@@ -155,23 +161,26 @@ class _Call:
             await self._observed(self._while_it_counts(answer), request, context)
 
         guard = unary if kind == "unary_unary" else stream
-        return kinds[kind](guard, handler.request_deserializer, handler.response_serializer)
+        return _KINDS[kind](guard, handler.request_deserializer, handler.response_serializer)
 
     async def _admit(self, request: Any, context: Context) -> None:  # noqa: ANN401
         target = target_of(request)
         try:
             CALLER.set(self._gate.known(self._metadata, context))
             await self._gate.check(self._rule, request)
+        except TooFastError as error:
+            self._gate.refused(context, self._method, target, "too fast")
+            await fail(context, error)
         except RefusedError as error:
             self._gate.refused(context, self._method, target, f"{error.cause} {error.who}".strip())
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except PermissionDeniedError as error:
             self._gate.refused(context, self._method, target, f"needs {self._rule.access} ({self._rule.scope.value})")
-            await context.abort(status_of(error), str(error))
+            await fail(context, error)
         except MusterError as error:
             if isinstance(error, UnknownNameError):
                 self._gate.refused(context, self._method, target, "not found among what he may see")
-            await context.abort(status_of(error), str(error))
+            await fail(context, error)
 
     async def _observed(self, answer: Handler, request: Any, context: Context) -> Any:  # noqa: ANN401
         try:
@@ -215,6 +224,61 @@ class _Call:
                     await context.abort(grpc.StatusCode.UNAUTHENTICATED, "what you have shown counts no more")
 
         return held
+
+
+class _OpenCall:
+    """A call that anybody may make, as long as it is not made too often."""
+
+    def __init__(self, gate: Gate, method: str) -> None:
+        self._gate = gate
+        self._method = method
+
+    def guarded(self, handler: Any) -> Any:  # noqa: ANN401 - as gRPC has it
+        """The handler that answers at a pace."""
+        kind = _kind(handler)
+        answer = getattr(handler, kind)
+
+        async def unary(request: Any, context: Context) -> Any:  # noqa: ANN401
+            await self._admit(context)
+            return await answer(request, context)
+
+        async def stream(request: Any, context: Context) -> None:  # noqa: ANN401
+            await self._admit(context)
+            try:
+                with self._gate.pace.streaming(str(context.peer())):
+                    if not inspect.isasyncgenfunction(answer):
+                        await answer(request, context)
+                        return
+                    each: AsyncIterator[Any] = answer(request, context)
+                    async for message in each:
+                        await context.write(message)
+            except TooFastError as error:
+                await self._hold_up(context, error)
+
+        guard = unary if kind == "unary_unary" else stream
+        return _KINDS[kind](guard, handler.request_deserializer, handler.response_serializer)
+
+    async def _admit(self, context: Context) -> None:
+        try:
+            self._gate.pace.stranger(str(context.peer()), self._method)
+        except TooFastError as error:
+            await self._hold_up(context, error)
+
+    async def _hold_up(self, context: Context, error: TooFastError) -> None:
+        self._gate.refused(context, self._method, "", "too fast")
+        await fail(context, error)
+
+
+_KINDS: Mapping[str, Any] = {
+    "unary_unary": grpc.unary_unary_rpc_method_handler,
+    "unary_stream": grpc.unary_stream_rpc_method_handler,
+    "stream_unary": grpc.stream_unary_rpc_method_handler,
+    "stream_stream": grpc.stream_stream_rpc_method_handler,
+}
+
+
+def _kind(handler: Any) -> str:  # noqa: ANN401 - as gRPC has it
+    return next(kind for kind in _KINDS if getattr(handler, kind))
 
 
 def _status(context: Context) -> grpc.StatusCode:

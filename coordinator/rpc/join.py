@@ -6,6 +6,7 @@ import grpc.aio
 
 from coordinator.clock import wall_time
 from coordinator.rpc.callers import Context, entry
+from coordinator.rpc.pace import Pace
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
 from coordinator.trust.authority import FleetAuthority
@@ -26,11 +27,14 @@ _TEXT = 8192
 class JoinService(trust_pb2_grpc.JoinServiceServicer):
     """Takes nodes in."""
 
-    def __init__(self, registry: Registry, authority: FleetAuthority, audit: AuditLog, agents_port: int) -> None:
+    def __init__(
+        self, registry: Registry, authority: FleetAuthority, audit: AuditLog, agents_port: int, pace: Pace
+    ) -> None:
         self._registry = registry
         self._authority = authority
         self._audit = audit
         self._agents_port = agents_port
+        self._pace = pace
 
     async def Authority(self, request: pb.AuthorityRequest, context: Any) -> pb.AuthorityResponse:  # noqa: ANN401, ARG002, N802
         """The certificate that a node is to pin, and where it finds its door."""
@@ -43,6 +47,7 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
             return await self._join(request, context)
         except RefusedError as error:
             self._refused(context, request, error.cause)
+            self._pace.wrong(str(context.peer()))
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except MusterError as error:
             self._refused(context, request, type(error).__name__)

@@ -8,6 +8,7 @@ import grpc
 import grpc.aio
 
 from coordinator.core.answers import RefusalCause, Refused
+from coordinator.rpc.pace import TooFastError
 from muster.domain.errors import (
     ConflictError,
     ExhaustedError,
@@ -43,11 +44,47 @@ _ERRORS: Mapping[type[MusterError], grpc.StatusCode] = {
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
 
 
+DETAILS = 6_000
+"""Most bytes of the text of a status. It travels in a header, and of a larger one a client sees nothing."""
+_MORE = 40
+"""Of these for how many nodes are not listed."""
+_PLAIN = frozenset(range(0x20, 0x7F)) - {ord("%")}
+
+
 async def refuse(context: "grpc.aio.ServicerContext[Any, Any]", refused: Refused) -> NoReturn:
-    """End a call with a refusal, the reason of every node included."""
-    lines = [refused.message, *(f"  {refusal.node} {refusal.reason}" for refusal in refused.refusals)]
-    await context.abort(_CAUSES[refused.cause], "\n".join(lines))
+    """End a call with a refusal, the reasons of as many nodes included as can be told."""
+    lines, room = [refused.message], DETAILS - _MORE - _length(refused.message)
+    for refusal in refused.refusals:
+        line = f"  {refusal.node} {refusal.reason}"
+        room -= _length(f"\n{line}")
+        if room < 0:
+            lines.append(f"  and {len(refused.refusals) - len(lines) + 1} nodes more")
+            break
+        lines.append(line)
+    await context.abort(_CAUSES[refused.cause], fitting("\n".join(lines)))
     raise AssertionError("abort returned")
+
+
+async def fail(context: "grpc.aio.ServicerContext[Any, Any]", error: MusterError) -> NoReturn:
+    """End a call with an error; where that is about pace, `retry-after` says when to try again, in seconds."""
+    hint = (("retry-after", str(error.retry_after)),) if isinstance(error, TooFastError) else ()
+    await context.abort(status_of(error), fitting(str(error)), hint)
+    raise AssertionError("abort returned")
+
+
+def fitting(text: str) -> str:
+    """A text for a status, cut where it would be too long to arrive."""
+    if _length(text[: DETAILS + 1]) <= DETAILS:
+        return text
+    kept, room = 0, DETAILS - _length("…")
+    while (room := room - _length(text[kept])) >= 0:
+        kept += 1
+    return text[:kept] + "…"
+
+
+def _length(text: str) -> int:
+    """Bytes in a header, where what is not printable ASCII takes three each."""
+    return sum(1 if byte in _PLAIN else 3 for byte in text.encode(errors="replace"))
 
 
 def translated(handler: Handler) -> Handler:
@@ -58,7 +95,7 @@ def translated(handler: Handler) -> Handler:
         try:
             return await handler(self, request, context)
         except MusterError as error:
-            await context.abort(status_of(error), str(error))
+            await fail(context, error)
 
     return wrapper  # type: ignore[return-value]  # the same signature, which ParamSpec cannot say for methods
 

@@ -6,7 +6,7 @@ has one, in plain text on this machine only, for whoever may read its token.
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import grpc
 import grpc.aio
@@ -14,6 +14,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from coordinator.engine import Engine
+from coordinator.rpc import limits
 from coordinator.rpc.agents import AgentService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate, Who
@@ -22,6 +23,7 @@ from coordinator.rpc.join import JoinService
 from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.login import LoginService
 from coordinator.rpc.nodes import NodeService
+from coordinator.rpc.pace import Pace
 from coordinator.rpc.secrets import SecretService
 from coordinator.rpc.trust import TrustService
 from coordinator.store.logs import LogStore
@@ -32,7 +34,7 @@ from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster.domain.access import OPEN
 from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.rpc.channel import SERVER_OPTIONS, is_loopback, served_credentials
+from muster.rpc.channel import is_loopback, served_credentials
 from muster.rpc.v1 import (
     agents_pb2,
     agents_pb2_grpc,
@@ -69,6 +71,8 @@ class Parts:
     secrets: Secrets
     logins: LoginDesk | None = None
     """Of people whom an identity provider knows; None: there is none."""
+    pace: Pace = field(default_factory=Pace)
+    """How fast each may call."""
     reader_patience: float = READER_PATIENCE
     """Who follows logs or a job and reads nothing for so many seconds is cut off."""
 
@@ -90,7 +94,7 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
             "--local speaks TLS",
         )
     async with _closing() as closings:
-        server, gate = _server(by_local_token(secret, parts.registry), parts)
+        server, gate = _server(by_local_token(secret, parts.registry), parts, limits.LOCAL)
         parts.registry.on_less = gate.look_again
         _add_clients(server, parts, None, closings)
         _add_agents(server, parts, None, closings)
@@ -105,10 +109,10 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
 async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> AsyncIterator[Doors]:
     """Serve behind both doors while the context is open; gives the addresses with the ports that were bound."""
     async with _closing() as closings:
-        agents, agents_gate = _server(by_certificate(parts.registry), parts)
+        agents, agents_gate = _server(by_certificate(parts.registry), parts, limits.AGENTS)
         _add_agents(agents, parts, authority, closings)
         agents_port = _bound(agents, doors.agents, served_credentials(lambda: authority.server, authority.certificate))
-        clients, clients_gate = _server(by_token(parts.registry), parts)
+        clients, clients_gate = _server(by_token(parts.registry), parts, limits.CLIENTS)
 
         def look_again() -> None:
             agents_gate.look_again()
@@ -116,7 +120,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
 
         parts.registry.on_less = look_again
         _add_clients(clients, parts, authority, closings)
-        joining = JoinService(parts.registry, authority, parts.audit, agents_port)
+        joining = JoinService(parts.registry, authority, parts.audit, agents_port, parts.pace)
         trust_pb2_grpc.add_JoinServiceServicer_to_server(joining, clients)
         healthy = _add_health(clients, (*_FOR_CLIENTS, *_FOR_STRANGERS))
         port = _bound(clients, doors.clients, served_credentials(lambda: authority.server, None))
@@ -143,9 +147,10 @@ async def _closing() -> AsyncIterator[Closings]:
             close()
 
 
-def _server(who: Who, parts: Parts) -> tuple[grpc.aio.Server, Gate]:
-    gate = Gate(who, parts.registry, parts.audit, parts.engine)
-    return grpc.aio.server(options=SERVER_OPTIONS, interceptors=[gate]), gate
+def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server, Gate]:
+    gate = Gate(who, parts.registry, parts.audit, parts.engine, parts.pace)
+    server = grpc.aio.server(options=door.options, interceptors=[gate], maximum_concurrent_rpcs=door.calls)
+    return server, gate
 
 
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from coordinator.rpc.refusals import Handler, status_of
+from coordinator.rpc.refusals import Handler, fitting, status_of
 from muster.domain.errors import ExhaustedError, MusterError
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ def streaming(handler: Handler) -> Handler:
             raise cause
         # A status that cannot be sent, because the peer is gone or does not read, is nobody's error.
         with suppress(grpc.aio.InternalError):
-            await context.abort(status, reason)
+            await context.abort(status, fitting(reason))
 
     return wrapper  # type: ignore[return-value]  # the same signature, which ParamSpec cannot say for methods
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
+from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, Parts, serving
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
@@ -76,7 +77,7 @@ class Secured:
 
 
 @asynccontextmanager
-async def secured(directory: Path, clients: str = "127.0.0.1:0") -> AsyncIterator[Secured]:
+async def secured(directory: Path, clients: str = "127.0.0.1:0", pace: Pace | None = None) -> AsyncIterator[Secured]:
     """Serve until the context ends, clients at that address."""
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
     database = directory / "coordinator.db"
@@ -94,6 +95,7 @@ async def secured(directory: Path, clients: str = "127.0.0.1:0") -> AsyncIterato
         registry=registry,
         audit=AuditLog(registry),
         secrets=Secrets.open(trust, directory / "trust" / "secrets.key"),
+        pace=pace or Pace(),
     )
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -1,0 +1,131 @@
+"""How fast each may call: strangers by their address, those who are known by their name.
+
+A token that counts always opens the door, however many wrong ones came from the same address: the nodes of a site may
+all be behind one, and nobody guesses 256 random bits. What is held up is the rest.
+"""
+
+import ipaddress
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from coordinator.clock import boot_time
+from coordinator.trust.caller import Caller, CallerKind
+from coordinator.trust.rates import Buckets, Rate
+from muster.domain.errors import ExhaustedError
+
+STRANGERS_AT_ONCE = 3_000
+STRANGERS_PER_SECOND = 50
+"""Calls that anybody may make, from one address: 1,000 nodes behind it join at once with two each."""
+LOGINS_AT_ONCE = 300
+LOGINS_PER_SECOND = 20
+"""Of these, calls by which somebody logs in: each may ask the identity provider something."""
+WRONG_AT_ONCE = 100
+WRONG_PER_SECOND = 1
+"""Tokens and certificates that do not count, from one address; what follows hears that it is too much."""
+ACCOUNT_AT_ONCE = 20_000
+ACCOUNT_PER_SECOND = 2_000
+"""Calls of one account, over however many connections."""
+NODE_AT_ONCE = 1_000
+NODE_PER_SECOND = 50
+"""Calls of one node, where a stream counts once."""
+STREAMS_OF_STRANGERS = 1_000
+STREAMS_OF_ONE_STRANGER = 16
+"""Streams that anybody may open, at once, in all and from one address."""
+
+_STRANGERS = Rate(burst=STRANGERS_AT_ONCE, per_second=STRANGERS_PER_SECOND)
+_LOGINS = Rate(burst=LOGINS_AT_ONCE, per_second=LOGINS_PER_SECOND)
+_WRONG = Rate(burst=WRONG_AT_ONCE, per_second=WRONG_PER_SECOND)
+_ACCOUNT = Rate(burst=ACCOUNT_AT_ONCE, per_second=ACCOUNT_PER_SECOND)
+_NODE = Rate(burst=NODE_AT_ONCE, per_second=NODE_PER_SECOND)
+
+_LOGIN = "/muster.rpc.v1.LoginService/"
+_SITE = 64
+"""Bits of an IPv6 address that tell one customer from another; the rest is his to choose."""
+
+
+class TooFastError(ExhaustedError):
+    """Somebody calls more often than he may; says when to try again."""
+
+    def __init__(self, what: str, wait: float) -> None:
+        self.retry_after = max(1, -int(-wait // 1))
+        """Whole seconds."""
+        super().__init__(f"{what}; try again in {self.retry_after} s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Each kind of rate."""
+
+    strangers: Rate = _STRANGERS
+    logins: Rate = _LOGINS
+    wrong: Rate = _WRONG
+    accounts: Rate = _ACCOUNT
+    nodes: Rate = _NODE
+
+
+class Pace:
+    """Raises TooFastError for whoever goes too fast; one for all doors of a coordinator."""
+
+    def __init__(self, rates: Rates | None = None, clock: Callable[[], float] = boot_time) -> None:
+        rates = rates or Rates()
+        self._clock = clock
+        self._strangers = Buckets[str](rates.strangers)
+        self._logins = Buckets[str](rates.logins)
+        self._wrong = Buckets[str](rates.wrong)
+        self._accounts = Buckets[str](rates.accounts)
+        self._nodes = Buckets[str](rates.nodes)
+        self._streams: Counter[str] = Counter()
+
+    def stranger(self, peer: str, method: str) -> None:
+        """Somebody calls what anybody may call."""
+        place, now = place_of(peer), self._clock()
+        wait = self._strangers.take(place, now)
+        if not wait and method.startswith(_LOGIN):
+            wait = self._logins.take(place, now)
+        if wait:
+            raise TooFastError("too many calls come from this address", wait)
+
+    def known(self, who: Caller) -> None:
+        """Somebody calls who is known; the user of `muster up` has the machine to himself."""
+        if who.kind is CallerKind.LOCAL:
+            return
+        buckets = self._nodes if who.kind is CallerKind.NODE else self._accounts
+        if wait := buckets.take(who.name, self._clock()):
+            raise TooFastError(f"{who.name} makes too many calls", wait)
+
+    def wrong(self, peer: str) -> None:
+        """Somebody has shown what does not count."""
+        if wait := self._wrong.take(place_of(peer), self._clock()):
+            raise TooFastError("too much that does not count was shown from this address", wait)
+
+    @contextmanager
+    def streaming(self, peer: str) -> Iterator[None]:
+        """While a stream is open that anybody may open."""
+        place = place_of(peer)
+        if self._streams[place] >= STREAMS_OF_ONE_STRANGER or self._streams.total() >= STREAMS_OF_STRANGERS:
+            raise TooFastError("too many streams of strangers are open", 1.0)
+        self._streams[place] += 1
+        try:
+            yield
+        finally:
+            self._streams[place] -= 1
+            if not self._streams[place]:
+                del self._streams[place]
+
+
+def place_of(peer: str) -> str:
+    """Where a peer is, as gRPC names him: his address without the port; of IPv6 addresses the network."""
+    kind, _, rest = peer.partition(":")
+    host = unquote(rest).rpartition(":")[0].strip("[]").partition("%")[0]
+    if kind != "ipv6":
+        return host or peer
+    try:
+        address = ipaddress.IPv6Address(host)
+    except ValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address, _SITE), strict=False))
