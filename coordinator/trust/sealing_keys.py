@@ -27,8 +27,11 @@ def load_or_make(file: Path, used: Collection[str]) -> tuple[SealingKey, ...]:
 
 
 def load_or_make_any(file: Path) -> tuple[SealingKey, ...]:
-    """The keys that are there, whatever is sealed with others; made if there are none."""
-    return _read(file) if file.exists() else add_key(file, ())
+    """The keys that are there, whatever is sealed with others; made if there are none, or what is there is no key."""
+    try:
+        return _read(file)
+    except MusterError:
+        return add_key(file, ())
 
 
 def add_key(file: Path, keys: Sequence[SealingKey]) -> tuple[SealingKey, ...]:

@@ -81,7 +81,7 @@ class _Role:
             env |= self._standard(f"{where}.env", secret)
         files = use.directory is None and (not env or (use.standard_env and secret.kind is SecretKind.GIT))
         directory = f"{SECRETS_DIRECTORY}/{use.secret}" if files else use.directory
-        return replace(use, env=env, directory=directory)
+        return replace(use, env=env, directory=directory, standard_env=False)
 
     def _key(self, where: str, secret: Secret, key: str) -> str:
         """The key that is meant."""
@@ -112,11 +112,9 @@ class _Role:
 
     def _git(self, uses: tuple[SecretUse, ...]) -> Iterator[tuple[str, str]]:
         """Variables that let plain git read the files of the secrets."""
-        wanted = [
-            (self.known[use.secret], _path(use))
-            for use in uses
-            if use.standard_env and use.secret in self.known and self.known[use.secret].kind is SecretKind.GIT
-        ]
+        asked = [use for use, said in zip(uses, self.role.secrets, strict=True) if said.standard_env]
+        known = [(self.known[use.secret], _path(use)) for use in asked if use.secret in self.known]
+        wanted = [(secret, path) for secret, path in known if secret.kind is SecretKind.GIT]
         if not wanted:
             return
         servers = [(secret.server, path) for secret, path in wanted if "token" in secret.keys]
@@ -141,5 +139,5 @@ class _Role:
 def _path(use: SecretUse) -> str:
     """The directory of a secret as a shell finds it, also where a plain process has it elsewhere."""
     if use.directory == f"{SECRETS_DIRECTORY}/{use.secret}":
-        return f"${{{SECRETS_DIRECTORY_VARIABLE}:-{SECRETS_DIRECTORY}}}/{use.secret}"
+        return f'"${{{SECRETS_DIRECTORY_VARIABLE}:-{SECRETS_DIRECTORY}}}"/{use.secret}'
     return shlex.quote(use.directory or "")
