@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -65,9 +65,9 @@ class Guard:
         self._changed = asyncio.Event()
         """Set when deadlines may have to be noted."""
         self._ordered: list[Ask | CutOff] = []
-        self._noted: Notes | None = None
+        self._noted: Mapping[ExecutionId, float] = {}
         """On disk."""
-        self._told: Notes | None = None
+        self._told: Mapping[ExecutionId, float] = {}
         """To the keeper."""
         self._noting = asyncio.Lock()
         self._telling = asyncio.Lock()
@@ -98,8 +98,8 @@ class Guard:
 
     async def close(self, *, stopped: bool) -> None:
         """Leave what runs on to the keeper; `stopped` says that nothing does."""
-        if stopped and self._noted is not None and self._noted.deadlines:
-            nothing = replace(self._noted, deadlines=())
+        if stopped and self._noted:
+            nothing = self._notes({})
             with suppress(OSError):
                 await asyncio.to_thread(self._keeper.tell, self.site.state, nothing)
                 await asyncio.to_thread(write_notes, self.site.state, nothing)
@@ -189,7 +189,7 @@ class Guard:
             await self._changed.wait()
             self._changed.clear()
             try:
-                if self._expecting:
+                if self._expecting and not self._keeper.there:
                     await asyncio.to_thread(self._keeper.start)
                 await self._note()
             except OSError as error:
@@ -200,34 +200,40 @@ class Guard:
     async def _note(self) -> None:
         """Tell the keeper, and the disk; nothing where nothing has changed."""
         async with self._noting:
-            notes = self._notes()
-            if notes == self._noted or (self._noted is None and not notes.deadlines):
+            deadlines = self._fencing.deadlines()
+            if deadlines == self._noted:
                 return
             # The keeper comes first: it must hear of a contact also when the disk is full.
             await self._tell_keeper()
-            await asyncio.to_thread(write_notes, self.site.state, notes)
-            self._noted = notes
+            await asyncio.to_thread(write_notes, self.site.state, self._notes(deadlines))
+            self._noted = deadlines
 
     async def _tell_keeper(self) -> None:
         async with self._telling:
-            notes = self._notes()
-            if notes != self._told and (self._told is not None or notes.deadlines):
+            deadlines = self._fencing.deadlines()
+            if deadlines == self._told:
+                return
+            notes = self._notes(deadlines)
+            if not self._keeper.tell_at_once(self.site.state, notes):
                 await asyncio.to_thread(self._keeper.tell, self.site.state, notes)
-                self._told = notes
+            self._told = deadlines
 
-    def _notes(self) -> Notes:
-        socket = self.site.docker_socket
-        deadlines = tuple(
-            Deadline(
-                execution=execution,
-                dead_by=self.clock.real(dead_by),
-                room=str((self.site.rooms / execution).absolute()),
-                container=container_name(execution, Part.USER) if socket is not None else "",
-                socket=str(socket or ""),
-            )
-            for execution, dead_by in self._fencing.deadlines().items()
+    def _notes(self, deadlines: Mapping[ExecutionId, float]) -> Notes:
+        return Notes(
+            boot=boot_id(),
+            agent=self._keeper.name,
+            deadlines=tuple(self._deadline(execution, dead_by) for execution, dead_by in deadlines.items()),
         )
-        return Notes(boot=boot_id(), agent=self._keeper.name, deadlines=deadlines)
+
+    def _deadline(self, execution: ExecutionId, dead_by: float) -> Deadline:
+        socket = self.site.docker_socket
+        return Deadline(
+            execution=execution,
+            dead_by=self.clock.real(dead_by),
+            room=str((self.site.rooms / execution).absolute()),
+            container=container_name(execution, Part.USER) if socket is not None else "",
+            socket=str(socket or ""),
+        )
 
     def _read(self) -> dict[ExecutionId, float]:
         try:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import select
 import socket
 import subprocess
 from pathlib import Path
@@ -34,6 +35,11 @@ class Keeper:
         self._line: socket.socket | None = None
         self._told: dict[Path, Notes] = {}
 
+    @property
+    def there(self) -> bool:
+        """Whether it was started; that it was killed since shows when it is told something."""
+        return self._line is not None
+
     def start(self) -> None:
         """Have it there by the time it is needed. Raises OSError."""
         with self._lock:
@@ -52,6 +58,21 @@ class Keeper:
             except (ConnectionError, TimeoutError):
                 log.warning("the keeper was killed, or hangs; starting another one")
                 self._start()
+
+    def tell_at_once(self, state: Path, notes: Notes) -> bool:
+        """As `tell`, if that takes no time; False: it would, and nothing was done. Never blocks."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._line is None or not select.select((), (self._line,), (), 0)[1]:
+                return False
+            self._told[state] = notes
+            self._send(state)
+        except OSError:
+            return False  # `tell` finds out why
+        finally:
+            self._lock.release()
+        return True
 
     def close(self, state: Path | None = None) -> None:
         """Let go of it, for one node or for all: it stays as long as anything is noted. Harmless when repeated."""

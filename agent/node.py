@@ -31,7 +31,7 @@ from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Inventory, RuntimeOffer
-from muster.domain.plan import Plan
+from muster.domain.plan import Plan, Stage
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
@@ -40,6 +40,9 @@ log = logging.getLogger(__name__)
 
 REFRESH = timedelta(seconds=30)
 """How often a node looks at itself; GPU faults and runtimes that come or go are seen at once or then."""
+
+PREPARED_SOON = 0.02
+"""Seconds for which news of what has only begun wait for better news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,8 +183,14 @@ class NodeAgent:
 
     async def _tell(self) -> None:
         while True:
-            reports = await self._loop.told.get()
-            message = pb.Reports(reports=[wire.report_to_wire(report) for report in reports])
+            reports = list(await self._loop.told.get())
+            if all(report.stage is Stage.PREPARING for report in reports):
+                # Most are prepared in no time, and that says both.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(PREPARED_SOON):
+                        reports += await self._loop.told.get()
+            newest = {report.execution: report for report in reports}.values()
+            message = pb.Reports(reports=[wire.report_to_wire(report) for report in newest])
             self._link.send(pb.AgentMessage(reports=message))
 
     async def _refresh(self) -> None:
