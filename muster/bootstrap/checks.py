@@ -57,6 +57,8 @@ class Offer:
     version: str
     platforms: frozenset[str] = frozenset()
     """Of its wheels, like `cp311-x86_64`."""
+    wheels_glibc: tuple[int, ...] = ()
+    """The lowest glibc that the wheels run with."""
     frozen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Architectures for which it has a frozen build, and the lowest glibc that it runs with."""
 
@@ -135,7 +137,7 @@ def _python(facts: Facts, situation: Situation) -> Iterator[Finding]:
     versions = ", ".join(_dotted(python.version) for python in facts.pythons) or "none"
     usable = [python for python in facts.pythons if python.version >= MIN_PYTHON and python.venv]
     offer = situation.offer
-    fitting = [python for python in usable if offer is None or _platform(python.version, facts) in offer.platforms]
+    fitting = [python for python in usable if offer is None or _fits(python.version, facts, offer)]
     if fitting:
         yield _ok("python", f"Python {_dotted(fitting[0].version)} with venv")
     elif offer is None:
@@ -363,8 +365,9 @@ def _mtu(facts: Facts, usual: int | None) -> Iterator[Finding]:
         yield _warn("mtu", sentence, remedy)
 
 
-def _platform(version: tuple[int, ...], facts: Facts) -> str:
-    return f"cp{version[0]}{version[1]}-{facts.architecture}"
+def _fits(version: tuple[int, ...], facts: Facts, offer: Offer) -> bool:
+    platform = f"cp{version[0]}{version[1]}-{facts.architecture}"
+    return platform in offer.platforms and facts.glibc is not None and facts.glibc >= offer.wheels_glibc
 
 
 def _major(version: str) -> int:

@@ -6,11 +6,11 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from muster.cli import maintenance, trust
+from muster.cli import bootstrap, maintenance, trust
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
-from muster.domain.errors import ConflictError
+from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.node import NodeState
 from muster.domain.view import NodeView
 
@@ -72,16 +72,37 @@ async def show(context: typer.Context, node: NodeName, *, output: Output = Forma
 
 @nodes.command()
 @answers
-async def remove(
+async def remove(  # noqa: PLR0913 - one for each option
     context: typer.Context,
     node: NodeName,
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    ssh: Annotated[
+        str | None, typer.Option(metavar="[USER@]HOST[:PORT]", help="Uninstall there first; its agent may be running.")
+    ] = None,
+    purge: Annotated[bool, typer.Option(help="With --ssh: its state, settings, users and containers, too.")] = False,
+    force: Annotated[bool, typer.Option(help="With --ssh: even while executions run there.")] = False,
+    jump: bootstrap.Jump = None,
+    key: bootstrap.Key = None,
+    accept_host_key: bootstrap.Accepted = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Give up a node that will not come back, and on which nothing runs any more."""
+    """Give up a node that will not come back, and on which nothing runs any more; with --ssh uninstall it, too."""
     form = _form(context, output)
+    if ssh is None and (purge or force):
+        raise InvalidJobError("--purge and --force are about the computer of the node; say where it is with --ssh")
     async with session_of(context).client() as client:
+        if ssh is not None:
+
+            def ask(found: NodeView | None) -> None:
+                if not yes:
+                    typer.confirm(_question(found) if found else f"Uninstall at {ssh}?", abort=True, err=True)
+
+            said = await bootstrap.remove_by_ssh(
+                client, node, ssh, jump=jump, key=key, accepted=accept_host_key or (), purge=purge, force=force, ask=ask
+            )
+            print(text_of({"node": node, "removed": True}, form) if form is not Format.TABLE else f"{said}\n", end="")
+            return
         found = await client.node(node)
         if found.state is NodeState.READY:
             raise ConflictError(f"node {node} is connected; stop its agent first (what runs there would run on)")
@@ -91,6 +112,9 @@ async def remove(
     print(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n", end="")
 
 
+nodes.command()(bootstrap.add)
+nodes.command()(bootstrap.check)
+nodes.command()(bootstrap.upgrade)
 nodes.command()(maintenance.cordon)
 nodes.command()(maintenance.uncordon)
 nodes.command()(maintenance.drain)
