@@ -17,6 +17,7 @@ from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.settings import CoordinatorSettings, parse
+from coordinator.store.bundles import BundleStore
 from coordinator.store.directory import StateDirectory
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
@@ -73,7 +74,15 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd:
             secrets = opened_secrets(settings, trust)
             logins = None if settings.login is None else LoginDesk(Provider(settings.login))
             audit = AuditLog(registry)
-            parts = Parts(engine=engine, logs=logs, registry=registry, audit=audit, secrets=secrets, logins=logins)
+            parts = Parts(
+                engine=engine,
+                logs=logs,
+                registry=registry,
+                audit=audit,
+                secrets=secrets,
+                bundles=BundleStore(directory.bundles),
+                logins=logins,
+            )
             await _serve(settings, parts, stopped, systemd)
         finally:
             logs.close()

@@ -21,18 +21,21 @@ import grpc
 import grpc.aio
 
 from muster import wire
+from muster.bundle_client import BundleClient
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import Explanation, JobView, LogLine, NodeView
 from muster.endpoint import login_of
+from muster.login_client import LoginClient
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
+from muster.rpc.v1.bundles_pb2_grpc import BundleServiceStub
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
-from muster.rpc.v1.trust_pb2_grpc import SecretServiceStub, TrustServiceStub
+from muster.rpc.v1.trust_pb2_grpc import LoginServiceStub, SecretServiceStub, TrustServiceStub
 from muster.secrets_client import SecretsClient
 from muster.trust_client import TrustClient
 
@@ -79,6 +82,8 @@ class Client:
         self._nodes = NodeServiceStub(self._channel)
         self.trust = TrustClient(self._ask, TrustServiceStub(self._channel))
         self.secrets = SecretsClient(self._ask, SecretServiceStub(self._channel))
+        self.bundles = BundleClient(self._ask, BundleServiceStub(self._channel), self._credentials, self.address)
+        self.logins = LoginClient(self._ask, LoginServiceStub(self._channel))
         return self
 
     async def __aexit__(

@@ -156,9 +156,9 @@ class _Call:
             await self._admit(request, context)
             return await self._observed(answer, request, context)
 
-        async def stream(request: Any, context: Context) -> None:  # noqa: ANN401
-            await self._admit(None if kind == "stream_stream" else request, context)
-            await self._observed(self._while_it_counts(answer), request, context)
+        async def stream(request: Any, context: Context) -> Any:  # noqa: ANN401
+            await self._admit(None if kind.startswith("stream_") else request, context)
+            return await self._observed(self._while_it_counts(answer), request, context)
 
         guard = unary if kind == "unary_unary" else stream
         return _KINDS[kind](guard, handler.request_deserializer, handler.response_serializer)
@@ -202,8 +202,8 @@ class _Call:
     def _while_it_counts(self, answer: Handler) -> Handler:
         """The handler of a stream, ended when its caller loses his right to it."""
 
-        async def held(request: Any, context: Context) -> None:  # noqa: ANN401
-            own, lost = asyncio.current_task(), False
+        async def held(request: Any, context: Context) -> Any:  # noqa: ANN401
+            own, lost, response = asyncio.current_task(), False, None
             assert own is not None
 
             def end() -> None:
@@ -213,7 +213,7 @@ class _Call:
 
             try:
                 with self._gate.holding(caller(), end):
-                    await answer(request, context)
+                    response = await answer(request, context)
             except asyncio.CancelledError:
                 if not lost:
                     raise
@@ -222,6 +222,7 @@ class _Call:
                 self._gate.refused(context, self._method, "", "stream ended: revoked, changed or expired")
                 with suppress(grpc.aio.InternalError):
                     await context.abort(grpc.StatusCode.UNAUTHENTICATED, "what you have shown counts no more")
+            return response
 
         return held
 

@@ -67,6 +67,7 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
         "List": _LET_IN,
         "Get": _LET_IN,
         "Put": Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL),
+        "Remove": Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL),
     },
     "SecretService": {
         "Put": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),

@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection
 from coordinator.engine import Engine
 from coordinator.rpc import limits
 from coordinator.rpc.agents import AgentService
+from coordinator.rpc.bundles import BundleService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate, Who
 from coordinator.rpc.jobs import READER_PATIENCE, JobService
@@ -26,6 +27,7 @@ from coordinator.rpc.nodes import NodeService
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.secrets import SecretService
 from coordinator.rpc.trust import TrustService
+from coordinator.store.bundles import BundleStore
 from coordinator.store.logs import LogStore
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
@@ -38,6 +40,8 @@ from muster.rpc.channel import is_loopback, served_credentials
 from muster.rpc.v1 import (
     agents_pb2,
     agents_pb2_grpc,
+    bundles_pb2,
+    bundles_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
     nodes_pb2,
@@ -55,6 +59,7 @@ _FOR_CLIENTS = (
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name,
+    bundles_pb2.DESCRIPTOR.services_by_name["BundleService"].full_name,
 )
 _FOR_AGENTS = (agents_pb2.DESCRIPTOR.services_by_name["AgentService"].full_name,)
 _FOR_STRANGERS = (trust_pb2.DESCRIPTOR.services_by_name["JoinService"].full_name,)
@@ -69,6 +74,8 @@ class Parts:
     registry: Registry
     audit: AuditLog
     secrets: Secrets
+    bundles: BundleStore | None = None
+    """None: bundles are neither kept nor served."""
     logins: LoginDesk | None = None
     """Of people whom an identity provider knows; None: there is none."""
     pace: Pace = field(default_factory=Pace)
@@ -165,6 +172,10 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(SecretService(parts.secrets), server)
     closings.append(jobs.closing.set)
+    if parts.bundles is not None:
+        bundles = BundleService(parts.bundles, parts.reader_patience)
+        bundles_pb2_grpc.add_BundleServiceServicer_to_server(bundles, server)
+        closings.append(bundles.closing.set)
 
 
 def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:

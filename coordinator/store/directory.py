@@ -39,6 +39,11 @@ class StateDirectory:
         """The directory of the log store."""
         return self.path / "logs"
 
+    @property
+    def bundles(self) -> Path:
+        """The directory of the bundles."""
+        return self.path / "bundles"
+
     def fleet_key(self) -> bytes:
         """The secret of this coordinator's fleet, made at the first start; to be called while the lock is held.
 

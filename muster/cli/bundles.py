@@ -3,6 +3,8 @@
 import asyncio
 import platform
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +12,7 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
-from muster.cli.session import answers, screen
+from muster.cli.session import answers, screen, session_of
 from muster.domain.errors import InvalidJobError
 
 bundle = typer.Typer(help="Bundles, from which machines are installed without internet.", no_args_is_help=True)
@@ -62,6 +64,64 @@ async def create(
     print(made)
 
 
+@bundle.command("upload")
+@answers
+async def upload(
+    context: typer.Context,
+    file: BundleFile,
+    *,
+    name: Annotated[str, typer.Option(help="As the coordinator shall call it; as the file is called otherwise.")] = "",
+) -> None:
+    """Have the coordinator keep a bundle, in place of one of that name, for machines that reach nothing else."""
+    from muster.bundle.archive import verify_bundle  # noqa: PLC0415 - only here
+
+    await asyncio.to_thread(verify_bundle, file)
+    size = file.stat().st_size
+    with _progress(f"uploads {file.name}") as tell:
+        async with session_of(context).client() as client:
+            kept = await client.bundles.upload(file, name, lambda sent: tell(sent, size))
+    print(f"the coordinator keeps {kept.name}, sha256:{kept.sha256}")
+
+
+@bundle.command("list")
+@answers
+async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """List the bundles that the coordinator keeps, the newest version first."""
+    async with session_of(context).client() as client:
+        found = await client.bundles.all()
+    if output is not Format.TABLE:
+        print(text_of(found, output), end="")
+        return
+    from muster.cli.render_tables import listing  # noqa: PLC0415 - Rich
+
+    rows = ((each.name, each.version, f"{each.size / 1e6:.1f} MB", ", ".join(each.platforms)) for each in found)
+    screen().print(listing(("NAME", "VERSION", "SIZE", "PLATFORMS"), rows))
+
+
+@bundle.command("get")
+@answers
+async def get(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The newest version otherwise.")] = "",
+    *,
+    directory: Annotated[Path, typer.Option("--to", metavar="DIR", help="Where to.")] = Path(),
+) -> None:
+    """Fetch a bundle from the coordinator; the hash is checked."""
+    with _progress("downloads") as tell:
+        async with session_of(context).client() as client:
+            _, path = await client.bundles.download(directory, name, tell)
+    print(path)
+
+
+@bundle.command("remove")
+@answers
+async def remove(context: typer.Context, name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Have the coordinator keep a bundle no longer."""
+    async with session_of(context).client() as client:
+        await client.bundles.remove(name)
+    print(f"{name} is removed")
+
+
 @bundle.command("show")
 @answers
 async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
@@ -96,6 +156,19 @@ async def verify(file: BundleFile) -> None:
 
     manifest = verify_bundle(file)
     print(f"{file} is whole: {len(manifest.files)} files of version {manifest.version}")
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A line for people who look on, to be told how many bytes of how many are done."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _all: None
+        return
+    from rich.progress import DownloadColumn, Progress, TransferSpeedColumn  # noqa: PLC0415 - Rich
+
+    with Progress("{task.description}", DownloadColumn(), TransferSpeedColumn(), console=screen(err=True)) as shown:
+        line = shown.add_task(what)
+        yield lambda done, size: shown.update(line, completed=done, total=size)
 
 
 def _chosen(text: str, possible: tuple[str, ...], kind: str) -> tuple[str, ...]:

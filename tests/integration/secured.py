@@ -13,13 +13,17 @@ from pathlib import Path
 
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
+from coordinator.login_settings import LoginSettings
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, Parts, serving
+from coordinator.store.bundles import BundleStore
 from coordinator.store.logs import LogStore
 from coordinator.store.sql import SqlStore
 from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority, load_or_make
+from coordinator.trust.oidc_desk import LoginDesk
+from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import ADMIN, Registry
 from coordinator.trust.secrets import Secrets
 from muster.client import Client
@@ -77,8 +81,10 @@ class Secured:
 
 
 @asynccontextmanager
-async def secured(directory: Path, clients: str = "127.0.0.1:0", pace: Pace | None = None) -> AsyncIterator[Secured]:
-    """Serve until the context ends, clients at that address."""
+async def secured(
+    directory: Path, clients: str = "127.0.0.1:0", pace: Pace | None = None, login: LoginSettings | None = None
+) -> AsyncIterator[Secured]:
+    """Serve until the context ends, clients at that address; people may come from an identity provider."""
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
     database = directory / "coordinator.db"
     store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
@@ -95,7 +101,9 @@ async def secured(directory: Path, clients: str = "127.0.0.1:0", pace: Pace | No
         registry=registry,
         audit=AuditLog(registry),
         secrets=Secrets.open(trust, directory / "trust" / "secrets.key"),
+        bundles=BundleStore(directory / "bundles", largest=4 << 20, left_free=0),
         pace=pace or Pace(),
+        logins=None if login is None else LoginDesk(Provider(login)),
     )
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -150,6 +150,45 @@ class BundlePiece(_message.Message):
 Global___BundlePiece: _TypeAlias = BundlePiece  # noqa: Y015
 
 @_typing.final
+class RemoveBundleRequest(_message.Message):
+    """Asks to keep a bundle no longer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveBundleRequest: _TypeAlias = RemoveBundleRequest  # noqa: Y015
+
+@_typing.final
+class RemoveBundleResponse(_message.Message):
+    """It is gone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveBundleResponse: _TypeAlias = RemoveBundleResponse  # noqa: Y015
+
+@_typing.final
 class PutBundlePiece(_message.Message):
     """A piece of a bundle that is to be kept."""
 

@@ -50,6 +50,11 @@ class BundleServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.PutBundlePiece.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.Bundle.FromString,
                 _registered_method=True)
+        self.Remove = channel.unary_unary(
+                '/muster.rpc.v1.BundleService/Remove',
+                request_serializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.RemoveBundleRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.RemoveBundleResponse.FromString,
+                _registered_method=True)
 
 
 class BundleServiceServicer(object):
@@ -77,6 +82,13 @@ class BundleServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Remove(self, request, context):
+        """Keeps one no longer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_BundleServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +106,11 @@ def add_BundleServiceServicer_to_server(servicer, server):
                     servicer.Put,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.PutBundlePiece.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.Bundle.SerializeToString,
+            ),
+            'Remove': grpc.unary_unary_rpc_method_handler(
+                    servicer.Remove,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.RemoveBundleRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_bundles__pb2.RemoveBundleResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +195,33 @@ class BundleService(object):
             '/muster.rpc.v1.BundleService/Put',
             muster_dot_rpc_dot_v1_dot_bundles__pb2.PutBundlePiece.SerializeToString,
             muster_dot_rpc_dot_v1_dot_bundles__pb2.Bundle.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Remove(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.BundleService/Remove',
+            muster_dot_rpc_dot_v1_dot_bundles__pb2.RemoveBundleRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_bundles__pb2.RemoveBundleResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class BundleServiceStub:
     """One of them."""
     Put: _grpc.StreamUnaryMultiCallable[_bundles_pb2.PutBundlePiece, _bundles_pb2.Bundle]
     """Keeps one, in place of one of that name."""
+    Remove: _grpc.UnaryUnaryMultiCallable[_bundles_pb2.RemoveBundleRequest, _bundles_pb2.RemoveBundleResponse]
+    """Keeps one no longer."""
 
 @_typing.type_check_only
 class BundleServiceAsyncStub(BundleServiceStub):
@@ -51,6 +53,8 @@ class BundleServiceAsyncStub(BundleServiceStub):
     """One of them."""
     Put: _aio.StreamUnaryMultiCallable[_bundles_pb2.PutBundlePiece, _bundles_pb2.Bundle]  # type: ignore[assignment]
     """Keeps one, in place of one of that name."""
+    Remove: _aio.UnaryUnaryMultiCallable[_bundles_pb2.RemoveBundleRequest, _bundles_pb2.RemoveBundleResponse]  # type: ignore[assignment]
+    """Keeps one no longer."""
 
 class BundleServiceServicer(metaclass=_abc_1.ABCMeta):
     """Bundles: one file each, with everything that coordinator and agents need (docs/bundle.md)."""
@@ -78,5 +82,13 @@ class BundleServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_bundles_pb2.Bundle, _abc.Awaitable[_bundles_pb2.Bundle]]:
         """Keeps one, in place of one of that name."""
+
+    @_abc_1.abstractmethod
+    def Remove(
+        self,
+        request: _bundles_pb2.RemoveBundleRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bundles_pb2.RemoveBundleResponse, _abc.Awaitable[_bundles_pb2.RemoveBundleResponse]]:
+        """Keeps one no longer."""
 
 def add_BundleServiceServicer_to_server(servicer: BundleServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,26 @@
+"""Bundles that a coordinator keeps, on the wire."""
+
+from muster.bundle.kept import KeptBundle
+from muster.rpc.v1 import bundles_pb2 as pb
+
+
+def bundle_to_wire(bundle: KeptBundle) -> pb.Bundle:
+    """As a message."""
+    return pb.Bundle(
+        name=bundle.name,
+        size=bundle.size,
+        sha256=bundle.sha256,
+        version=bundle.version,
+        platforms=bundle.platforms,
+    )
+
+
+def bundle_from_wire(message: pb.Bundle) -> KeptBundle:
+    """Out of a message."""
+    return KeptBundle(
+        name=message.name,
+        size=message.size,
+        sha256=message.sha256,
+        version=message.version,
+        platforms=tuple(message.platforms),
+    )

@@ -1,0 +1,179 @@
+"""Bundles that a coordinator keeps and gives out, over its own TLS."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from grpc.aio import AioRpcError
+
+from coordinator.store.bundles import MOST
+from muster.bundle.archive import verify_bundle
+from muster.bundle.manifest import InvalidBundleError
+from muster.client import Client
+from muster.domain.access import EVERYWHERE, Access
+from muster.domain.errors import (
+    ConflictError,
+    ExhaustedError,
+    InvalidJobError,
+    MusterError,
+    PermissionDeniedError,
+    UnknownNameError,
+)
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.status import error_from
+from muster.rpc.v1 import bundles_pb2 as pb
+from muster.rpc.v1.bundles_pb2_grpc import BundleServiceStub
+from tests.integration.secured import Secured, secured
+from tests.small_bundles import make_bundle
+
+
+async def test_a_bundle_comes_back_as_it_was_uploaded(tmp_path: Path) -> None:
+    file = make_bundle(tmp_path, "1.0", {"install.sh": b"#!/bin/sh\n", "wheels/a.whl": bytes(3 << 20)})
+    told: list[int] = []
+    (tmp_path / "here").mkdir()
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        kept = await client.bundles.upload(file, tell=told.append)
+        fetched, path = await client.bundles.download(tmp_path / "here")
+        assert await client.bundles.all() == (kept,) == (fetched,)
+
+    assert kept.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (kept.name, kept.version, kept.platforms, kept.size) == (
+        "muster-1.0-cp311-x86_64.tar",
+        "1.0",
+        ("cp311-x86_64",),
+        file.stat().st_size,
+    )
+    assert path == tmp_path / "here" / file.name
+    assert path.read_bytes() == file.read_bytes()
+    assert told[-1] == file.stat().st_size
+    assert verify_bundle(path).version == "1.0"
+
+
+async def test_the_newest_version_is_given_out_and_the_oldest_makes_room(tmp_path: Path) -> None:
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        for minor in (*range(2, MOST + 3), 1):
+            await client.bundles.upload(make_bundle(tmp_path, f"1.{minor}"))
+        kept = [bundle.version for bundle in await client.bundles.all()]
+        newest, _ = await client.bundles.download(tmp_path)
+    assert kept == [f"1.{minor}" for minor in range(MOST + 2, 2, -1)]
+    assert newest.version == f"1.{MOST + 2}"
+    assert len(list((tmp_path / "state" / "bundles").iterdir())) == MOST
+
+
+async def test_one_of_the_same_name_takes_its_place(tmp_path: Path) -> None:
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        await client.bundles.upload(make_bundle(tmp_path, "1.0"), "muster.tar")
+        await client.bundles.upload(make_bundle(tmp_path, "2.0"), "muster.tar")
+        assert [(bundle.name, bundle.version) for bundle in await client.bundles.all()] == [("muster.tar", "2.0")]
+        await client.bundles.remove("muster.tar")
+        assert await client.bundles.all() == ()
+        with pytest.raises(UnknownNameError, match="the coordinator has no bundle; `muster bundle upload FILE`"):
+            await client.bundles.download(tmp_path)
+        with pytest.raises(UnknownNameError, match=r"no bundle 'muster\.tar'"):
+            await client.bundles.remove("muster.tar")
+
+
+@pytest.mark.parametrize("name", ["../state.tar", "a/b.tar", ".hidden.tar", "muster.zip", "", "x" * 200 + ".tar"])
+async def test_a_bundle_has_a_name_that_leads_nowhere(tmp_path: Path, name: str) -> None:
+    file = make_bundle(tmp_path)
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+
+        async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
+            yield pb.PutBundlePiece(name=name, data=file.read_bytes())
+
+        with pytest.raises(InvalidJobError, match="a bundle cannot be called"):
+            await client.bundles.upload(file, name) if name else await _put(client.address, fleet, pieces())
+
+
+async def _put(address: str, fleet: Secured, pieces: AsyncIterator[pb.PutBundlePiece]) -> None:
+    """As a client that is not ours."""
+    shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
+    async with open_channel(address, shown) as channel:
+        try:
+            await BundleServiceStub(channel).Put(pieces, metadata=shown.metadata)
+        except AioRpcError as error:
+            raise error_from(error.code(), error.details() or "", address=address) from error
+
+
+async def test_what_is_no_bundle_is_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "some.tar"
+    changed = make_bundle(tmp_path).read_bytes().replace(b"#!/bin/sh", b"#!/bin/xx")
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        for content in (b"no tar at all" * 100, changed, changed[:1000], b""):
+            file.write_bytes(content)
+            with pytest.raises(MusterError):
+                await client.bundles.upload(file)
+        assert await client.bundles.all() == ()
+    assert list((tmp_path / "state" / "bundles").iterdir()) == []
+
+
+async def test_a_bundle_that_is_too_large_is_refused_while_it_arrives(tmp_path: Path) -> None:
+    file = make_bundle(tmp_path, "1.0", {"install.sh": b"", "wheels/a.whl": bytes(5 << 20)})
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        with pytest.raises(ExhaustedError, match="a bundle may have 4 MiB"):
+            await client.bundles.upload(file)
+    assert list((tmp_path / "state" / "bundles").iterdir()) == []
+
+
+async def test_an_upload_that_breaks_off_leaves_nothing_and_blocks_nobody(tmp_path: Path) -> None:
+    file = make_bundle(tmp_path)
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        begun, gone_on = asyncio.Event(), asyncio.Event()
+
+        async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
+            yield pb.PutBundlePiece(name="first.tar", data=b"some")
+            begun.set()
+            await gone_on.wait()
+
+        async with asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(_put(client.address, fleet, pieces()), name="first")
+            await begun.wait()
+            while await _is_taken(client, file):  # until the first piece of the other one is there
+                pass
+            first.cancel()
+        while not await _is_taken(client, file):  # until the coordinator has heard that the other one is gone
+            pass
+        assert [bundle.name for bundle in await client.bundles.all()] == [file.name]
+    assert len(list((tmp_path / "state" / "bundles").iterdir())) == 1
+
+
+async def _is_taken(client: Client, file: Path) -> bool:
+    try:
+        await client.bundles.upload(file)
+    except ConflictError as error:
+        assert "another bundle is being uploaded" in str(error)
+        return False
+    return True
+
+
+async def test_operators_fetch_admins_upload_members_do_neither(tmp_path: Path) -> None:
+    file = make_bundle(tmp_path)
+    async with secured(tmp_path / "state") as fleet:
+        operator = await fleet.user("olga", {EVERYWHERE: Access.OPERATOR})
+        member = await fleet.user("mia", {"vision": Access.ADMIN})
+        async with fleet.client() as admin, fleet.client(operator) as olga, fleet.client(member) as mia:
+            await admin.bundles.upload(file)
+            _, path = await olga.bundles.download(tmp_path / "state")
+            for refused in (olga.bundles.upload(file), olga.bundles.remove(file.name), mia.bundles.all()):
+                with pytest.raises(PermissionDeniedError):
+                    await refused
+            with pytest.raises(PermissionDeniedError):
+                await mia.bundles.download(tmp_path)
+            done = {(entry.who, entry.what, entry.target, entry.result) for entry in await admin.trust.audit()}
+    assert path.read_bytes() == file.read_bytes()
+    assert ("admin", "BundleService.Put", file.name, "ok") in done
+
+
+async def test_what_was_changed_on_the_coordinators_disk_is_noticed_by_the_client(tmp_path: Path) -> None:
+    file = make_bundle(tmp_path)
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        await client.bundles.upload(file)
+        (kept,) = (tmp_path / "state" / "bundles").iterdir()
+        kept.write_bytes(kept.read_bytes().replace(b"#!/bin/sh", b"#!/bin/xx"))
+        with pytest.raises(MusterError, match="has not arrived as it was sent"):
+            await client.bundles.download(tmp_path / "state")
+    assert not (tmp_path / "state" / file.name).exists()
+    with pytest.raises(InvalidBundleError):
+        verify_bundle(kept)

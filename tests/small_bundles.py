@@ -1,0 +1,47 @@
+"""Small wheels and bundles, made on the spot."""
+
+import hashlib
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from muster.bundle.archive import write_bundle
+from muster.bundle.manifest import Manifest
+
+
+def make_wheel(
+    directory: Path, name: str, version: str = "1.0", requires: Sequence[str] = (), tag: str = "py3-none-any"
+) -> Path:
+    """A wheel with one module, which says its version."""
+    info = f"{name}-{version}.dist-info"
+    metadata = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}"]
+    metadata += [f"Requires-Dist: {each}" for each in requires]
+    contents = {
+        f"{name}.py": f"VERSION = {version!r}\n",
+        f"{info}/METADATA": "\n".join([*metadata, ""]),
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tag}\n",
+        f"{info}/RECORD": "",
+    }
+    path = directory / f"{name}-{version}-{tag}.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, content in contents.items():
+            archive.writestr(entry, content)
+    return path
+
+
+def make_bundle(directory: Path, version: str = "1.0", contents: Mapping[str, bytes] | None = None) -> Path:
+    """A bundle with these files, which installs nothing."""
+    files, source = {}, directory / f"source-{version}"
+    for name, content in (contents or {"install.sh": b"#!/bin/sh\n", "wheels/a-1.0-py3-none-any.whl": b"a"}).items():
+        files[name] = source / name
+        files[name].parent.mkdir(parents=True, exist_ok=True)
+        files[name].write_bytes(content)
+    manifest = Manifest(
+        version=version,
+        platforms=("cp311-x86_64",),
+        wheels_glibc="2.28",
+        files={name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()},
+    )
+    output = directory / f"muster-{version}-cp311-x86_64.tar"
+    write_bundle(output, manifest, files)
+    return output
