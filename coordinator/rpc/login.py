@@ -1,15 +1,14 @@
 """How people log in whom the identity provider knows: what a stranger may ask, and what becomes of him."""
 
-import ipaddress
 from dataclasses import replace
-from urllib.parse import unquote
 
 from coordinator.clock import wall_time
 from coordinator.rpc.callers import Context, entry
+from coordinator.rpc.pace import place_of
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
 from coordinator.trust.oidc_desk import LoginDesk
-from coordinator.trust.oidc_person import Person, account_of, grants_of
+from coordinator.trust.oidc_person import Person, account_of, grants_of, known_as, no_access
 from coordinator.trust.registry import Registry
 from muster.domain.access import Account, AuditEntry, IssuedToken
 from muster.domain.errors import MusterError, UnknownNameError
@@ -23,8 +22,6 @@ LOGIN = "login"
 
 _START = "/muster.rpc.v1.LoginService/Start"
 _FINISH = "/muster.rpc.v1.LoginService/Finish"
-_NEIGHBOURS = 64
-"""Bits of an IPv6 address that tell one customer of a network from another; of the rest he has all for himself."""
 
 
 class LoginService(trust_pb2_grpc.LoginServiceServicer):
@@ -40,7 +37,7 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
         """A login that waits for its person."""
         desk = self._desk()
         try:
-            shown, login = await desk.start(network(str(context.peer())), wall_time())
+            shown, login = await desk.start(place_of(str(context.peer())), wall_time())
         except MusterError as error:
             self._refused(context, _START, "", error)
             raise
@@ -69,10 +66,13 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
 
     async def _let_in(self, person: Person, desk: LoginDesk, context: Context) -> pb.FinishLoginResponse:
         now, secret, settings, registry = wall_time(), new_api_token(), desk.settings, self._registry
+        grants = grants_of(person.groups, settings.grants, registry.projects)
+        if not grants:
+            await self._shut_out(person, context)
+            raise no_access(person)
         token = IssuedToken(id=secret.id, account="", note=LOGIN, created_at=now, expires_at=now + settings.ttl)
 
         def decided() -> Account:
-            grants = grants_of(person.groups, settings.grants, registry.projects)
             return account_of(person, grants, registry.accounts, now)
 
         def done(account: Account) -> AuditEntry:
@@ -83,6 +83,13 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
         issued = await registry.log_in(decided, secret, token, done)
         return pb.FinishLoginResponse(secret=str(secret), token=trust.token_to_wire(issued))
 
+    async def _shut_out(self, person: Person, context: Context) -> None:
+        """Who has left all of his groups must not work on with what an earlier login gave him."""
+        account = known_as(person, self._registry.accounts)
+        if account is not None and account.grants:
+            left = entry(context, _FINISH, account.name, f"no access any more: {person.identity}", wall_time())
+            await self._registry.take_grants(account.name, shortened(left))
+
     def _desk(self) -> LoginDesk:
         if self._given is None:
             raise UnknownNameError(
@@ -92,16 +99,3 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
 
     def _refused(self, context: Context, method: str, target: str, error: MusterError) -> None:
         self._audit.note_refusal(entry(context, method, target, str(error), wall_time()))
-
-
-def network(peer: str) -> str:
-    """Whom a peer is counted with, by the name that gRPC gives him: an IPv4 address, or the network of an IPv6 one."""
-    kind, _, rest = peer.partition(":")
-    host = unquote(rest).rpartition(":")[0].strip("[]").partition("%")[0]
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return kind
-    if isinstance(address, ipaddress.IPv4Address) or address.ipv4_mapped:
-        return str(getattr(address, "ipv4_mapped", None) or address)
-    return str(ipaddress.ip_network((address, _NEIGHBOURS), strict=False))

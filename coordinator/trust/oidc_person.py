@@ -52,30 +52,36 @@ def grants_of(groups: Collection[str], rules: Iterable[GroupGrant], projects: Co
     return grants
 
 
+def no_access(person: Person) -> PermissionDeniedError:
+    """What is said to a person whose groups give nothing."""
+    groups = ", ".join(sorted(person.groups)[:20])
+    had = f"your groups there are {groups}" if groups else "it lists no groups for you"
+    return PermissionDeniedError(
+        f"the identity provider knows you, but that gives you no access here: {shown(had, 1000)}; ask whoever runs "
+        "this fleet, who names groups with --oidc-grant",
+    )
+
+
+def known_as(person: Person, accounts: Mapping[str, Account]) -> Account | None:
+    """The account that a person has already, whatever he is called now."""
+    return next((each for each in accounts.values() if each.identity == person.identity), None)
+
+
 def account_of(person: Person, grants: Mapping[str, Access], accounts: Mapping[str, Account], now: datetime) -> Account:
     """The account of a person, old or new, with the access that his groups give now.
 
     ConflictError where another account has the name: who can choose his name at the provider must not become somebody
     else here.
     """
-    if not grants:
-        had = (
-            f"your groups are {', '.join(sorted(person.groups)[:20])}"
-            if person.groups
-            else "it lists no groups for you"
-        )
-        raise PermissionDeniedError(
-            f"the identity provider knows you, but your groups give you no access here ({shown(had, 1000)}); "
-            "ask whoever runs this fleet, who names groups with --oidc-grant",
-        )
-    known = next((each for each in accounts.values() if each.identity == person.identity), None)
+    known = known_as(person, accounts)
     if known is not None:
         return replace(known, grants=grants)
-    if person.name in accounts:
+    taken = accounts.get(person.name)
+    if taken is not None:
+        command = "users" if taken.kind is AccountKind.USER else "accounts"
         raise ConflictError(
             f"there is an account {person.name} already, which is not bound to your login at the identity provider; an "
-            f"admin can make room for it with `muster users remove {person.name}` (then log in again), or keep it and "
-            "hand out a token",
+            f"admin can make room with `muster {command} remove {person.name}`, or keep it and hand out a token",
         )
     return Account(name=person.name, kind=AccountKind.USER, created_at=now, grants=grants, identity=person.identity)
 

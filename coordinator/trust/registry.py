@@ -174,6 +174,14 @@ class Registry:
         self.on_less()
         return changed
 
+    async def take_grants(self, name: str, entry: AuditEntry) -> None:
+        """The account may nothing from now on."""
+        async with self._writing:
+            changed = replace(self.account(name), grants={})
+            await self._commit([changed], entry)
+            self.accounts[name] = changed
+        self.on_less()
+
     async def add_project(self, name: str, now: datetime, entry: AuditEntry) -> Project:
         """A new project; ConflictError if it is there."""
         named(name, "a project", _PROJECT)

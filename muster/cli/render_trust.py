@@ -29,8 +29,10 @@ def grants_text(grants: Mapping[str, Access]) -> str:
 
 def accounts_table(accounts: Sequence[Account]) -> Table:
     """One line an account."""
-    rows = ((each.name, each.kind, grants_text(each.grants), time_text(each.created_at)) for each in accounts)
-    return listing(("NAME", "KIND", "ACCESS", "MADE"), rows)
+    rows = (
+        (each.name, each.kind, grants_text(each.grants), time_text(each.created_at), each.identity) for each in accounts
+    )
+    return listing(("NAME", "KIND", "ACCESS", "MADE", "IDENTITY"), rows)
 
 
 def tokens_table(tokens: Sequence[IssuedToken], now: datetime) -> Table:

@@ -1,0 +1,139 @@
+"""A real identity provider (oidc-provider from npm, tests/oidc_provider), and people with browsers."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, HTTPSHandler, Request, build_opener
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "oidc_provider"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "muster-tests"
+INSTALL_LIMIT = 300.0
+
+CLIENT_ID, CLIENT_SECRET = "muster", "a secret of the client: 50% & more"
+PEOPLE: Mapping[str, Mapping[str, Any]] = {
+    "p-ada": {"preferred_username": "Ada", "email": "ada@example.org", "email_verified": True, "groups": ["vision"]},
+    "p-grace": {"preferred_username": "grace", "groups": ["vision", "platform/admins"]},
+    "p-mallory": {"preferred_username": "admin", "groups": ["vision"]},
+    "p-nobody": {"preferred_username": "nobody", "groups": []},
+}
+"""By subject."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityProvider:
+    """One that answers."""
+
+    issuer: str
+    ca_file: Path | None = None
+
+    def confirm(self, subject: str, url: str) -> None:
+        """Somebody opens the URL of a login, logs in there and confirms the code."""
+        _Browser(subject, self.ca_file).decide(url, confirm="yes")
+
+    def refuse(self, subject: str, url: str) -> None:
+        """Somebody opens the URL of a login and wants none of it."""
+        _Browser(subject, self.ca_file).decide(url, abort="yes")
+
+    def change(self, subject: str, **claims: object) -> None:
+        """Say other things of a person from now on."""
+        self._control("person", {"subject": subject, "claims": {**PEOPLE[subject], **claims}})
+
+    def rotate(self) -> None:
+        """Sign with new keys from now on; the old ones are not published any more."""
+        self._control("rotate", {})
+
+    def _control(self, what: str, said: object) -> None:
+        _Browser("nobody", self.ca_file).open(f"{self.issuer}/control/{what}", json.dumps(said).encode())
+
+
+@contextmanager
+def identity_provider(
+    certificate: Path | None = None, key: Path | None = None, ca_file: Path | None = None, **wish: object
+) -> Iterator[IdentityProvider]:
+    """Serve until the context ends, with TLS if there is a certificate; skips the test where there is no Node.js."""
+    tls = {"certificate": str(certificate), "key": str(key)} if certificate else {}
+    said = {"client_secret": CLIENT_SECRET, "people": PEOPLE, **tls, **wish}
+    command = [_node(), str(_installed() / "server.mjs"), json.dumps(said)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            line = server.stdout.readline()
+            assert line, "the identity provider did not start; run tests/oidc_provider/server.mjs by hand"
+            yield IdentityProvider(issuer=json.loads(line)["issuer"], ca_file=ca_file)
+        finally:
+            server.stdin.close()  # which ends it
+
+
+class _Browser:
+    """What a person uses: keeps cookies, follows redirects, fills forms in."""
+
+    def __init__(self, subject: str, ca_file: Path | None) -> None:
+        context = ssl.create_default_context(cafile=ca_file)
+        self._opener = build_opener(HTTPCookieProcessor(CookieJar()), HTTPSHandler(context=context))
+        self._opener.addheaders = [("x-person", subject)]
+
+    def open(self, url: str, body: bytes | None = None) -> str:
+        """The page."""
+        with self._opener.open(Request(url, body), timeout=10) as answer:
+            page: bytes = answer.read()
+        return page.decode()
+
+    def decide(self, url: str, **button: str) -> None:
+        """Open the page of a login, send the code, and press a button."""
+        page = self.open(url)
+        for pressed in ({}, button):
+            form = dict(re.findall(r'name="(xsrf|user_code)" value="([^"]*)"', page))
+            action = re.search(r'<form[^>]* action="([^"]+)"', page)
+            assert action is not None, page
+            page = self.open(action[1], urlencode({**form, **pressed}).encode())
+        assert "Sign-in" in page, page
+
+
+def _node() -> str:
+    node = shutil.which("node") or shutil.which("nodejs")
+    if node is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not here (Debian: nodejs, npm)")
+    return node
+
+
+def _installed() -> Path:
+    """The directory of the provider and all that it needs; installed once, outside of the source tree."""
+    files = [SOURCE / name for name in ("package.json", "package-lock.json", "server.mjs")]
+    recipe = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    place = CACHE / f"oidc-provider-{recipe}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "oidc-provider.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            _install(files, place)
+    return place
+
+
+def _install(files: list[Path], place: Path) -> None:
+    for outdated in CACHE.glob("oidc-provider-*"):
+        shutil.rmtree(outdated)
+    with tempfile.TemporaryDirectory(dir=CACHE) as fresh:
+        for file in files:
+            shutil.copy(file, fresh)
+        command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+        done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, timeout=INSTALL_LIMIT, check=False)
+        if done.returncode:
+            pytest.skip(f"npm ci of the identity provider failed: {done.stderr.strip()[-300:]}")
+        Path(fresh).rename(place)
+        Path(fresh).mkdir()  # for the context that removes it
