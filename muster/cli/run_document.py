@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+from muster.domain.secret import SECRETS_DIRECTORY
+
 _LONGEST_NAME = 40
 
 
@@ -24,6 +26,7 @@ class RunFlags:
     env: Sequence[str] = ()
     ports: Sequence[str] = ()
     mounts: Sequence[str] = ()
+    secrets: Sequence[str] = ()
     gpus: int | None = None
     gpu_model: str | None = None
     cpus: str | None = None
@@ -59,6 +62,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         env=dict(_variable(text, environ) for text in flags.env) or None,
         ports=[_port(text) for text in flags.ports] or None,
         mounts=list(flags.mounts) or None,
+        secrets=_secrets(flags.secrets) or None,
         resources=resources or None,
         network=flags.network,
         placement=flags.placement,
@@ -92,6 +96,22 @@ def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
     if name not in environ:
         raise typer.BadParameter(f"{name} is not set here; write {name}=value", param_hint="--env")
     return name, environ[name]
+
+
+def _secrets(said: Sequence[str]) -> list[dict[str, Any]]:
+    """One entry for each secret, with all the variables that are said to hold something of it."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in said:
+        variable, equals, rest = text.rpartition("=")
+        name, colon, key = rest.partition(":")
+        if colon and not equals:
+            raise typer.BadParameter(f"write VARIABLE={rest}, or {name} for files with all keys", param_hint="--secret")
+        entry = found.setdefault(name, {"secret": name})
+        if equals:
+            entry.setdefault("env", {})[variable] = key
+        else:
+            entry["directory"] = f"{SECRETS_DIRECTORY}/{name}"
+    return list(found.values())
 
 
 def _port(text: str) -> str | dict[str, str]:

@@ -84,6 +84,13 @@ async def run(  # noqa: PLR0913 - one for each option
         list[str] | None,
         typer.Option(metavar="/SOURCE:/TARGET[:rw]", help="A directory or file of the node, seen in the container."),
     ] = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[VARIABLE=]NAME[:KEY]", help="A secret of the project: as files in /muster/secrets/NAME, or in a "
+            "variable."
+        ),
+    ] = None,
     workdir: Annotated[str | None, typer.Option(help="Working directory.")] = None,
     user: Annotated[str | None, typer.Option(help="Who runs in the container: `1000:1000`.")] = None,
     network: Annotated[Network | None, typer.Option(help="The node's network, or a private one per container.")] = None,
@@ -116,6 +123,7 @@ async def run(  # noqa: PLR0913 - one for each option
         env=env or (),
         ports=port or (),
         mounts=mount or (),
+        secrets=secret or (),
         gpus=gpus,
         gpu_model=gpu_model,
         cpus=cpus,
