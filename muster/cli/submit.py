@@ -87,8 +87,8 @@ async def run(  # noqa: PLR0913 - one for each option
     secret: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[VARIABLE=]NAME[:KEY]", help="A secret of the project: as files in /muster/secrets/NAME, or in a "
-            "variable."
+            metavar="[VARIABLE=]NAME[:KEY]",
+            help="A secret of the project: as files in /muster/secrets/NAME, or in a variable.",
         ),
     ] = None,
     workdir: Annotated[str | None, typer.Option(help="Working directory.")] = None,

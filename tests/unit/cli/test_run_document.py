@@ -69,3 +69,21 @@ def test_a_job_without_a_name_is_called_after_what_it_runs(
     name: str,
 ) -> None:
     assert job_name(command, image) == name
+
+
+def test_secrets_are_files_or_variables() -> None:
+    said = ("wandb", "TOKEN=gh", "DB_USER=db:user", "DB_PASSWORD=db:password", "db")
+    assert run_document(RunFlags(command=("a",), secrets=said), {})["secrets"] == [
+        {"secret": "wandb", "directory": "/muster/secrets/wandb"},
+        {"secret": "gh", "env": {"TOKEN": ""}},
+        {
+            "secret": "db",
+            "env": {"DB_USER": "user", "DB_PASSWORD": "password"},
+            "directory": "/muster/secrets/db",
+        },
+    ]
+
+
+def test_a_key_of_a_secret_without_a_variable_is_refused() -> None:
+    with pytest.raises(typer.BadParameter, match="write VARIABLE=db:user, or db for files with all keys"):
+        run_document(RunFlags(command=("a",), secrets=("db:user",)), {})
