@@ -48,11 +48,14 @@ def _directory(value: object) -> str:
     own = path.is_relative_to(fields.OWN_DIRECTORY)
     if path == PurePosixPath("/"):
         raise FieldError("cannot be the whole container; name a directory below /")
+    if any(path.is_relative_to(each) for each in _SYSTEM):
+        raise FieldError(f"{quote(text)} is the system's own; name another directory")
     if own and path.parent != PurePosixPath(SECRETS_DIRECTORY):
         raise FieldError(f"{quote(text)} is in {fields.OWN_DIRECTORY}, which Muster fills itself")
     return str(path)
 
 
+_SYSTEM = ("/proc", "/sys", "/dev")
 _KEY_SCHEMA = {"type": "string", "pattern": f"^({KEY_FORM})?$"}
 _VARIABLES_SCHEMA = {
     "anyOf": [

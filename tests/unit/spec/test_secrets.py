@@ -49,6 +49,7 @@ def test_every_way_to_ask_for_a_secret_is_understood(text: str, use: SecretUse) 
         ("{secret: a, directory: /muster/config}", 'secrets[0].directory: "/muster/config" is in /muster, which Muster fills itself'),  # noqa: E501
         ("{secret: a, directory: /data/x}", "secrets[0]: lies at /data/x, which the mount at /data covers"),
         ("{secret: a, directory: /}", "secrets[0].directory: cannot be the whole container; name a directory below /"),
+        ("{secret: a, directory: /dev/shm/a}", 'secrets[0].directory: "/dev/shm/a" is the system\'s own; name another directory'),  # noqa: E501
         ("{secret: a, value: hunter2}", "secrets[0].value: unknown key"),
     ],
 )  # fmt: skip
