@@ -130,6 +130,16 @@ class MaskedRecords:
         """A record, whether it is new, and how many bytes its end lacks."""
         self._rest = b""
         """Those bytes."""
+        self._begun = False
+
+    def of(self, found: Iterable[tuple[Record, bool]]) -> list[Record]:
+        """Those that are known now, of records that are new or not: readings begin with some that were read before."""
+        masked: list[Record] = []
+        for record, new in found:
+            self._begun |= new
+            if new or not self._begun:
+                masked += self.feed(record, new=new)
+        return masked
 
     def feed(self, record: Record, *, new: bool) -> Iterator[Record]:
         """The records that are known now. Those that are not new only tell what comes before those that are."""

@@ -24,6 +24,8 @@ from agent.runtimes.docker import Confines, DockerRuntime
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
+from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_directory
+from agent.secret_store import SecretStore
 from agent.settings import AgentSettings, parse
 from agent.state import locked
 from muster.domain.errors import MusterError, first_of
@@ -48,6 +50,8 @@ class Programs:
     keeper: Keeper
     shown_to_peers: Shown
     """With what they ask other nodes and answer them."""
+    secrets: Path | None
+    """Directory in memory; None: there is none."""
 
 
 def main() -> None:
@@ -82,7 +86,8 @@ async def _run(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event
     if stopped.is_set():
         return
     shown_to_peers = _nothing if enrolment is None else enrolment.peer_credentials
-    programs = Programs(launcher=Launcher(), keeper=Keeper(), shown_to_peers=shown_to_peers)
+    secrets = await asyncio.to_thread(_secrets_directory, settings)
+    programs = Programs(launcher=Launcher(), keeper=Keeper(), shown_to_peers=shown_to_peers, secrets=secrets)
     nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))
     try:
         await _run_until(stopped, nodes, programs, settings, enrolment, systemd)
@@ -114,6 +119,17 @@ def _coordinator(settings: AgentSettings, enrolment: Enrolment | None) -> Coordi
     assert settings.token_file is not None
     shown = Credentials(token=read_secret(settings.token_file))
     return Coordinator(address=lambda: settings.coordinator, credentials=lambda: shown)
+
+
+def _secrets_directory(settings: AgentSettings) -> Path | None:
+    """Where secrets may lie. One that was named must be right; without any, the agent is good for all other jobs."""
+    try:
+        return memory_directory(settings.secrets_dir, os.environ)
+    except NoMemoryDirectoryError as error:
+        if settings.secrets_dir is not None:
+            raise
+        log.warning("executions cannot get secrets on this node", extra={"cause": str(error)})
+        return None
 
 
 def _nothing() -> Credentials:
@@ -187,6 +203,9 @@ def _node(
     source = open_source(settings.gpu_provider, local.name)
     if share is not None and settings.gpu_provider == "nvml":
         source = ShareOfGpus(source, *share)
+    # One for each node: it clears what it does not know.
+    root = None if programs.secrets is None else programs.secrets / identity(local.state)
+    secrets = SecretStore(SecretRooms(root))
     declared = Declared(labels=settings.labels, cpus=settings.cpus, memory=settings.memory)
     config = NodeConfig(
         name=local.name,
@@ -198,15 +217,20 @@ def _node(
         docker_socket=settings.docker_socket,
         keeper=programs.keeper,
         shown_to_peers=programs.shown_to_peers,
+        secrets=secrets,
     )
-    return NodeAgent(config, _runtimes(settings, local.state, programs.launcher), source, ports)
+    return NodeAgent(config, _runtimes(settings, local.state, programs, secrets), source, ports)
 
 
-def _runtimes(settings: AgentSettings, state: Path, launcher: Launcher) -> dict[RuntimeKind, Runtime]:
+def _runtimes(
+    settings: AgentSettings, state: Path, programs: Programs, secrets: SecretStore
+) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
-        confines = Confines(mount_roots=settings.mount_roots, private=(settings.state,), job_user=settings.job_user)
-        runtimes[RuntimeKind.DOCKER] = DockerRuntime(settings.docker_socket, identity(state), confines)
+        private = tuple(filter(None, (settings.state, programs.secrets)))
+        confines = Confines(mount_roots=settings.mount_roots, private=private, job_user=settings.job_user)
+        docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets)
+        runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
-        runtimes[RuntimeKind.PROCESS] = ProcessRuntime(os.environ, launcher)
+        runtimes[RuntimeKind.PROCESS] = ProcessRuntime(os.environ, programs.launcher, secrets.rooms)
     return runtimes

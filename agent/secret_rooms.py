@@ -1,6 +1,6 @@
 """The directories in memory where executions find their secrets, and what must be masked in their logs.
 
-    ROOT/EXECUTION/files/NAME/KEY    one for each value of a secret that an execution gets as files
+    ROOT/EXECUTION/files/NAME/KEY    one for each value of a secret that an execution gets in a directory
     ROOT/EXECUTION/env/variables     what a container adds to its environment
     ROOT/EXECUTION.masks             what is taken out of its log; for the agent alone
 
@@ -13,6 +13,7 @@ from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from agent.core.handover import room_name
 from agent.log_mask import Mask
 from muster.domain.errors import MusterError
 from muster.domain.failure import ExecutionError, FailureKind
@@ -46,8 +47,14 @@ class SecretRooms:
             raise ExecutionError(FailureKind.RUNTIME, message)
 
     def files(self, execution: ExecutionId) -> Path:
-        """The directory with those of each secret that comes as files."""
+        """The directory with one for each secret that comes as files."""
         return self._room(execution) / "files"
+
+    def directories(self, execution: ExecutionId, secrets: Handover) -> Mapping[str, Path]:
+        """Those by the paths at which a container sees them."""
+        return {
+            path: self.files(execution) / room_name(path, number) for number, path in enumerate(sorted(secrets.files))
+        }
 
     def env(self, execution: ExecutionId) -> Path:
         """The directory with the variables."""
@@ -61,23 +68,26 @@ class SecretRooms:
         room.parent.mkdir(mode=_MINE, parents=True, exist_ok=True)
         _write(room.with_name(room.name + _MASKS), b"\n".join(Mask.of(secrets.masked).patterns), 0o600)
         room.mkdir(mode=_MINE)
-        for directory in (self.env(execution), *(self.files(execution) / name for name in secrets.files)):
-            directory.mkdir(parents=True)
-        for directory in (self.env(execution), self.files(execution)):
-            directory.mkdir(exist_ok=True)
+        own = self.directories(execution, secrets).values()
+        for directory in (self.env(execution), self.files(execution), *own):
+            directory.mkdir(mode=0o755)
+            directory.chmod(0o755)  # whatever the umask says
 
     def fill(self, execution: ExecutionId, secrets: Handover, reader: int | None) -> None:
         """Write what `make` made room for, for one user; None: for whoever can get there, which is the container."""
-        for name, content in secrets.files.items():
-            for key, value in content.items():
-                _give(self.files(execution) / name / _file_name(key), value, reader)
+        for path, directory in self.directories(execution, secrets).items():
+            for key, value in secrets.files[path].items():
+                _give(directory / _file_name(key), value, reader)
         if secrets.env:
             _give(self.env(execution) / VARIABLES, variables(secrets.env), reader)
 
     def open_to(self, execution: ExecutionId, reader: int) -> None:
         """Let a user of this machine in, as whom plain processes run."""
         if reader != os.geteuid():
-            os.chown(self._room(execution), reader, -1)
+            room = self._room(execution)
+            os.chown(room, reader, -1)
+            for directory in (room.parent, room.parent.parent):  # which can be passed through, but not be read
+                directory.chmod(directory.stat().st_mode & 0o7777 | 0o001)
 
     def mask(self, execution: ExecutionId) -> Mask | None:
         """What is masked in the log of an execution; None: it never got secrets, or nobody knows them any more."""
@@ -96,6 +106,8 @@ class SecretRooms:
         room = self._room(execution)
         shutil.rmtree(room, ignore_errors=True)
         room.with_name(room.name + _MASKS).unlink(missing_ok=True)
+        with suppress(OSError):  # as soon as it is empty
+            self._root.rmdir()
 
     def sweep(self, keep: Container[ExecutionId]) -> None:
         """Clear what belongs to no execution that is there."""
@@ -105,12 +117,6 @@ class SecretRooms:
             execution = ExecutionId(path.name.removesuffix(_MASKS))
             if execution not in keep:
                 self.clear(execution)
-
-    def close(self) -> None:
-        """Leave no empty directory behind."""
-        if self._root is not None:
-            with suppress(OSError):
-                self._root.rmdir()
 
     def _room(self, execution: ExecutionId) -> Path:
         assert self._root is not None, "check comes first"
@@ -163,7 +169,7 @@ def _made(directory: Path) -> None:
     if directory.is_symlink() or {found.st_uid, directory.parent.stat().st_uid} - {os.geteuid(), 0}:
         raise NoMemoryDirectoryError(f"{directory} belongs to another user of this machine")
     if found.st_uid == os.geteuid():
-        directory.chmod(_MINE)
+        directory.chmod(found.st_mode & 0o001 | _MINE)  # as `open_to` has left it for what still runs
 
 
 def _file_system(device: int) -> str:

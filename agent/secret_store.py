@@ -7,7 +7,6 @@ from dataclasses import replace
 from agent.core.handover import Login, handover, login, without_clashes
 from agent.log_mask import NOTHING, Mask
 from agent.secret_rooms import SecretRooms
-from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import RuntimeKind
 from muster.domain.plan import Assignment, Launch
@@ -18,8 +17,9 @@ Ask = Callable[[ExecutionId], Awaitable[tuple[DeliveredSecret, ...]]]
 
 
 async def nobody(execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
-    """For agents that know no coordinator."""
-    raise ExecutionError(FailureKind.RUNTIME, f"there is nobody to be asked for the secrets of {execution}")
+    """For agents without a coordinator: there are none."""
+    del execution
+    return ()
 
 
 class SecretStore:
@@ -36,8 +36,9 @@ class SecretStore:
         """Have what the role of an execution names; raises ExecutionError where that cannot be had, or not be used."""
         if not assignment.role.secrets:
             return
-        self.rooms.check()
         found = handover(assignment.role, await self._ask(assignment.execution))
+        if found.files or assignment.role.runtime is RuntimeKind.DOCKER:
+            self.rooms.check()
         self._handovers[assignment.execution] = found
         self._masks[assignment.execution] = Mask.of(found.masked)
 

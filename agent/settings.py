@@ -40,6 +40,8 @@ class AgentSettings:
     """Whether jobs without an image may run as plain processes of the agent's user."""
     mount_roots: tuple[Path, ...] = ()
     """Directories below which jobs may mount."""
+    secrets_dir: Path | None = None
+    """Directory in memory where executions find their secrets; None: a usual one."""
     job_user: JobUser | None = NOBODY
     """As whom user code runs whose role names nobody; None: as the user that the image names, and processes as the
     agent's own."""
@@ -74,6 +76,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         docker_socket=None if given.no_docker else given.docker_socket,
         processes=given.processes if given.processes is not None else bool(given.local_nodes),
         mount_roots=tuple(given.mount_root),
+        secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
         labels=dict(given.label),
         cpus=given.cpus,
@@ -119,6 +122,8 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         help="runs user code whose role names no user, processes too where the agent may switch users (65534:65534); "
         f"`{_NO_JOB_USER}`: containers as their images say, processes as the agent (so it is for local nodes)",
     )
+    in_memory = "where executions find their secrets; in memory (/run/muster/secrets, or what the user has)"
+    add("--secrets-dir", type=Path, metavar="DIR", help=in_memory)
     add("--label", type=_label, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
     add("--cpus", type=int, help="offer only so many CPUs")
     add("--memory", type=int, help="offer only so many bytes of memory")

@@ -1,5 +1,6 @@
 """A registry of container images for tests: serves one image, by the few calls that a pull makes."""
 
+import base64
 import gzip
 import hashlib
 import io
@@ -23,6 +24,14 @@ class Registry:
         self.asked = 0
         self.blobs: dict[str, bytes] = {}
         self.manifest = b""
+        self.login: tuple[str, str] | None = None
+        """Name and password that it wants to be shown; None: it lets everybody in."""
+
+    def lets_in(self, shown: str) -> bool:
+        """Whether what a request shows of itself is enough."""
+        if self.login is None:
+            return True
+        return shown == f"Basic {base64.b64encode(':'.join(self.login).encode()).decode()}"
 
     def offer(self, content: bytes, architecture: str = "amd64", noise: int = 0) -> None:
         """Serve an image with one file `/content`, and `noise` bytes that cannot be compressed."""
@@ -76,8 +85,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Nobody reads it."""
 
     def _answer(self, *, body: bool) -> None:
-        status, kind, content = self._found()
+        served: Registry = self.server.served  # type: ignore[attr-defined]
+        known = served.lets_in(self.headers.get("Authorization", ""))
+        status, kind, content = self._found() if known else (401, "application/json", _REFUSED)
         self.send_response(status)
+        if not known:
+            self.send_header("WWW-Authenticate", 'Basic realm="team"')
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         if kind == MANIFEST:
@@ -99,6 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
             return 200, "application/octet-stream", served.blobs[name]
         error = {"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}
         return 404, "application/json", json.dumps(error).encode()
+
+
+_REFUSED = json.dumps({"errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}]}).encode()
 
 
 def _layer(files: dict[str, bytes]) -> bytes:

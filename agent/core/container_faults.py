@@ -3,6 +3,7 @@
 import re
 
 from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.image import registry_of
 
 _BAD_REQUEST = 400
 
@@ -44,9 +45,16 @@ def fault(status: int, message: str) -> ExecutionError:
     return ExecutionError(FailureKind.RUNTIME, f"Docker cannot do it: {text}")
 
 
-def pull_fault(image: str, message: str) -> ExecutionError:
-    """The error for an image that is not on the node and could not be fetched."""
+def pull_fault(image: str, message: str, *, known: bool = False) -> ExecutionError:
+    """The error for an image that could not be fetched; `known`: with credentials of the project."""
     text = " ".join(message.split())
     if "no space left on device" in text.lower():
         return ExecutionError(FailureKind.DISK_FULL, f"the node's disk is full: image {image} does not fit on it")
-    return ExecutionError(FailureKind.IMAGE, f"image {image} cannot be pulled: {text}")
+    hint = ""
+    if re.search(r"unauthorized|authentication required|no basic auth|access denied|denied:", text, re.IGNORECASE):
+        server = registry_of(image)
+        hint = f"; the project's credentials for {server} do not let it" if known else _NO_LOGIN.format(server=server)
+    return ExecutionError(FailureKind.IMAGE, f"image {image} cannot be pulled: {text}{hint}")
+
+
+_NO_LOGIN = "; the project has no credentials for {server} (`muster secrets set NAME --kind registry`)"

@@ -1,15 +1,15 @@
 """What the secrets that came for an execution become: variables, files, what is masked, who is let in at a registry."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.image import serves
 from muster.domain.job import Role
 from muster.domain.plan import Launch
-from muster.domain.secret import KEY_RULES, DeliveredSecret, Handover, SecretKind, SecretUse
+from muster.domain.secret import KEY_RULES, SECRETS_DIRECTORY, DeliveredSecret, Handover, SecretKind, SecretUse
 
-_RESERVED = ("/muster/config", "/muster/outputs", "/muster/secret-env", "/proc", "/sys", "/dev")
+_RESERVED = ("/muster/config", "/muster/outputs", "/muster/home", "/muster/secret-env", "/proc", "/sys", "/dev")
 """Where a container finds something else; what lies below them is not free either."""
 
 
@@ -26,17 +26,21 @@ def handover(role: Role, delivered: Sequence[DeliveredSecret]) -> Handover:
     known = {secret.name: secret for secret in delivered}
     env: dict[str, bytes] = {}
     files: dict[str, Mapping[str, bytes]] = {}
-    directories: dict[str, str] = {}
     for use in role.secrets:
         if use.secret not in known:
             raise ExecutionError(FailureKind.INVALID_OPTION, f"secrets: the coordinator sent no secret {use.secret}")
         values = known[use.secret].values
         env |= {variable: _value(use, key, values) for variable, key in use.env.items()}
         if use.directory is not None:
-            files[use.secret] = values
-            directories[use.secret] = _free(use.directory)
+            files[_free(use.directory, files)] = values
     masked = tuple(value for use in role.secrets for value in _hidden(known[use.secret]))
-    return Handover(env=env, files=files, directories=directories, masked=masked)
+    return Handover(env=env, files=files, masked=masked)
+
+
+def room_name(directory: str, number: int) -> str:
+    """What a directory of secrets is called outside of containers: as inside, where it lies at the usual place."""
+    parent, _, name = directory.rpartition("/")
+    return name if parent == SECRETS_DIRECTORY else f"@{number}"
 
 
 def without_clashes(secrets: Handover, role: Role, launch: Launch) -> Handover:
@@ -68,9 +72,9 @@ def _value(use: SecretUse, key: str, values: Mapping[str, bytes]) -> bytes:
     return values[key]
 
 
-def _free(directory: str) -> str:
+def _free(directory: str, taken: Container[str]) -> str:
     """The directory, unless it would hide something else that a container needs."""
-    reserved = any(f"{directory}/".startswith(f"{each}/") for each in _RESERVED)
+    reserved = any(f"{directory}/".startswith(f"{each}/") for each in _RESERVED) or directory in taken
     if reserved or not directory.startswith("/") or directory in {"/", "/muster"} or ".." in directory.split("/"):
         raise ExecutionError(FailureKind.INVALID_OPTION, f"secrets: {directory} is not free for secrets")
     return directory

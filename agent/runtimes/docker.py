@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
@@ -30,8 +31,10 @@ from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import About, Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_image import fetched
 from agent.runtimes.docker_sandbox import STARTED, DockerSandbox, Holder, Prepared
+from agent.runtimes.docker_secrets import mask_after_restart
 from agent.runtimes.holder import HolderImage, holder_image
 from agent.runtimes.runtime import Progress, Room, Sandbox
+from agent.secret_store import SecretStore
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
@@ -73,11 +76,19 @@ class DockerRuntime:
 
     kind = RuntimeKind.DOCKER
 
-    def __init__(self, socket: Path, identity: str, confines: Confines = Confines(), min_free: int = MIN_FREE) -> None:
+    def __init__(
+        self,
+        socket: Path,
+        identity: str,
+        confines: Confines = Confines(),
+        min_free: int = MIN_FREE,
+        secrets: SecretStore | None = None,
+    ) -> None:
         self._socket = socket
         self._identity = identity
         self._confines = confines
         self._min_free = min_free
+        self._secrets = secrets or SecretStore()
         self._engine = Engine(socket)
         self._about: About | None = None
         self._away = False
@@ -129,6 +140,7 @@ class DockerRuntime:
             spool = await asyncio.to_thread(LogSpool, room.log)
             state = await self._engine.state(parts[Part.USER])
             sandbox = self._sandbox(containers, spool, None)
+            sandbox.mask = await asyncio.to_thread(mask_after_restart, self._secrets.rooms, room)
             sandbox.adopt(state.id, started=state.started, over=state.started and not state.running)
             recovered.append((sandbox, spool, state.started))
         return recovered
@@ -143,11 +155,12 @@ class DockerRuntime:
         """What was started, as far as the room tells."""
         spool = LogSpool(room.log)
         sandbox = self._sandbox(Containers(self._engine, self._identity, ExecutionId(room.path.name)), spool, None)
+        sandbox.mask = mask_after_restart(self._secrets.rooms, room)
         sandbox.adopt(container, started=True)
         return sandbox, spool, True
 
     def _sandbox(self, containers: Containers, spool: LogSpool, prepared: Prepared | None) -> DockerSandbox:
-        sandbox = DockerSandbox(self._engine, containers, spool, prepared)
+        sandbox = DockerSandbox(self._engine, containers, spool, prepared, self._secrets.rooms)
         self._sandboxes.add(sandbox)
         return sandbox
 
@@ -170,7 +183,8 @@ class DockerRuntime:
         _refuse_gpus_with_podman(assignment, about)
         role = await asyncio.to_thread(self._checked, assignment.role, room, about)
         assert role.image, "the coordinator gives Docker only roles with an image"
-        image = await fetched(self._engine, about, role.image, role.pull, progress)
+        login_for = partial(self._secrets.login, assignment.execution)
+        image = await fetched(self._engine, about, role, login_for, progress)
         if not any(arguments(role, image)):
             message = f"image {role.image} names no program, and the job gives no command"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
@@ -192,7 +206,10 @@ class DockerRuntime:
         if assignment.network is Network.BRIDGE:
             progress("publishing ports")
             holder = await self._hold(assignment, site, containers, ports, about)
-        return Prepared(assignment=assignment, room=room, site=site, image=image, holder=holder)
+        architecture = about.architecture
+        return Prepared(
+            assignment=assignment, room=room, site=site, image=image, holder=holder, architecture=architecture
+        )
 
     def _checked(self, role: Role, room: Room, about: About) -> Role:
         """The role with its mounts resolved; raises ExecutionError. Makes what user code may write to its own."""

@@ -22,6 +22,7 @@ import aiohttp
 from aiohttp import ClientTimeout
 
 from agent.core.container_spec import Body, Image
+from agent.core.handover import Login
 from agent.spool import Stream
 from muster.domain.errors import MusterError, UnavailableError
 
@@ -98,6 +99,8 @@ class ContainerState:
     memory_limited: bool
     address: str
     """On the bridge; empty elsewhere."""
+    user: str
+    """As whom it runs, as the request or the image says it."""
     missed: bool
     """Whether it ended before this engine began to listen, as far as the engine's socket tells."""
 
@@ -186,11 +189,12 @@ class Engine:
             workdir=config.get("WorkingDir") or "/",
         )
 
-    async def pull(self, reference: str) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Fetch an image; the engine's news about it."""
+    async def pull(self, reference: str, login: Login | None = None) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Fetch an image, perhaps as somebody whom its registry knows; the engine's news about it."""
         timeout: Any = ClientTimeout(total=None, sock_read=SILENCE_LIMIT)
+        auth = None if login is None else {"username": login.username, "password": login.password}
         with _in_our_words():
-            async for news in self._docker.images.pull(reference, stream=True, timeout=timeout):
+            async for news in self._docker.images.pull(reference, auth=auth, stream=True, timeout=timeout):
                 yield news
 
     async def load_image(self, archive: bytes) -> None:
@@ -231,6 +235,7 @@ class Engine:
             out_of_memory=state["OOMKilled"],
             memory_limited=found["HostConfig"]["Memory"] > 0,
             address=next((network["IPAddress"] for network in networks if network["IPAddress"]), ""),
+            user=found["Config"]["User"],
             missed=not state["Running"] and await asyncio.to_thread(self._missed, state["FinishedAt"]),
         )
 

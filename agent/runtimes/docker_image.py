@@ -1,28 +1,35 @@
 """Brings an image to the node."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from agent.core.container_faults import pull_fault
 from agent.core.container_spec import Image
+from agent.core.handover import Login
 from agent.runtimes.docker_engine import About, Engine, EngineError
 from agent.runtimes.runtime import Progress
 from muster.domain.failure import ExecutionError, FailureKind
-from muster.domain.job import PullPolicy
+from muster.domain.image import whole_name
+from muster.domain.job import PullPolicy, Role
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """The engine's name of an architecture → that of images. Others run on neither or are rare: not judged."""
 
 
-async def fetched(engine: Engine, about: About, reference: str, policy: PullPolicy, progress: Progress) -> Image:
-    """The image, pulled if the policy says so; raises ExecutionError."""
+LoginFor = Callable[[str], Awaitable[Login | None]]
+"""Finds the credentials for an image; asked only when one is pulled."""
+
+
+async def fetched(engine: Engine, about: About, role: Role, login_for: LoginFor, progress: Progress) -> Image:
+    """The image of a role, pulled if its policy says so; raises ExecutionError."""
+    reference, policy = role.image or "", role.pull
     image = None if policy is PullPolicy.ALWAYS else await engine.image(reference)
     if image is None and policy is PullPolicy.NEVER:
         message = f"image {reference} is not on the node, and pull is `never`; load it there or let it be pulled"
         raise ExecutionError(FailureKind.IMAGE, message)
     if image is None:
-        await _pull(engine, reference, progress)
+        await _pull(engine, reference, await login_for(reference), progress)
         image = await engine.image(reference)
     if image is None:
         raise ExecutionError(FailureKind.IMAGE, f"image {reference} is not there after it was pulled; Docker broke off")
@@ -54,15 +61,15 @@ class PullProgress:
         return self._percent
 
 
-async def _pull(engine: Engine, reference: str, progress: Progress) -> None:
+async def _pull(engine: Engine, reference: str, login: Login | None, progress: Progress) -> None:
     progress(f"pulling {reference}")
     said, so_far = 0, PullProgress()
     try:
-        async with aclosing(engine.pull(reference)) as pull:
+        async with aclosing(engine.pull(whole_name(reference), login)) as pull:
             async for news in pull:
                 percent = so_far.percent(news)
                 if percent > said:
                     progress(f"pulling {reference} {percent} %")
                     said = percent
     except EngineError as error:
-        raise pull_fault(reference, str(error)) from error
+        raise pull_fault(reference, str(error), known=login is not None) from error

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 
+from agent.log_mask import NOTHING, Mask, MaskedRecords
 from agent.runtimes.docker_engine import Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_log import Cursor, FrameParser, NotALogError, Resumption
 from agent.spool import LogSpool, Stream
@@ -21,8 +22,9 @@ TOLD_WITHIN = 1000
 class Output:
     """The copying of one container's output; it owns the one activity that runs beside the calls to a sandbox."""
 
-    def __init__(self, engine: Engine, container: str, spool: LogSpool) -> None:
+    def __init__(self, engine: Engine, container: str, spool: LogSpool, mask: Mask = NOTHING) -> None:
         self._engine = engine
+        self._mask = mask
         self._container = container
         self._spool = spool
         name = f"output of {container[:12]}"
@@ -55,6 +57,7 @@ class Output:
         """
         cursor = Cursor(*self._spool.resume_point(stream))
         over, away = False, not await self._engine.stays()
+        masking = MaskedRecords(self._mask)
         while not over:
             state = await self._engine.state(self._container, RETURN_LIMIT)
             over = not state.running
@@ -62,25 +65,27 @@ class Output:
                 self._miss_the_end()
             resumption = Resumption(cursor)
             try:
-                await self._read(stream, resumption)
+                await self._read(stream, resumption, masking)
                 away = False
             except EngineAwayError as cause:
                 over, away = False, True
                 log.info("output broke off", extra={"container": self._container, "cause": str(cause)})
             cursor = resumption.cursor
+        self._spool.append_all(list(masking.flush()))
 
     def _miss_the_end(self) -> None:
         """What a container prints without its engine waits in a pipe, and goes with it when the container ends."""
         if not any(END_MISSED in line for line in self._spool.tail(TOLD_WITHIN)):
             self._spool.mark(END_MISSED)
 
-    async def _read(self, stream: Stream, resumption: Resumption) -> None:
+    async def _read(self, stream: Stream, resumption: Resumption, masking: MaskedRecords) -> None:
         parser = FrameParser(stream)
         chunks = self._engine.output(self._container, stream, resumption.cursor.since)
         told = False
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:
-                new = [record for record in parser.feed(chunk) if resumption.is_new(record)]
+                found = [(record, resumption.is_new(record)) for record in parser.feed(chunk)]
+                new = masking.of(found) if self._mask else [record for record, is_new in found if is_new]
                 if resumption.gap and not told:
                     self._spool.mark("lines may be missing here: Docker had deleted them before they were read")
                     told = True

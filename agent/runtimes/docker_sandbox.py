@@ -6,7 +6,7 @@ import io
 import math
 import tarfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,11 +24,14 @@ from agent.core.container_spec import (
     workdir,
 )
 from agent.core.job_user import JobUser
+from agent.log_mask import NOTHING, Mask
 from agent.room_files import EXECUTABLE, READABLE, write_config, write_whole
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError, Program
 from agent.runtimes.docker_output import Output
+from agent.runtimes.docker_secrets import ContainerSecrets
 from agent.runtimes.runtime import Room
+from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
@@ -62,16 +65,28 @@ class Prepared:
     site: Site
     image: Image
     holder: Holder | None
+    architecture: str
+    """Of the engine's processor."""
 
 
 class DockerSandbox:
     """One execution; Docker remembers all of it but what `prepared` says."""
 
-    def __init__(self, engine: Engine, containers: Containers, spool: LogSpool, prepared: Prepared | None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        containers: Containers,
+        spool: LogSpool,
+        prepared: Prepared | None,
+        secrets: SecretRooms,
+    ) -> None:
         self._engine = engine
         self._containers = containers
         self._spool = spool
         self._prepared = prepared
+        self._secrets = secrets
+        self.mask = NOTHING
+        """What is taken out of its log."""
         self._container = ""
         self._output: Output | None = None
         self._stopping = False
@@ -94,7 +109,7 @@ class DockerSandbox:
         self._container = container
         self._over = over
         if started:
-            self._output = Output(self._engine, container, self._spool)
+            self._output = Output(self._engine, container, self._spool, self.mask)
 
     async def arm(self, launch: Launch) -> None:
         """Write the files, create the container, put the inline files into it and look for the program."""
@@ -105,14 +120,20 @@ class DockerSandbox:
         await asyncio.to_thread(_write, prepared, launch, hosts)
         holder = None if prepared.holder is None else prepared.holder.id
         body = user_body(prepared.assignment, prepared.site, prepared.image, launch, holder=holder, hosts=hosts)
+        secrets = ContainerSecrets(execution=self.execution, rooms=self._secrets, handover=launch.secrets)
+        self.mask = Mask.of(launch.secrets.masked)
         with as_failures():
             if self._container:
                 await self._engine.remove(self._container)
+            if launch.secrets:
+                body = await secrets.offered(body, prepared.room, *_user_code(prepared, launch))
             self._container = await self._containers.create(Part.USER, body)
             files = inline_paths(prepared.assignment.role, prepared.image)
             if files:
                 await self._engine.put(self._container, _archive(files, prepared.site.user, int(time.time())))
             await self._find_program(prepared, launch)
+            if launch.secrets:
+                await secrets.provided(self._engine, self._container, prepared.architecture)
 
     async def start(self) -> None:
         """Start user code; from here on its output is copied."""
@@ -123,7 +144,7 @@ class DockerSandbox:
             await asyncio.to_thread(write_whole, self._prepared.room.path / STARTED, self._container.encode(), READABLE)
         with as_failures():
             await self._engine.start(self._container)
-        self._output = Output(self._engine, self._container, self._spool)
+        self._output = Output(self._engine, self._container, self._spool, self.mask)
 
     async def exited(self) -> Exit:
         """How user code ended. Raises ExecutionError where Docker ended it, or lost it, without being asked."""
@@ -207,10 +228,9 @@ class DockerSandbox:
     async def _find_program(self, prepared: Prepared, launch: Launch) -> None:
         """Raise ExecutionError when the container has no such program: at the start it would be too late."""
         role = prepared.assignment.role
-        name = arguments(role, prepared.image)[0]
-        path = search_path(prepared.image, launch)
-        reason = "there is no such file" if "/" in name else f"looked in {path}"
-        for candidate in candidates(name, workdir(role, prepared.image), path):
+        (name, *_), places = _user_code(prepared, launch)
+        reason = "there is no such file" if "/" in name else f"looked in {search_path(prepared.image, launch)}"
+        for candidate in places:
             found = await self._program(candidate)
             if found is None:
                 continue
@@ -229,6 +249,13 @@ class DockerSandbox:
         if found is not None and found.link is not None:
             return await self._engine.program(self._container, found.link)
         return found
+
+
+def _user_code(prepared: Prepared, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:
+    """The arguments of the program, with its name first, and where it may be."""
+    role, image = prepared.assignment.role, prepared.image
+    called = arguments(role, image)
+    return called, candidates(called[0], workdir(role, image), search_path(image, launch))
 
 
 def _write(prepared: Prepared, launch: Launch, hosts: Path | None) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from agent.log_mask import Mask
 from agent.room_files import write_config, write_inline
 from agent.runtimes import process_record
 from agent.runtimes.launcher import Launcher, Supervisor
@@ -21,6 +22,7 @@ from agent.runtimes.program import Program
 from agent.runtimes.runtime import Progress, Room, Sandbox
 from agent.runtimes.session import Session
 from agent.runtimes.supervisor import BELL, Order
+from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
@@ -28,6 +30,7 @@ from muster.domain.job import Network, Role, RuntimeKind
 from muster.domain.node import RuntimeOffer
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import PortLease
+from muster.domain.secret import SECRETS_DIRECTORY
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""
@@ -41,10 +44,16 @@ class ProcessRuntime:
 
     kind = RuntimeKind.PROCESS
 
-    def __init__(self, environment: Mapping[str, str] = os.environ, launcher: Launcher | None = None) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str] = os.environ,
+        launcher: Launcher | None = None,
+        secrets: SecretRooms | None = None,
+    ) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
         self._launcher = launcher or Launcher()
+        self._secrets = secrets or SecretRooms(None)
         self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
 
     async def offer(self) -> RuntimeOffer:
@@ -59,7 +68,7 @@ class ProcessRuntime:
         del ports, progress  # nothing is published, nothing takes long
         _refuse_container_options(assignment)
         supervisor = self._launcher.supervisor()  # made while others still check in
-        preparation = Preparation(assignment.role, self._environment, self._launcher)
+        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets)
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
@@ -91,6 +100,7 @@ class Preparation:
     role: Role
     environment: Mapping[str, str]
     launcher: Launcher
+    secrets: SecretRooms
 
 
 class ProcessSandbox:
@@ -242,9 +252,13 @@ class ProcessSandbox:
                 message = f"the working directory {workdir} is not there; make it on the node or leave it out"
                 raise ExecutionError(FailureKind.INVALID_OPTION, message)
             write_inline(role.files, workdir)
+            if launch.secrets.files:
+                preparation.secrets.make(self._execution, launch.secrets)
+                preparation.secrets.fill(self._execution, launch.secrets, os.geteuid())
         except OSError as problem:
             raise _write_failure(self._room, problem) from problem
-        env = {**preparation.environment, **launch.env}
+        secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
+        env = {**preparation.environment, **launch.env, **secret}
         command = (*(role.entrypoint or ()), *role.command)
         return Order(
             room=str(self._room.path.absolute()),
@@ -254,6 +268,7 @@ class ProcessSandbox:
             path=str(Path(_find(command, env["PATH"], workdir)).absolute()),
             env=env,
             workdir=str(workdir.absolute()),
+            masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
 
 
@@ -272,6 +287,9 @@ def _refuse_container_options(assignment: Assignment) -> None:
         "user": role.user,
         "mounts": role.mounts,
         "ulimits": role.ulimits,
+        f"a directory of secrets that is not right below {SECRETS_DIRECTORY}": [
+            use for use in role.secrets if use.directory and not use.directory.startswith(f"{SECRETS_DIRECTORY}/")
+        ],
         "network: bridge": assignment.network is Network.BRIDGE,
     }
     given = [name for name, value in options.items() if value]

@@ -15,9 +15,10 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from agent.log_file import LogFile
+from agent.log_mask import Mask, MaskedSplitter
 from agent.runtimes.pids import process
 from agent.runtimes.process_record import RecordFile
 from muster.domain.log import LineSplitter, Stream
@@ -54,8 +55,15 @@ class Order:
     command: tuple[str, ...]
     path: str
     """Of the executable."""
-    env: Mapping[str, str]
+    env: Mapping[str, str] = field(repr=False)
     workdir: str
+    masked: tuple[str, ...] = field(default=(), repr=False)
+    """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
+
+    @property
+    def mask(self) -> Mask:
+        """For what the program prints."""
+        return Mask(pattern.encode("latin-1") for pattern in self.masked)
 
     def line(self) -> bytes:
         """As it goes over the connection."""
@@ -104,7 +112,8 @@ class Ready:
         connection.close()
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
-        Copy(program, outputs, self._log, self._bell, self._record).run()
+        lines = {reader: _splitter(stream, self._order.mask) for reader, stream in outputs.items()}
+        Copy(program, lines, self._log, self._bell, self._record).run()
 
     def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
         """Start it in a session of its own; its pid, and where what it prints can be read."""
@@ -142,7 +151,12 @@ class Copy:
     """Writes down what a program prints, and how it ends."""
 
     def __init__(
-        self, program: int, outputs: Mapping[int, Stream], log: LogFile, bell: Bell, record: RecordFile
+        self,
+        program: int,
+        outputs: Mapping[int, LineSplitter | MaskedSplitter],
+        log: LogFile,
+        bell: Bell,
+        record: RecordFile,
     ) -> None:
         self._program = program
         self._log = log
@@ -151,7 +165,7 @@ class Copy:
         self._end = os.pidfd_open(program)
         self._until: float | None = None
         """When to take no more output: some time after the end."""
-        self._outputs = {reader: LineSplitter(stream) for reader, stream in outputs.items()}
+        self._outputs = dict(outputs)
         self._poll = select.poll()
         for descriptor in (*outputs, self._end):
             self._poll.register(descriptor, select.POLLIN)
@@ -216,6 +230,10 @@ class Copy:
                 time.sleep(FULL_DISK_PAUSE)
             else:
                 return
+
+
+def _splitter(stream: Stream, mask: Mask) -> LineSplitter | MaskedSplitter:
+    return MaskedSplitter(stream, mask) if mask else LineSplitter(stream)
 
 
 def _rehearse() -> None:

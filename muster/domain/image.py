@@ -15,6 +15,14 @@ def registry_of(image: str) -> str:
     return _full(image).partition("/")[0]
 
 
+def whole_name(image: str) -> str:
+    """The name with its registry in front: `busybox:1` as `docker.io/library/busybox:1`."""
+    first, slash, _ = image.partition("/")
+    if slash and _is_registry(first):
+        return image
+    return f"{DOCKER_HUB}/{image}" if slash else f"{DOCKER_HUB}/library/{image}"
+
+
 def is_server(server: str) -> bool:
     """Whether credentials can be for it: a host name with perhaps a port, a scheme in front, or a path behind."""
     return _SERVER.fullmatch(_plain(server)) is not None
@@ -28,10 +36,15 @@ def serves(server: str, image: str) -> bool:
 def _full(image: str) -> str:
     """The whole name without tag and digest: `busybox:1` as `docker.io/library/busybox`."""
     first, slash, rest = image.partition("@")[0].partition("/")
-    if not slash or not (re.search(r"[.:]", first) or first == "localhost"):
+    if not slash or not _is_registry(first):
         first, rest = DOCKER_HUB, f"{first}{slash}{rest}" if slash else f"library/{first}"
     path, _, name = rest.rpartition("/")
     return "/".join(filter(None, (_plain(first), path, name.partition(":")[0])))
+
+
+def _is_registry(first: str) -> bool:
+    """Whether the first part of a name with several names its registry."""
+    return re.search(r"[.:]", first) is not None or first == "localhost"
 
 
 def _plain(server: str) -> str:

@@ -80,9 +80,7 @@ class Handover:
     env: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Value by environment variable."""
     files: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
-    """Content by key, by name of the secret."""
-    directories: Mapping[str, str] = field(default_factory=dict)
-    """Where a container finds the files, by name of the secret."""
+    """Content by key, by the directory in which a container finds it."""
     masked: tuple[bytes, ...] = field(default=(), repr=False)
     """Values that must not show up in what it prints."""
 

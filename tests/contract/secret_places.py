@@ -1,0 +1,103 @@
+"""Where runtimes work that hand out secrets, and trials of executions that get some."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from agent.runtimes.docker import Confines, DockerRuntime
+from agent.runtimes.launcher import Launcher
+from agent.runtimes.process import ProcessRuntime
+from agent.secret_rooms import SecretRooms
+from agent.secret_store import SecretStore
+from muster.domain.job import Role
+from muster.domain.secret import SECRETS_DIRECTORY, Handover
+from tests.contract.docker_place import DockerPlace
+from tests.contract.runtimes import Place, ProcessPlace, Trial, trial
+from tests.docker_daemon import request
+
+TOKEN = b"t0ken-of-the-test-Zm9v"
+KEY = b"-----BEGIN KEY-----\nbGluZSBvbmUgb2YgaXQ\nbGluZSB0d28gb2YgaXQ\n-----END KEY-----\n"
+HANDOVER = Handover(
+    env={"TOKEN": TOKEN, "GREETING": "größer  als\n$HOME".encode()},
+    files={f"{SECRETS_DIRECTORY}/deploy": {"key": KEY, "tok.en": TOKEN}},
+    masked=(TOKEN, KEY),
+)
+
+
+class ProcessesWithSecrets(ProcessPlace):
+    def __init__(self, directory: Path, rooms: SecretRooms) -> None:
+        super().__init__(directory)
+        self.rooms = rooms
+
+    @asynccontextmanager
+    async def runtime(self) -> AsyncIterator[ProcessRuntime]:
+        runtime = ProcessRuntime(launcher=Launcher(spares=0), secrets=self.rooms)
+        yield runtime
+        await runtime.close()
+
+
+class ContainersWithSecrets(DockerPlace):
+    def __init__(self, directory: Path, socket: Path, rooms: SecretRooms) -> None:
+        super().__init__(directory, socket)
+        self.rooms = rooms
+
+    @asynccontextmanager
+    async def runtime(self, **_: object) -> AsyncIterator[DockerRuntime]:
+        runtime = DockerRuntime(self.socket, self.identity, Confines(), 0, SecretStore(self.rooms))
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
+
+
+@asynccontextmanager
+async def with_secrets(place: Place, directory: Path, role: Role, secrets: Handover = HANDOVER) -> AsyncIterator[Trial]:
+    """A prepared execution that is to get secrets; the agent's loop says where they lie and clears them."""
+    assert isinstance(place, ProcessesWithSecrets | ContainersWithSecrets)
+    async with trial(place, directory, role) as it:
+        contained = isinstance(place, ContainersWithSecrets)
+        files = SECRETS_DIRECTORY if contained else str(place.rooms.files(it.sandbox.execution))
+        it.launch = replace(it.launch, secrets=secrets, env={**it.launch.env, "MUSTER_SECRETS_DIR": files})
+        try:
+            yield it
+        finally:
+            await it.sandbox.remove()
+            place.rooms.clear(it.sandbox.execution)
+
+
+def digest(value: bytes) -> bytes:
+    """As `sha256sum` prints it of its input: what is masked cannot be compared."""
+    return hashlib.sha256(value).hexdigest().encode() + b"  -"
+
+
+def having(directory: Path, values: Sequence[bytes]) -> list[Path]:
+    """Files below a directory in which one of the values is."""
+    found = []
+    for path in directory.rglob("*"):
+        try:
+            content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        except OSError:
+            continue
+        if any(value in content for value in values):
+            found.append(path)
+    return found
+
+
+def programs_with(what: str, value: bytes) -> set[str]:
+    """The names of processes of this machine in which something of /proc has a value."""
+    found = set()
+    for path in Path("/proc").glob(f"[0-9]*/{what}"):
+        try:
+            if value in path.read_bytes():
+                found.add((path.parent / "comm").read_text().strip())
+        except OSError:
+            continue
+    return found
+
+
+def root_of(socket: Path) -> Path:
+    """Where a Docker daemon keeps what it knows of containers."""
+    return Path(json.loads(request(socket, "GET", "/info"))["DockerRootDir"]) / "containers"
