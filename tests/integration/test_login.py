@@ -1,58 +1,22 @@
 """People log in through a real identity provider."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from coordinator.clock import wall_time
-from coordinator.login_settings import GroupGrant, LoginSettings
+from coordinator.login_settings import GroupGrant
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access, AccountKind
 from muster.domain.errors import ConflictError, ExhaustedError, PermissionDeniedError, UnknownNameError
 from muster.domain.login import PendingLogin
 from muster.rpc.channel import Credentials
 from muster.trust.certificates import issue_server, make_authority
-from tests.integration.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
+from tests.integration.identity_provider import CLIENT_SECRET, IdentityProvider, identity_provider
+from tests.integration.people import served
 from tests.integration.secured import Secured, secured
-
-GRANTS = (
-    GroupGrant(group="vision", project="vision", access=Access.MEMBER),
-    GroupGrant(group="platform/admins", project=EVERYWHERE, access=Access.ADMIN),
-    GroupGrant(group="nowhere", project="no-such-project", access=Access.ADMIN),
-)
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[IdentityProvider]:
-    with identity_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def provider(shared: IdentityProvider) -> IdentityProvider:
-    for subject in ("p-ada", "p-grace", "p-mallory", "p-nobody"):
-        shared.change(subject)
-    return shared
-
-
-def settings(provider: IdentityProvider, directory: Path, **chosen: object) -> LoginSettings:
-    directory.mkdir(exist_ok=True)
-    secret = directory / "client-secret"
-    secret.write_text(CLIENT_SECRET + "\n")
-    said = {"client_secret_file": secret, "grants": GRANTS, "ca_file": provider.ca_file, **chosen}
-    return LoginSettings(issuer=provider.issuer, client_id=CLIENT_ID, **said)  # type: ignore[arg-type]
-
-
-@asynccontextmanager
-async def served(provider: IdentityProvider, directory: Path, **chosen: object) -> AsyncIterator[Secured]:
-    async with secured(directory, login=settings(provider, directory, **chosen)) as fleet:
-        async with fleet.client() as admin:
-            await admin.trust.add_project("vision")
-        yield fleet
 
 
 def stranger(fleet: Secured) -> Client:

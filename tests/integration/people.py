@@ -1,0 +1,32 @@
+"""A coordinator that lets people in whom an identity provider knows, and what their groups give them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from coordinator.login_settings import GroupGrant, LoginSettings
+from muster.domain.access import EVERYWHERE, Access
+from tests.integration.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider
+from tests.integration.secured import Secured, secured
+
+GRANTS = (
+    GroupGrant(group="vision", project="vision", access=Access.MEMBER),
+    GroupGrant(group="platform/admins", project=EVERYWHERE, access=Access.ADMIN),
+    GroupGrant(group="nowhere", project="no-such-project", access=Access.ADMIN),
+)
+
+
+def settings(provider: IdentityProvider, directory: Path, **chosen: object) -> LoginSettings:
+    directory.mkdir(exist_ok=True)
+    secret = directory / "client-secret"
+    secret.write_text(CLIENT_SECRET + "\n")
+    said = {"client_secret_file": secret, "grants": GRANTS, "ca_file": provider.ca_file, **chosen}
+    return LoginSettings(issuer=provider.issuer, client_id=CLIENT_ID, **said)  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def served(provider: IdentityProvider, directory: Path, **chosen: object) -> AsyncIterator[Secured]:
+    async with secured(directory, login=settings(provider, directory, **chosen)) as fleet:
+        async with fleet.client() as admin:
+            await admin.trust.add_project("vision")
+        yield fleet
