@@ -47,7 +47,7 @@ class Secret:
     updated_at: datetime
     updated_by: str
     server: str = ""
-    """The server that registry credentials are for; empty for other kinds."""
+    """The server that registry or Git credentials are for; empty for other kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

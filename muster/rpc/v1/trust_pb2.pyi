@@ -1373,7 +1373,7 @@ class Secret(_message.Message):
     updated_by: _builtins.str
     """Who gave them."""
     server: _builtins.str
-    """The server that registry credentials are for; empty for other kinds."""
+    """The server that registry or Git credentials are for; empty for other kinds."""
     @_builtins.property
     def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What its values are called."""
