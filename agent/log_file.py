@@ -43,7 +43,7 @@ class LogFile:
     def __init__(self, path: Path | str, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
         """Bytes that are kept."""
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._size = os.fstat(self._file).st_size
         self._mine = False
         self._resume: dict[Stream, tuple[int, int]] | None = None

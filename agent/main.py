@@ -22,6 +22,7 @@ from agent.peers import Shown
 from agent.ports import PortLedger
 from agent.runtimes.docker import Confines, DockerRuntime
 from agent.runtimes.launcher import Launcher
+from agent.runtimes.other_user import may_switch
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Runtime
 from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_directory
@@ -87,7 +88,8 @@ async def _run(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event
         return
     shown_to_peers = _nothing if enrolment is None else enrolment.peer_credentials
     secrets = await asyncio.to_thread(_secrets_directory, settings)
-    programs = Programs(launcher=Launcher(), keeper=Keeper(), shown_to_peers=shown_to_peers, secrets=secrets)
+    launcher = Launcher(other_users=_switches(settings))
+    programs = Programs(launcher=launcher, keeper=Keeper(), shown_to_peers=shown_to_peers, secrets=secrets)
     nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))
     try:
         await _run_until(stopped, nodes, programs, settings, enrolment, systemd)
@@ -119,6 +121,16 @@ def _coordinator(settings: AgentSettings, enrolment: Enrolment | None) -> Coordi
     assert settings.token_file is not None
     shown = Credentials(token=read_secret(settings.token_file))
     return Coordinator(address=lambda: settings.coordinator, credentials=lambda: shown)
+
+
+def _switches(settings: AgentSettings) -> bool:
+    """Whether processes run as the user for jobs, and not as this one."""
+    if not settings.processes or settings.job_user is None:
+        return False
+    if not may_switch():
+        log.warning("processes run as the agent's own user, and may read what it may: this agent may not switch users")
+        return False
+    return True
 
 
 def _secrets_directory(settings: AgentSettings) -> Path | None:
@@ -232,5 +244,5 @@ def _runtimes(
         docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets)
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
-        runtimes[RuntimeKind.PROCESS] = ProcessRuntime(os.environ, programs.launcher, secrets.rooms)
+        runtimes[RuntimeKind.PROCESS] = ProcessRuntime(os.environ, programs.launcher, secrets.rooms, settings.job_user)
     return runtimes

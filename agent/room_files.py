@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.core.job_user import JobUser
 from agent.runtimes.runtime import Room
 from muster.domain.job import InlineFile
 from muster.domain.plan import Launch
@@ -12,7 +11,6 @@ from muster.domain.plan import Launch
 READABLE = 0o644
 """Config files are readable for every user, since user code may run as any."""
 EXECUTABLE = 0o755
-_OWN, _ANYBODYS = 0o770, 0o1777
 
 
 def write_config(room: Room, launch: Launch) -> None:
@@ -27,19 +25,6 @@ def write_inline(files: Sequence[InlineFile], workdir: Path) -> None:
         path = workdir / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, file.content, EXECUTABLE if file.executable else READABLE)
-
-
-def give(directory: Path, user: JobUser | None) -> None:
-    """Have a user's code write to a directory: nobody else beside the agent, if the agent may do that, else anybody."""
-    if user is not None:
-        try:
-            directory.chmod(_OWN)
-            os.chown(directory, user.uid, -1)
-        except PermissionError:
-            pass  # what is above it keeps strangers out
-        else:
-            return
-    directory.chmod(_ANYBODYS)
 
 
 def write_whole(path: Path, content: bytes, mode: int) -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import TypeAlias
 
-from agent.core.job_user import JobUser, numeric
+from agent.core.job_user import USER_NAME, JobUser, numeric
 from agent.core.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
 from muster.domain.access import DEFAULT_PIDS
 from muster.domain.failure import ExecutionError, FailureKind
@@ -28,9 +28,6 @@ Body: TypeAlias = dict[str, Json]
 # to other people's files. Docker's default set less what only an attacker has a use for: raw packets (spoofing on the
 # node's network), device nodes, forged audit records, another root directory, handing capabilities on to files.
 _OF_ROOT = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID")
-
-_USER_NAME = "muster"
-"""What user code is called where the image need not know its user; many libraries ask, and fail without an answer."""
 
 # Output is read from these files again after a restart of the agent. `local` keeps every byte as it was printed, where
 # `json-file` replaces what is not UTF-8. Files are large because rotation under a reader loses lines on old engines.
@@ -237,7 +234,7 @@ def _labels(assignment: Assignment, site: Site, part: Part) -> Body:
 def _environment(assignment: Assignment, site: Site, launch: Launch) -> list[Json]:
     """Ours come last: a job cannot take GPUs that were not given to it, whatever it or its image sets."""
     visible = ",".join(assignment.gpus) or "void"
-    own = {} if site.home is None else {"HOME": CONTAINER_HOME, "USER": _USER_NAME, "LOGNAME": _USER_NAME}
+    own = {} if site.home is None else {"HOME": CONTAINER_HOME, "USER": USER_NAME, "LOGNAME": USER_NAME}
     env = {**own, **launch.env, "NVIDIA_VISIBLE_DEVICES": visible}
     return [f"{name}={value}" for name, value in env.items()]
 

@@ -3,10 +3,12 @@
 from muster.domain.job import Role
 from muster.domain.user import JobUser, numeric
 
-__all__ = ["NOBODY", "JobUser", "numeric", "user_of"]
+__all__ = ["NOBODY", "USER_NAME", "JobUser", "numeric", "user_of"]
 
 NOBODY = JobUser(uid=65534, gid=65534)
 """Owns nothing anywhere; what agents take where the operator names nobody else."""
+USER_NAME = "muster"
+"""What user code is called where nobody need know its user; many libraries ask, and fail without an answer."""
 
 
 def user_of(role: Role, job_user: JobUser | None) -> JobUser | None:

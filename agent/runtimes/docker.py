@@ -26,7 +26,7 @@ from agent.core.container_spec import (
     rehearsal_body,
 )
 from agent.core.job_user import JobUser, user_of
-from agent.room_files import give
+from agent.room_owner import give
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import About, Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_image import fetched

@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.runtimes.pids import Process
 from agent.runtimes.process_record import ProcessRecord
-from agent.runtimes.supervisor import GO, Order
+from agent.runtimes.supervisor import GO, OTHER_USERS, Order
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.own_programs import lean_command_of
 
@@ -35,8 +35,10 @@ LONGEST_ANSWER = 64 * 1024
 class Launcher:
     """One for an agent, however many nodes it is; starts at the first need, and again if it was killed."""
 
-    def __init__(self, spares: int = SPARES) -> None:
+    def __init__(self, spares: int = SPARES, *, other_users: bool = False) -> None:
         self._wanted = spares
+        self._options = (OTHER_USERS,) if other_users else ()
+        """Whether programs will run as other users than the agent."""
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket
         self._spares: deque[Supervisor] = deque()
@@ -63,7 +65,7 @@ class Launcher:
         self._control.setblocking(False)
         with its:
             self._process = subprocess.Popen(  # noqa: S603 (our own program)
-                lean_command_of("agent.runtimes.launcher_program", str(its.fileno())),
+                lean_command_of("agent.runtimes.launcher_program", str(its.fileno()), *self._options),
                 cwd="/",
                 env={"LD_BIND_NOW": "1"},  # what is looked up now is not looked up again by each supervisor
                 stdin=subprocess.DEVNULL,

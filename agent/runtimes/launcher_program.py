@@ -5,6 +5,7 @@ nothing but the standard library and a few modules of ours.
 """
 
 import gc
+import importlib
 import os
 import signal
 import socket
@@ -13,22 +14,28 @@ import traceback
 from contextlib import suppress
 
 from agent.runtimes.pids import process
-from agent.runtimes.supervisor import IGNORED, supervise
+from agent.runtimes.supervisor import IGNORED, OTHER_USERS, supervise
 
 
 def main() -> None:
-    """Serve the agent at the other end of the socket whose descriptor is the first argument."""
+    """Serve the agent at the other end of the socket whose descriptor is the first argument.
+
+    With a second argument, programs will run as other users than the agent.
+    """
     name("muster-launcher")
     for number in (*IGNORED, signal.SIGCHLD):  # the last one: supervisors need not be waited for
         signal.signal(number, signal.SIG_IGN)
     process(os.getpid())  # loads what each supervisor would load for itself
+    if OTHER_USERS in sys.argv[2:]:
+        importlib.import_module("agent.runtimes.other_user")
     gc.freeze()  # what is there now is shared with all supervisors and must not be touched
     with socket.socket(fileno=int(sys.argv[1])) as agent:
         while True:
-            told, descriptors, _, _ = socket.recv_fds(agent, 1, 1, socket.MSG_CMSG_CLOEXEC)
+            told, descriptors, _, _ = socket.recv_fds(agent, 1, 1)
             if not told:
                 return
             for descriptor in descriptors:
+                os.set_inheritable(descriptor, False)  # programs must not talk to the agent; recv_fds takes no flags
                 fork(agent, socket.socket(fileno=descriptor))
 
 

@@ -1,4 +1,7 @@
-"""Runs executions as plain processes of the agent's user: the runtime for nodes and jobs without containers."""
+"""Runs executions as plain processes: the runtime for nodes and jobs without containers.
+
+They run as the node's user for jobs where the agent may switch users, else as the agent's own.
+"""
 
 import asyncio
 import errno
@@ -13,10 +16,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from agent.core.job_user import USER_NAME, JobUser
 from agent.log_mask import Mask
 from agent.room_files import write_config, write_inline
+from agent.room_owner import give_all, let_through, open_to, refuse_elsewhere
 from agent.runtimes import process_record
 from agent.runtimes.launcher import Launcher, Supervisor
+from agent.runtimes.other_user import may_switch
 from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.program import Program
 from agent.runtimes.runtime import Progress, Room, Sandbox
@@ -26,7 +32,7 @@ from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Network, Role, RuntimeKind
+from muster.domain.job import Network, Role, RuntimeKind, Security
 from muster.domain.node import RuntimeOffer
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import PortLease
@@ -49,10 +55,12 @@ class ProcessRuntime:
         environment: Mapping[str, str] = os.environ,
         launcher: Launcher | None = None,
         secrets: SecretRooms | None = None,
+        job_user: JobUser | None = None,
     ) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
-        self._launcher = launcher or Launcher()
+        self._user = job_user if may_switch() else None
+        self._launcher = launcher or Launcher(other_users=self._user is not None)
         self._secrets = secrets or SecretRooms(None)
         self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
 
@@ -67,8 +75,10 @@ class ProcessRuntime:
         """A sandbox in which nothing is written yet; refuses what only containers can do."""
         del ports, progress  # nothing is published, nothing takes long
         _refuse_container_options(assignment)
+        if self._user is not None:
+            await asyncio.to_thread(open_to, room, self._user)
         supervisor = self._launcher.supervisor()  # made while others still check in
-        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets)
+        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, self._user)
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
@@ -76,6 +86,8 @@ class ProcessRuntime:
         self._launcher.start()
         found: list[tuple[Sandbox, LogSpool, bool]] = []
         for room, record in await asyncio.to_thread(_recorded, rooms):
+            if self._user is not None:  # whoever started the agent may have closed its directory again
+                await asyncio.to_thread(let_through, room)
             spool = LogSpool(room.log)
             sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool))
             sandbox.adopt(record)
@@ -101,6 +113,8 @@ class Preparation:
     environment: Mapping[str, str]
     launcher: Launcher
     secrets: SecretRooms
+    user: JobUser | None
+    """As whom the program runs; None: as the agent."""
 
 
 class ProcessSandbox:
@@ -246,19 +260,25 @@ class ProcessSandbox:
     def _arm(self, preparation: Preparation, launch: Launch) -> Order:
         role = preparation.role
         workdir = self._room.work / (role.workdir or "")
+        reader = os.geteuid() if preparation.user is None else preparation.user.uid
         try:
             write_config(self._room, launch)
             if not workdir.is_dir():
                 message = f"the working directory {workdir} is not there; make it on the node or leave it out"
                 raise ExecutionError(FailureKind.INVALID_OPTION, message)
+            if preparation.user is not None:
+                refuse_elsewhere(role.files, workdir, self._room.work)
             write_inline(role.files, workdir)
+            if preparation.user is not None:
+                give_all(self._room.work, preparation.user)
             if launch.secrets.files:
                 preparation.secrets.make(self._execution, launch.secrets)
-                preparation.secrets.fill(self._execution, launch.secrets, os.geteuid())
+                preparation.secrets.fill(self._execution, launch.secrets, reader)
+                preparation.secrets.open_to(self._execution, reader)
         except OSError as problem:
             raise _write_failure(self._room, problem) from problem
         secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
-        env = {**preparation.environment, **launch.env, **secret}
+        env = {**preparation.environment, **_home(self._room, preparation.user), **launch.env, **secret}
         command = (*(role.entrypoint or ()), *role.command)
         return Order(
             room=str(self._room.path.absolute()),
@@ -268,8 +288,16 @@ class ProcessSandbox:
             path=str(Path(_find(command, env["PATH"], workdir)).absolute()),
             env=env,
             workdir=str(workdir.absolute()),
+            user=None if preparation.user is None else (preparation.user.uid, preparation.user.gid),
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
+
+
+def _home(room: Room, user: JobUser | None) -> Mapping[str, str]:
+    """That of the agent's user is not for others."""
+    if user is None:
+        return {}
+    return {"HOME": str(room.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
 
 
 def _problem() -> str | None:
@@ -287,6 +315,7 @@ def _refuse_container_options(assignment: Assignment) -> None:
         "user": role.user,
         "mounts": role.mounts,
         "ulimits": role.ulimits,
+        "security": role.security != Security(),
         f"a directory of secrets that is not right below {SECRETS_DIRECTORY}": [
             use for use in role.secrets if use.directory and not use.directory.startswith(f"{SECRETS_DIRECTORY}/")
         ],

@@ -13,9 +13,10 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 from agent.log_file import LogFile
 from agent.log_mask import Mask, MaskedSplitter
@@ -23,8 +24,14 @@ from agent.runtimes.pids import process
 from agent.runtimes.process_record import RecordFile
 from muster.domain.log import LineSplitter, Stream
 
+if TYPE_CHECKING:
+    from agent.runtimes.other_user import Start
+
 BELL = "bell"
 """Of the named pipe in the room."""
+
+OTHER_USERS = "other-users"
+"""Tells the launcher that programs will run as other users than the agent."""
 
 GO = b"go\n"
 """What lets the program start."""
@@ -57,6 +64,8 @@ class Order:
     """Of the executable."""
     env: Mapping[str, str] = field(repr=False)
     workdir: str
+    user: tuple[int, int] | None = None
+    """Number of the user and of its group; None: as the supervisor."""
     masked: tuple[str, ...] = field(default=(), repr=False)
     """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
 
@@ -93,6 +102,10 @@ class Ready:
         self._bell = Bell(order.room)
         self._record = RecordFile(order.room)
         os.chdir(order.workdir)  # the program's, too
+        if order.user is not None:
+            from agent.runtimes import other_user  # noqa: PLC0415 - the launcher has loaded it where it is wanted
+
+            other_user.rehearse(_start(order, order.user))
 
     def start(self, connection: socket.socket) -> None:
         """Start the program and stay until all is over, or say why that cannot be."""
@@ -118,17 +131,26 @@ class Ready:
     def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
         """Start it in a session of its own; its pid, and where what it prints can be read."""
         readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
-        program = os.posix_spawn(
-            self._order.path,
-            self._order.command,
-            self._order.env,
+        program = self._as_ordered(writers)
+        for writer in writers:
+            os.close(writer)
+        return program, dict(zip(readers, Stream, strict=True))
+
+    def _as_ordered(self, writers: Sequence[int]) -> int:
+        """As the user of the order; its pid."""
+        order = self._order
+        if order.user is not None:
+            from agent.runtimes import other_user  # noqa: PLC0415 - as above
+
+            return other_user.spawn(_start(order, order.user), writers, _DEFAULT)
+        return os.posix_spawn(
+            order.path,
+            order.command,
+            order.env,
             file_actions=[(os.POSIX_SPAWN_DUP2, writer, number) for number, writer in enumerate(writers, start=1)],
             setsid=True,
             setsigdef=_DEFAULT,
         )
-        for writer in writers:
-            os.close(writer)
-        return program, dict(zip(readers, Stream, strict=True))
 
 
 class Bell:
@@ -248,6 +270,13 @@ def _rehearse() -> None:
 
 
 _REHEARSED = Order(room="/", log="/", log_limit=0, command=("",), path="/", env={"": ""}, workdir="/").line()
+
+
+def _start(order: Order, user: tuple[int, int]) -> "Start":
+    from agent.runtimes.other_user import Start  # noqa: PLC0415 - as above
+
+    uid, gid = user
+    return Start(path=order.path, command=order.command, env=order.env, workdir=order.workdir, uid=uid, gid=gid)
 
 
 def _get_ready(order: Order, connection: socket.socket) -> Ready | None:

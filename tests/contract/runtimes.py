@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
+from agent.core.job_user import NOBODY, JobUser
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Room, Runtime, Sandbox
@@ -53,13 +54,15 @@ class ProcessPlace:
 
     image: str | None = None
     added_env = frozenset({"PATH", "HOME", "LANG", "TZ"})
+    job_user: JobUser | None = None
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     @asynccontextmanager
     async def runtime(self) -> AsyncIterator[Runtime]:
-        runtime = ProcessRuntime(launcher=Launcher(spares=0))
+        launcher = Launcher(spares=0, other_users=self.job_user is not None)
+        runtime = ProcessRuntime(launcher=launcher, job_user=self.job_user)
         yield runtime
         await runtime.close()
 
@@ -69,6 +72,13 @@ class ProcessPlace:
     async def left(self, execution: ExecutionId) -> Sequence[str]:
         rooms = self._directory.glob(f"**/{execution}")
         return [str(path) for room in rooms for path in room.glob("*") if path.name in {"bell", "process.json"}]
+
+
+class ProcessPlaceOfOthers(ProcessPlace):
+    """Plain processes of another user than the agent's."""
+
+    added_env = frozenset({"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ"})
+    job_user = NOBODY
 
 
 @dataclass

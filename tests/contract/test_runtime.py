@@ -1,12 +1,15 @@
 """The contract of every runtime (`agent/runtimes/runtime.py`)."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from agent.runtimes.other_user import may_switch
 from agent.spool import Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Role
@@ -17,6 +20,7 @@ from tests.contract.runtimes import (
     MARK,
     Place,
     ProcessPlace,
+    ProcessPlaceOfOthers,
     Trial,
     assignment_for,
     ignored,
@@ -29,8 +33,11 @@ from tests.contract.runtimes import (
 AT_ONCE = timedelta(seconds=0.3)
 """Grace for programs that do not take it anyway."""
 
+needs_other_users = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
+
 PLACES = [
     pytest.param(ProcessPlace, id="process"),
+    pytest.param(ProcessPlaceOfOthers, id="process of another user", marks=needs_other_users),
     pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
 ]
 
@@ -39,7 +46,16 @@ PLACES = [
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param is DockerPlace:
         return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
-    return ProcessPlace(tmp_path)
+    made: Place = request.param(tmp_path)
+    return made
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Where other users get to as well; pytest's own is closed to them."""
+    with TemporaryDirectory(dir="/var/tmp", prefix="muster-test-") as directory:
+        Path(directory).chmod(0o711)
+        yield Path(directory)
 
 
 def script(text: str) -> Role:

@@ -1,0 +1,238 @@
+"""What a process of a job can reach of its node: its own directories, and nothing of the agent's or of the engine's."""
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from agent.core.job_user import NOBODY, JobUser
+from agent.keeper import Keeper
+from agent.runtimes.launcher import Launcher
+from agent.runtimes.other_user import may_switch
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.process_record import read_record
+from agent.spool import LogSpool, Stream
+from muster.domain.failure import ExecutionError, Exit, FailureKind
+from muster.domain.job import InlineFile, Role, Security
+from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
+
+pytestmark = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
+
+INODE, NAME = 6, 7
+"""Columns of /proc/net/unix."""
+
+RIGHTS = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Groups):' /proc/self/status"
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    """The state directory of an agent, closed to others as it is installed."""
+    with TemporaryDirectory(dir="/var/tmp", prefix="muster-test-") as directory:
+        trust = Path(directory, "trust")
+        trust.mkdir(mode=0o700)
+        for name in ("key.pem", "node.json"):
+            (trust / name).write_text("secret\n")
+            (trust / name).chmod(0o600)
+        yield Path(directory)
+
+
+@asynccontextmanager
+async def run(state: Path, role: Role, user: JobUser | None = NOBODY) -> AsyncIterator[Trial]:
+    """An execution that was started in that state directory."""
+    launcher = Launcher(spares=0, other_users=user is not None)
+    runtime = ProcessRuntime(launcher=launcher, job_user=user)
+    assignment = assignment_for(role)
+    room = room_for(state, assignment.execution)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(runtime.close)
+        spool = stack.enter_context(closing(LogSpool(room.log)))
+        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+        stack.push_async_callback(sandbox.remove)
+        trial = Trial(sandbox, spool, room, launch_for(assignment))
+        await trial.release()
+        yield trial
+
+
+async def printed(state: Path, text: str, user: JobUser | None = NOBODY, **options: object) -> list[str]:
+    """What a shell script prints that ends well."""
+    role = replace(Role(command=shell(text)), **options)  # type: ignore[arg-type]
+    async with run(state, role, user) as it:
+        assert await it.end() == Exit(code=0), it.printed(Stream.STDERR)
+        return [line.decode() for line in it.printed()]
+
+
+async def test_it_is_the_user_for_jobs_and_has_no_rights(state: Path) -> None:
+    assert await printed(state, f"id -u; id -g; {RIGHTS}") == [
+        "65534",
+        "65534",
+        "Groups:\t ",
+        *(f"Cap{kind}:\t{'0' * 16}" for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")),
+        "NoNewPrivs:\t1",
+    ]
+
+
+async def test_what_it_gets_is_its_own(state: Path) -> None:
+    files = (InlineFile(path="deep/down", content=b"x\n"),)
+    text = "echo $HOME $USER; pwd; touch here deep/too ../outputs/kept; echo y >> deep/down; cat deep/down"
+    async with run(state, Role(command=shell(text), files=files)) as it:
+        assert await it.end() == Exit(code=0), it.printed(Stream.STDERR)
+        work = str(it.room.work).encode()
+        assert it.printed() == [work + b" muster", work, b"x", b"y"]
+        kept = (it.room.outputs / "kept").stat()
+        assert (kept.st_uid, kept.st_gid) == (65534, 65534)
+
+
+async def test_nothing_is_open_but_its_three_streams(state: Path) -> None:
+    assert await printed(state, "exec ls /proc/self/fd | tr '\\n' ' '") == ["0 1 2 3 "]  # the last one is the listing
+
+
+async def test_signals_are_as_every_program_finds_them(state: Path) -> None:
+    ignored_signals = await printed(state, "grep SigIgn /proc/self/status")
+    assert ignored_signals == [f"SigIgn:\t{'0' * 16}"]
+
+
+async def test_nothing_of_the_agent_can_be_read_or_changed(state: Path) -> None:
+    other = room_for(state, assignment_for(Role()).execution)
+    closed = [*(state / "trust" / name for name in ("key.pem", "node.json")), other.path / "room.json"]
+    closed[-1].write_text("{}")
+    closed[-1].chmod(0o600)
+    for path in (state, state / "rooms", state / "trust"):
+        path.chmod(0o700)
+    reads = "; ".join(f"cat {path} 2>/dev/null" for path in (*closed, "$ROOM/log.cri", "$ROOM/process.json"))
+    lists = "; ".join(f"ls {path} 2>/dev/null" for path in (state, state / "rooms", state / "trust", other.work))
+    writes = "; ".join(f"touch {path} 2>/dev/null && echo made" for path in (state / "x", "$ROOM/x", "$ROOM/config/x"))
+    renames = "mv $ROOM/config $ROOM/outputs/ 2>/dev/null && echo moved; echo go > $ROOM/bell 2>/dev/null && echo rung"
+    text = f"ROOM=$(dirname $PWD); {reads}; {lists}; {writes}; {renames}; echo done"
+    assert await printed(state, text) == ["done"]
+
+
+async def test_a_state_directory_stays_as_closed_as_it_was_but_for_who_knows_the_way(state: Path) -> None:
+    async with run(state, Role(command=shell("true"))) as it:
+        await it.end()
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (state, it.room.log, it.room.path / "process.json")]
+        assert modes == [0o701, 0o600, 0o600]
+
+
+async def test_agent_supervisor_launcher_and_keeper_take_no_signal_from_it(state: Path) -> None:
+    keeper = Keeper()
+    await asyncio.to_thread(keeper.start)
+    try:
+        async with run(state, Role(command=shell("sleep 60"))) as it:
+            await it.sandbox.stop(GRACE)
+        launcher = Launcher(spares=0)
+        launcher.start()
+        targets = " ".join(map(str, (os.getpid(), os.getppid(), launcher.pid, *_supervisors())))
+        tries = ["kill -0 $it 2>/dev/null && echo took"]  # the same rights as for any other signal
+        reads = [f"cat /proc/$it/{name} 2>/dev/null | wc -c | grep -v '^0$'" for name in ("environ", "mem", "maps")]
+        links = ["ls /proc/$it/fd 2>/dev/null", "readlink /proc/$it/cwd 2>/dev/null"]
+        text = f"for it in {targets} $PPID; do {'; '.join((*tries, *reads, *links))}; done; echo done"
+        assert await printed(state, text) == ["done"]
+        await launcher.close()
+    finally:
+        keeper.close()
+
+
+def _supervisors() -> list[int]:
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/comm")
+        if _text(path) in {"muster-supervis", "muster-keeper"}
+    ]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+async def test_no_socket_of_ours_has_a_name(state: Path) -> None:
+    """Agent, launcher, supervisors and keeper speak over pairs of sockets, which nobody else can connect to."""
+    keeper = Keeper()
+    await asyncio.to_thread(keeper.start)
+    try:
+        async with run(state, Role(command=shell("sleep 60"))) as it:
+            record = read_record(it.room.path)
+            assert record is not None
+            ours = {os.getpid(), record.supervisor.pid}
+            inodes = {inode for pid in ours for inode in _sockets(pid)}
+            assert inodes
+            assert [path for inode, path in _named() if inode in inodes] == []
+    finally:
+        keeper.close()
+
+
+def _named() -> list[tuple[str, str]]:
+    """Inode and name of every socket that has one."""
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    return [(row[INODE], row[NAME]) for row in rows if len(row) > NAME]
+
+
+def _sockets(pid: int) -> set[str]:
+    links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    return {link.removeprefix("socket:[").rstrip("]") for link in links if link.startswith("socket:")}
+
+
+async def test_the_engine_does_not_listen_to_it(state: Path) -> None:
+    engine = state / "docker.sock"
+    engine.touch()
+    engine.chmod(0o660)
+    assert await printed(state, f"cat {engine} 2>/dev/null; tee {engine} < /dev/null 2>/dev/null; echo done") == [
+        "done"
+    ]
+
+
+OUTSIDE = ("/etc/muster-test", "../outside", "a/../../outside")
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+async def test_files_are_not_written_where_only_the_agent_may(state: Path, path: str) -> None:
+    role = Role(command=shell("true"), files=(InlineFile(path=path, content=b"x"),))
+    with pytest.raises(ExecutionError, match="does not lie in the working directory") as caught:
+        async with run(state, role):
+            pass
+    assert caught.value.kind is FailureKind.INVALID_OPTION
+    assert not Path("/etc/muster-test").exists()  # noqa: ASYNC240 - what only takes a moment
+
+
+async def test_a_directory_that_it_may_not_enter_is_missed_when_arming(state: Path) -> None:
+    closed = state / "closed"
+    closed.mkdir(mode=0o700)
+    with pytest.raises(ExecutionError, match=f"user 65534:65534 may not enter {closed}"):
+        async with run(state, Role(command=shell("true"), workdir=str(closed))):
+            pass
+
+
+async def test_a_program_that_it_may_not_run_is_missed_when_arming(state: Path) -> None:
+    program = state / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    with pytest.raises(ExecutionError, match=f"user 65534:65534 may not run {program}") as caught:
+        async with run(state, Role(command=(str(program),))):
+            pass
+    assert caught.value.kind is FailureKind.COMMAND_NOT_FOUND
+
+
+async def test_what_containers_may_ask_for_is_refused(state: Path) -> None:
+    with pytest.raises(ExecutionError, match="security is only for containers"):
+        async with run(state, Role(command=shell("true"), security=Security(image_user=True))):
+            pass
+
+
+async def test_a_setuid_program_gains_it_nothing(state: Path) -> None:
+    """With no_new_privs; `su` would at least ask for a password, a copy of a shell that is root's would not."""
+    shell_of_root = Path(shutil.copy("/bin/sh", state / "sh"))
+    shell_of_root.chmod(0o4755)  # noqa: ASYNC240 - what only takes a moment
+    assert await printed(state, f"{shell_of_root} -p -c 'id -u'") == ["65534"]
+
+
+async def test_an_agent_without_such_a_user_runs_them_as_itself(state: Path) -> None:
+    assert await printed(state, "id -u", None) == [str(os.geteuid())]
