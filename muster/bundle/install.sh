@@ -257,10 +257,10 @@ make_user() {
 }
 
 install_settings() {
-  case $role in agent) owner=muster-agent ;; *) owner=muster ;; esac
+  case $role in agent) owner=muster-agent mode=0711 ;; *) owner=muster mode=0700 ;; esac
   [ -d "$ETC" ] || install -d -m 0755 "$ETC"
   [ -d "$STATE" ] || install -d -m 0755 "$STATE"
-  [ -d "$STATE/$role" ] || install -d -m 0700 -o $owner -g $owner "$STATE/$role"
+  [ -d "$STATE/$role" ] || install -d -m $mode -o $owner -g $owner "$STATE/$role"
   fresh=$ETC/.$role.toml.new
   : >"$fresh"
   chmod 0640 "$fresh"

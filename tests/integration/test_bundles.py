@@ -142,8 +142,7 @@ async def test_an_upload_that_breaks_off_leaves_nothing_and_blocks_nobody(tmp_pa
 async def _is_taken(client: Client, file: Path) -> bool:
     try:
         await client.bundles.upload(file)
-    except ConflictError as error:
-        assert "another bundle is being uploaded" in str(error)
+    except ConflictError:
         return False
     return True
 
