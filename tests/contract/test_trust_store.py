@@ -15,6 +15,7 @@ from coordinator.store.trust import SqlTrust
 from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
+    RemovedToken,
     StoredJoinToken,
     StoredToken,
     TrustSnapshot,
@@ -102,6 +103,19 @@ def test_a_removed_account_takes_its_tokens_along(store: SqlTrust) -> None:
     store.commit_trust([ADA, TOKEN])
     store.commit_trust([RemovedAccount(name="ada")])
     assert store.load_trust() == TrustSnapshot()
+
+
+def test_a_removed_token_goes_alone(store: SqlTrust) -> None:
+    other = replace(TOKEN, token=replace(TOKEN.token, id="t2"))
+    store.commit_trust([ADA, TOKEN, other])
+    store.commit_trust([RemovedToken(id="t1")])
+    assert store.load_trust() == TrustSnapshot(accounts=(ADA,), tokens=(other,))
+
+
+def test_an_account_is_read_back_with_its_identity(store: SqlTrust) -> None:
+    known = replace(ADA, identity="https://login.example.org|248289761001")
+    store.commit_trust([known])
+    assert store.load_trust().accounts == (known,)
 
 
 def test_a_join_token_is_used_as_often_as_it_may_also_by_many_at_once(store: SqlTrust) -> None:
