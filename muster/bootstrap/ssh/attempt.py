@@ -11,7 +11,6 @@ import paramiko
 from paramiko.ssh_exception import PasswordRequiredException
 
 from muster.bootstrap.known_hosts import HostKey, Verdict, judge, kinds_known, name_of, read_lines
-from muster.bootstrap.ssh.exchange import CONNECT
 from muster.bootstrap.target import Target
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 
@@ -49,6 +48,10 @@ class UnknownKeyError(Exception):
         self.key = key
 
 
+class LockedKeyError(Exception):
+    """A file of a key has a passphrase."""
+
+
 class LockedKeysError(Exception):
     """Nobody was let in, and these files of keys were not tried because they have a passphrase."""
 
@@ -67,10 +70,12 @@ class Attempt:
         unlocked: dict[Path, paramiko.PKey],
         *,
         agent: bool,
+        within: float,
     ) -> None:
         self._hop = hop
         self._over = over
         self._agent = agent
+        self._within = within
         self._unlocked = dict(unlocked)
         self._transport: paramiko.Transport | None = None
 
@@ -81,7 +86,7 @@ class Attempt:
             transport = await asyncio.to_thread(self._enter)
             done = True
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise UnavailableError(f"{self._hop.name} cannot be reached by SSH: {_cause(error)}") from error
+            raise UnavailableError(f"{self._hop.name} cannot be reached by SSH: {self._cause(error)}") from error
         finally:
             if not done and self._transport is not None:
                 self._transport.close()
@@ -90,10 +95,10 @@ class Attempt:
     def _enter(self) -> paramiko.Transport:
         lines = read_lines(self._hop.known_hosts)
         self._transport = transport = paramiko.Transport(self._socket())
-        transport.banner_timeout = transport.auth_timeout = transport.handshake_timeout = CONNECT
+        transport.banner_timeout = transport.auth_timeout = transport.handshake_timeout = self._within
         name = name_of(self._hop.host, self._hop.port)
         _prefer(transport, kinds_known(lines, name))
-        transport.start_client(timeout=CONNECT)
+        transport.start_client(timeout=self._within)
         shown = transport.get_remote_server_key()
         self._believe(lines, HostKey(name=name, kind=shown.get_name(), key=shown.get_base64()))
         self._prove(transport)
@@ -103,8 +108,8 @@ class Attempt:
     def _socket(self) -> "socket.socket | paramiko.Channel":
         end = (self._hop.host, self._hop.port)
         if self._over is None:
-            return socket.create_connection(end, timeout=CONNECT)
-        return self._over.open_channel("direct-tcpip", end, ("127.0.0.1", 0), timeout=CONNECT)
+            return socket.create_connection(end, timeout=self._within)
+        return self._over.open_channel("direct-tcpip", end, ("127.0.0.1", 0), timeout=self._within)
 
     def _believe(self, lines: Sequence[str], key: HostKey) -> None:
         match judge(lines, key):
@@ -137,6 +142,11 @@ class Attempt:
             "SSH agent (ssh-add), and its public half into ~/.ssh/authorized_keys there"
         )
 
+    def _cause(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self._within:g} s"
+        return str(error) or type(error).__name__
+
     def _keys(self, locked: list[Path]) -> Iterator[paramiko.PKey]:
         """Keys from files, those of the agent; files that need a passphrase are noted in `locked`."""
         for file in self._hop.keys:
@@ -144,17 +154,14 @@ class Attempt:
                 yield self._unlocked[file]
                 continue
             try:
-                yield paramiko.PKey.from_path(file)
-            except PasswordRequiredException:
-                locked.append(file)
+                yield load_key(file)
             except FileNotFoundError:
                 if file == self._hop.target.key:
                     raise MusterError(f"there is no key file {file}") from None
-            except (paramiko.SSHException, ValueError, TypeError) as error:
-                # An encrypted key of the old PEM form is refused with TypeError by the library below.
-                if isinstance(error, TypeError):
-                    locked.append(file)
-                elif file == self._hop.target.key:
+            except LockedKeyError:
+                locked.append(file)
+            except (paramiko.SSHException, ValueError, OSError) as error:
+                if file == self._hop.target.key:
                     raise MusterError(f"{file} is no private key of a kind that can be used: {error}") from error
         if self._agent:
             with suppress(paramiko.SSHException, OSError):
@@ -170,7 +177,14 @@ def _prefer(transport: paramiko.Transport, known: frozenset[str]) -> None:
     options.key_types = sorted(options.key_types, key=lambda kind: alike.get(kind, kind) not in known)
 
 
-def _cause(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return f"no answer within {CONNECT:g} s"
-    return str(error) or type(error).__name__
+def load_key(file: Path, passphrase: str | None = None) -> paramiko.PKey:
+    """The private key in a file; raises LockedKeyError where it has a passphrase and none is given. Blocks."""
+    try:
+        # The library below wants bytes, whatever the annotation says.
+        return paramiko.PKey.from_path(file, None if passphrase is None else passphrase.encode())  # type: ignore[arg-type]
+    except PasswordRequiredException as error:
+        raise LockedKeyError from error
+    except TypeError as error:
+        if passphrase is not None:
+            raise  # nothing that a user could do about
+        raise LockedKeyError from error

@@ -9,8 +9,8 @@ from pathlib import Path
 import paramiko
 
 from muster.bootstrap.known_hosts import SSH_PORT, HostKey, Verdict, add, judge, read_lines
-from muster.bootstrap.ssh.attempt import Attempt, Hop, HostKeyRefusedError, LockedKeysError, UnknownKeyError
-from muster.bootstrap.ssh.exchange import SshExecutor
+from muster.bootstrap.ssh.attempt import Attempt, Hop, HostKeyRefusedError, LockedKeysError, UnknownKeyError, load_key
+from muster.bootstrap.ssh.exchange import CONNECT, SshExecutor
 from muster.bootstrap.target import Target, parse_jumps
 from muster.domain.errors import MusterError, PermissionDeniedError
 
@@ -28,6 +28,8 @@ class SshSettings:
     system_known_hosts: Path = Path("/etc/ssh/ssh_known_hosts")
     agent: bool = True
     """Whether keys of the SSH agent are offered."""
+    connect_within: float = CONNECT
+    """Seconds for a connection, and again for each step until one is let in."""
 
 
 class SshConnections:
@@ -84,7 +86,9 @@ class SshConnections:
 
     async def _enter(self, hop: Hop, over: paramiko.Transport | None) -> paramiko.Transport:
         for _ in range(_TRIES + 2):
-            attempt = Attempt(hop, over, self._unlocked, agent=self._settings.agent)
+            attempt = Attempt(
+                hop, over, self._unlocked, agent=self._settings.agent, within=self._settings.connect_within
+            )
             try:
                 return await attempt.run()
             except UnknownKeyError as unknown:
@@ -115,7 +119,7 @@ class SshConnections:
         for _ in range(_TRIES):
             word = await self._passphrase(file)
             try:
-                self._unlocked[file] = await asyncio.to_thread(paramiko.PKey.from_path, file, word)
+                self._unlocked[file] = await asyncio.to_thread(load_key, file, word)
             except (paramiko.SSHException, ValueError):
                 continue
             return
