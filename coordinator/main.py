@@ -15,6 +15,7 @@ from pathlib import Path
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
+from coordinator.login_settings import LoginSettings
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
@@ -28,6 +29,7 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import Registry
+from muster.domain.access import EVERYWHERE
 from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.journal import configure
@@ -72,7 +74,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd:
         try:
             registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
             secrets = opened_secrets(settings, trust)
-            logins = None if settings.login is None else LoginDesk(Provider(settings.login))
+            logins = None if settings.login is None else _login_desk(settings.login, registry)
             audit = AuditLog(registry)
             parts = Parts(
                 engine=engine,
@@ -88,6 +90,14 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd:
             logs.close()
             trust.close()
             store.close()
+
+
+def _login_desk(settings: LoginSettings, registry: Registry) -> LoginDesk:
+    desk = LoginDesk(Provider(settings))
+    log.info("people log in through an identity provider", extra={"issuer": settings.issuer})
+    for project in sorted({rule.project for rule in settings.grants} - {EVERYWHERE, *registry.projects}):
+        log.warning("groups are granted access to a project that is not there yet", extra={"project": project})
+    return desk
 
 
 def _drop_logs(logs: LogStore, job: JobId) -> None:
