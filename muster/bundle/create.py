@@ -50,10 +50,11 @@ def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], Non
     wheels.mkdir()
     own = _own_wheel(plan, wheels)
     version, extras = version_of(own), extras_of(own)
+    wanted = f"{own}[{','.join(extras)}]" if extras else str(own)
     tell(f"{own.name}: {_size(own)}")
     for platform in plan.platforms:
         before = _total(wheels)
-        download(wheels, platform, [f"{own}[{','.join(extras)}]", PIP], plan.find_links)
+        download(wheels, platform, [wanted, PIP], plan.find_links)
         count, size = (now - then for now, then in zip(_total(wheels), before, strict=True))
         tell(f"{platform}: {count} wheels more, {size / 1e6:.1f} MB")
     found = {f"wheels/{path.name}": path for path in sorted(wheels.iterdir())}

@@ -1,0 +1,177 @@
+"""Bundles as they are made, shown and verified: with small wheels, and with nothing from any index."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muster.bundle.archive import read_bundle, verify_bundle
+from muster.bundle.create import BundlePlan, create_bundle
+from muster.bundle.manifest import InvalidBundleError
+from muster.bundle.own_wheel import build_wheel
+from muster.bundle.wheels import Platform
+from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
+from tests.small_bundles import make_wheel
+
+PLATFORMS = (Platform("3.11", "x86_64"), Platform("3.12", "aarch64"))
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    """A directory of wheels: one for all platforms, one that is there for each of ours, and pip."""
+    directory = tmp_path / "shelf"
+    directory.mkdir()
+    make_wheel(directory, "tiny")
+    make_wheel(directory, "pip", "26.0")
+    make_wheel(directory, "fast", tag="cp311-cp311-manylinux_2_28_x86_64")
+    make_wheel(directory, "fast", tag="cp312-cp312-manylinux2014_aarch64")
+    return directory
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    directory = tmp_path / "own"
+    directory.mkdir()
+    return make_wheel(directory, "muster", "0.1.0", requires=("tiny", "fast"))
+
+
+def _plan(tmp_path: Path, shelf: Path, own: Path, **more: object) -> BundlePlan:
+    output = tmp_path / "made" / "bundle.tar"
+    output.parent.mkdir(exist_ok=True)
+    return BundlePlan(platforms=PLATFORMS, output=output, wheel=own, find_links=shelf, **more)  # type: ignore[arg-type]
+
+
+def test_a_bundle_has_wheels_for_each_platform_and_is_the_same_each_time(
+    tmp_path: Path, shelf: Path, own: Path
+) -> None:
+    told: list[str] = []
+    made = create_bundle(_plan(tmp_path, shelf, own), told.append)
+    first = made.read_bytes()
+    manifest = verify_bundle(made)
+    for wheel in shelf.iterdir():
+        os.utime(wheel, (1, 1))
+    again = create_bundle(_plan(tmp_path, shelf, own), told.append).read_bytes()
+
+    assert manifest.platforms == ("cp311-x86_64", "cp312-aarch64")
+    assert sorted(manifest.files) == [
+        "install.sh",
+        "units/muster-agent.service",
+        "units/muster-coordinator.service",
+        "wheels/fast-1.0-cp311-cp311-manylinux_2_28_x86_64.whl",
+        "wheels/fast-1.0-cp312-cp312-manylinux2014_aarch64.whl",
+        "wheels/muster-0.1.0-py3-none-any.whl",
+        "wheels/pip-26.0-py3-none-any.whl",
+        "wheels/tiny-1.0-py3-none-any.whl",
+    ]
+    assert again == first
+    assert [line.split(":")[0] for line in told[:3]] == [own.name, "cp311-x86_64", "cp312-aarch64"]
+    assert list(made.parent.iterdir()) == [made]
+    with tarfile.open(made) as archive:
+        assert archive.getnames()[:2] == ["bundle.json", "install.sh"]
+
+
+def test_a_wheel_that_is_missing_for_a_platform_is_named_and_nothing_is_left(
+    tmp_path: Path, shelf: Path, own: Path
+) -> None:
+    (shelf / "fast-1.0-cp312-cp312-manylinux2014_aarch64.whl").unlink()
+    plan = _plan(tmp_path, shelf, own)
+    with pytest.raises(MusterError, match=r"there is no wheel of fast for cp312-aarch64 in .*/shelf; leave"):
+        create_bundle(plan, lambda _: None)
+    assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_what_is_no_wheel_of_ours_is_refused(tmp_path: Path, shelf: Path) -> None:
+    other = make_wheel(tmp_path, "other")
+    for wheel in (other, Path(shutil.copy(other, tmp_path / "muster-1.0-py3-none-any.whl"))):
+        with pytest.raises(MusterError, match="is no wheel of Muster"):
+            create_bundle(_plan(tmp_path, shelf, wheel), lambda _: None)
+
+
+def test_without_a_network_the_remedy_is_told(tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("PIP_") or name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    plan = BundlePlan(platforms=PLATFORMS, output=tmp_path / "made.tar", wheel=own)
+    with pytest.raises(UnavailableError, match=r"the package index cannot be reached.*--find-links DIR"):
+        create_bundle(plan, lambda _: None)
+    assert not (tmp_path / "made.tar").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid():
+        pytest.skip("a small file system needs root")
+    at = tmp_path / "small"
+    at.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", str(at)], check=True)
+    yield at
+    subprocess.run(["umount", str(at)], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_left(small_disk: Path, shelf: Path, own: Path) -> None:
+    plan = BundlePlan(platforms=PLATFORMS, output=small_disk / "bundle.tar", wheel=own, find_links=shelf)
+    with pytest.raises(ExhaustedError):
+        create_bundle(plan, lambda _: None)
+    assert list(small_disk.iterdir()) == []
+
+
+def _changed(made: Path, name: str, content: bytes | None) -> None:
+    """The bundle with a file that is other, more, or gone."""
+    with tarfile.open(made) as archive:
+        members = {each.name: archive.extractfile(each).read() for each in archive}  # type: ignore[union-attr]
+    members.pop(name, None)
+    if content is not None:
+        members[name] = content
+    with tarfile.open(made, "w") as archive:
+        for each, data in members.items():
+            entry = tarfile.TarInfo(each)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("wheels/tiny-1.0-py3-none-any.whl", b"other", r"wheels/tiny-1\.0-py3-none-any\.whl was changed"),
+        ("install.sh", b"#!/bin/sh\nreboot\n", r"install\.sh was changed"),
+        ("wheels/evil-1.0-py3-none-any.whl", b"more", r"wheels/evil-1\.0-py3-none-any\.whl does not belong there"),
+        ("units/muster-agent.service", None, r"units/muster-agent\.service is missing"),
+    ],
+)
+def test_what_was_tampered_with_is_found(
+    tmp_path: Path, shelf: Path, own: Path, name: str, content: bytes | None, problem: str
+) -> None:
+    made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
+    _changed(made, name, content)
+    with pytest.raises(InvalidBundleError, match=problem):
+        verify_bundle(made)
+
+
+def test_what_did_not_arrive_whole_is_found(tmp_path: Path, shelf: Path, own: Path) -> None:
+    made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
+    whole = made.read_bytes()
+    for length in (0, 100, 5000, len(whole) // 2):
+        made.write_bytes(whole[:length])
+        with pytest.raises(InvalidBundleError):
+            verify_bundle(made)
+    with pytest.raises(MusterError, match=r"cannot read .*nowhere"):
+        read_bundle(tmp_path / "nowhere")
+
+
+def test_our_own_wheel_installs_what_runs_here(tmp_path: Path) -> None:
+    wheel = build_wheel(tmp_path)
+    first = wheel.read_bytes()
+    assert build_wheel(tmp_path).read_bytes() == first
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    subprocess.run([*command, str(tmp_path / "there"), str(wheel)], check=True, capture_output=True)
+    run = [sys.executable, "-P", str(tmp_path / "there" / "bin" / "muster"), "version"]
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "there")}
+    assert subprocess.run(run, check=True, capture_output=True, text=True, env=environ).stdout == "0.1.0\n"
+    assert (tmp_path / "there" / "agent" / "runtimes" / "holder_program" / "holder-aarch64").stat().st_size > 0
