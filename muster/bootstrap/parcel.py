@@ -8,10 +8,10 @@ from pathlib import Path
 
 from muster.bootstrap.checks import Offer
 from muster.bootstrap.plan import Parcel
-from muster.bundle.archive import verify_bundle
+from muster.bundle.archive import sha256, verify_bundle
 from muster.bundle.manifest import Manifest
 from muster.client import Client
-from muster.domain.errors import UnavailableError
+from muster.domain.errors import UnknownNameError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,26 @@ async def opened(file: Path) -> Bundle:
 
 
 async def fetched(client: Client, directory: Path) -> Bundle:
-    """The newest bundle that the coordinator keeps; fetched only where it is not in `directory`."""
-    raise UnavailableError(f"{client.address} keeps no bundles yet ({directory}); say --bundle FILE")
+    """The newest bundle that the coordinator keeps; it is only fetched where it is not in `directory` already."""
+    kept = await client.bundles.all()
+    if not kept:
+        raise UnknownNameError(
+            f"{client.address} keeps no bundle; `muster bundle create` and `muster bundle upload`, or give one with "
+            "--bundle FILE"
+        )
+    file = directory / Path(kept[0].name).name
+    if not await asyncio.to_thread(_have, file, kept[0].sha256):
+        _, file = await client.bundles.download(directory, kept[0].name)
+    return await opened(file)
+
+
+def _have(file: Path, digest: str) -> bool:
+    """Whether a file is there with this hash; its directory is, in any case."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not file.is_file():
+        return False
+    with file.open("rb") as content:
+        return sha256(content) == digest
 
 
 def cache(environ: Mapping[str, str]) -> Path:

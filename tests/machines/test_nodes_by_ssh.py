@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from muster import __version__
 from tests.e2e.waiting import until
 from tests.machines.administrator import Administrator, administrator
 from tests.machines.bundles import make_bundle, newer
@@ -42,7 +41,9 @@ def test_a_bare_machine_becomes_a_node_that_runs_a_job_and_a_second_run_changes_
 ) -> None:
     (machine,) = machines(["bare"])
     admin.knows([machine])
-    order = ("nodes", "add", f"{ADMINISTRATOR}@{machine.address}", "--bundle", str(bundle), "--pool", "p", "--yes")
+    uploaded = admin.muster("bundle", "upload", str(bundle))
+    assert uploaded.code == 0, str(uploaded)
+    order = ("nodes", "add", f"{ADMINISTRATOR}@{machine.address}", "--pool", "p", "--yes")
     began = time.monotonic()
     first = admin.muster(*order, "--setting", "processes=true", "-o", "json")
     assert first.code == 0, str(first)
