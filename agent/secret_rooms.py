@@ -27,6 +27,8 @@ INSTALLED = Path("/run/muster")
 VARIABLES = "variables"
 _MASKS = ".masks"
 _OWN, _MINE, _EVERYBODY = 0o400, 0o700, 0o444
+_PASS = 0o711
+"""Above the rooms: plain processes may run as another user, who passes but sees nothing but its own."""
 
 
 class NoMemoryDirectoryError(MusterError):
@@ -65,7 +67,8 @@ class SecretRooms:
         self.check()
         self.clear(execution)
         room = self._room(execution)
-        room.parent.mkdir(mode=_MINE, parents=True, exist_ok=True)
+        room.parent.mkdir(parents=True, exist_ok=True)
+        room.parent.chmod(_PASS)
         _write(room.with_name(room.name + _MASKS), b"\n".join(Mask.of(secrets.masked).patterns), 0o600)
         room.mkdir(mode=_MINE)
         own = self.directories(execution, secrets).values()

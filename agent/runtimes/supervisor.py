@@ -69,10 +69,11 @@ class Order:
     masked: tuple[str, ...] = field(default=(), repr=False)
     """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
 
-    @property
-    def mask(self) -> Mask:
+    def splitter(self, stream: Stream) -> LineSplitter | MaskedSplitter:
         """For what the program prints."""
-        return Mask(pattern.encode("latin-1") for pattern in self.masked)
+        if not self.masked:
+            return LineSplitter(stream)
+        return MaskedSplitter(stream, Mask(pattern.encode("latin-1") for pattern in self.masked))
 
     def line(self) -> bytes:
         """As it goes over the connection."""
@@ -125,7 +126,7 @@ class Ready:
         connection.close()
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
-        lines = {reader: _splitter(stream, self._order.mask) for reader, stream in outputs.items()}
+        lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
         Copy(program, lines, self._log, self._bell, self._record).run()
 
     def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
@@ -252,10 +253,6 @@ class Copy:
                 time.sleep(FULL_DISK_PAUSE)
             else:
                 return
-
-
-def _splitter(stream: Stream, mask: Mask) -> LineSplitter | MaskedSplitter:
-    return MaskedSplitter(stream, mask) if mask else LineSplitter(stream)
 
 
 def _rehearse() -> None:

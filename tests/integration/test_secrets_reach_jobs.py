@@ -1,0 +1,196 @@
+"""Secrets from `muster secrets set` to user code, with a real coordinator and a real agent: used, masked, gone."""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agent.secret_rooms import NoMemoryDirectoryError, memory_directory
+from muster.cli.local_fleet import client_of
+from muster.client import Client
+from muster.domain.failure import FailureKind
+from muster.domain.job import JobSpec, Role
+from muster.domain.lifecycle import JobPhase
+from muster.domain.secret import SecretUse
+from tests.contract.secret_places import having, programs_with
+from tests.integration.jobs import shell
+from tests.integration.test_client_and_coordinator import ROOT, coordinator
+
+TOKEN = b"t0ken-of-the-test-cGFzcw"
+KEY = b"-----BEGIN KEY-----\nbGluZSBvbmUgb2YgaXQ\n-----END KEY-----\n"
+USES = (
+    SecretUse(secret="wandb", env={"WANDB_API_KEY": "key"}),
+    SecretUse(secret="deploy", directory="/muster/secrets/deploy"),
+)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that the node's user for jobs can get to, unlike pytest's."""
+    with tempfile.TemporaryDirectory(prefix="muster-secrets-") as directory:
+        path = Path(directory)
+        path.chmod(0o755)
+        os.mkfifo(path / "go")
+        (path / "go").chmod(0o666)
+        yield path
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory that nobody else has."""
+    try:
+        directory = memory_directory(None, os.environ) / tmp_path.name
+    except NoMemoryDirectoryError as error:
+        pytest.skip(str(error))
+    yield directory
+    for path in (*directory.glob("*"), directory):
+        path.rmdir()  # nothing but empty directories is left
+
+
+@dataclass
+class Agent:
+    """An agent in a process of its own, and what it logs."""
+
+    program: asyncio.subprocess.Process
+    logged: bytes = b""
+
+    async def end(self, *, kill: bool) -> None:
+        (self.program.kill if kill else self.program.terminate)()
+        _, rest = await self.program.communicate()
+        self.logged += rest
+
+
+@asynccontextmanager
+async def agent(directory: Path, address: str, memory: Path, *more: str, kill: bool = False) -> AsyncIterator[Agent]:
+    """A node with processes."""
+    options = {
+        "--coordinator": address,
+        "--token-file": str(directory / "coordinator" / "local-token"),
+        "--state": str(directory / "node"),
+        "--name": "alone",
+        "--gpu-provider": "fake:1xH100",
+        "--address": "127.0.0.1",
+        "--ports": "30180-30189",
+        "--secrets-dir": str(memory),
+        "--log-level": "debug",
+    }
+    program = await asyncio.create_subprocess_exec(
+        *(
+            sys.executable,
+            "-m",
+            "agent",
+            "--processes",
+            "--no-docker",
+            *more,
+            *(word for each in options.items() for word in each),
+        ),
+        cwd=ROOT,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert program.stderr is not None
+    it = Agent(program)
+    while b"agent runs" not in (line := await program.stderr.readline()):
+        it.logged += line
+        assert line, f"the agent ended: {it.logged.decode()}"
+    yield it
+    await it.end(kill=kill)
+
+
+def job(script: str, *uses: SecretUse) -> JobSpec:
+    role = Role(command=("/bin/sh", "-c", script), secrets=uses)
+    return JobSpec(name="secretive", roles=(role,), timeouts=shell("").timeouts)
+
+
+async def put(client: Client) -> None:
+    await client.secrets.put("wandb", {"key": TOKEN})
+    await client.secrets.put("deploy", {"key": KEY})
+
+
+async def printed(client: Client, id_: str) -> list[bytes]:
+    return [line.text async for line in client.logs(id_, follow=True)]
+
+
+@pytest.mark.parametrize("job_user", ["65534:65534", "none"])
+async def test_a_job_uses_its_secrets_and_nothing_of_them_is_left_anywhere(
+    place: Path, memory: Path, job_user: str
+) -> None:
+    user = b"65534" if os.geteuid() == 0 and job_user != "none" else b"%d" % os.geteuid()
+    script = (
+        'echo "$WANDB_API_KEY"; echo "$WANDB_API_KEY" | cut -c 1-5; cat "$MUSTER_SECRETS_DIR/deploy/key"; '
+        'id -u; wc -c < "$MUSTER_SECRETS_DIR/deploy/key"; read line < "$GO"; echo last "$WANDB_API_KEY" >&2; exit 3'
+    )
+    role = Role(command=("/bin/sh", "-c", script), secrets=USES, env={"GO": str(place / "go")})
+    spec = JobSpec(name="secretive", roles=(role,), timeouts=shell("").timeouts)
+    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+        await put(client)
+        async with agent(place, login.address, memory, "--job-user", job_user) as node:
+            submitted = await client.submit(spec, queue_anyway=True)
+            lines = []
+            async for line in client.logs(submitted.id, follow=True):
+                lines.append(line.text)
+                if line.text == b"%d" % len(KEY):
+                    break
+            assert lines == [b"***", TOKEN[:5], b"***", b"***", b"***", user, b"%d" % len(KEY)]
+            assert programs_with("cmdline", TOKEN) == set()
+            assert programs_with("environ", TOKEN) == {"sh"}
+            assert having(memory, [KEY]) != []
+            await asyncio.to_thread((place / "go").write_text, "go\n")
+            ended = await client.wait(submitted.id)
+            assert (await printed(client, submitted.id))[-1] == b"last ***"
+            view = str(await client.job(submitted.id))
+        assert ended.failure is not None
+        assert ended.failure.log_tail[-1] == "last ***"
+        assert not [value for value in (TOKEN, KEY) if value.decode() in view]
+    assert having(place, [TOKEN, KEY]) == []
+    assert TOKEN not in node.logged
+
+
+async def test_secrets_outlive_an_agent_that_is_killed_and_are_cleared_by_the_next(place: Path, memory: Path) -> None:
+    script = f'echo "$WANDB_API_KEY"; read line < {place}/go; cat "$MUSTER_SECRETS_DIR/deploy/key"'
+    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+        await put(client)
+        async with agent(place, login.address, memory, kill=True):
+            submitted = await client.submit(job(script, *USES), queue_anyway=True)
+            async for line in client.logs(submitted.id, follow=True):
+                assert line.text == b"***"
+                break
+        assert having(memory, [KEY]) != []
+        async with agent(place, login.address, memory):
+            await asyncio.to_thread((place / "go").write_text, "go\n")
+            ended = await client.wait(submitted.id)
+            assert ended.phase is JobPhase.SUCCEEDED
+            assert await printed(client, submitted.id) == [b"***"] * 4
+        assert having(memory, [KEY]) == []
+    assert having(place, [TOKEN, KEY]) == []
+
+
+async def test_what_is_left_of_executions_that_ended_without_an_agent_is_swept(place: Path, memory: Path) -> None:
+    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+        await put(client)
+        async with agent(place, login.address, memory, kill=True):
+            submitted = await client.submit(job("sleep 1000", *USES), queue_anyway=True)
+            async for view in client.watch(submitted.id):
+                if view.phase is JobPhase.RUNNING:
+                    break
+        await client.stop(submitted.id)
+        async with agent(place, login.address, memory):
+            await client.wait(submitted.id)
+        assert having(memory, [KEY]) == []
+
+
+async def test_a_secret_that_was_removed_meanwhile_fails_the_job_and_is_named(place: Path, memory: Path) -> None:
+    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+        await put(client)
+        submitted = await client.submit(job("true", *USES), queue_anyway=True)
+        await client.secrets.remove("deploy")
+        async with agent(place, login.address, memory):
+            ended = await client.wait(submitted.id)
+    assert ended.failure is not None
+    assert ended.failure.kind is FailureKind.INVALID_OPTION
+    assert "deploy" in ended.failure.message
