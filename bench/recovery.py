@@ -313,7 +313,7 @@ class Fleet:
         first = PORTS[0] + number * PORTS[1]
         identity = ("--name", f"n{number}", "--address", f"127.0.0.{number + 2}", "--cpus", 64)
         place = ("--state", self._directory / f"n{number}", "--ports", f"{first}-{first + PORTS[1] - 1}")
-        kind = ("--no-docker", "--processes", "--stop-on-exit", "--gpu-provider", "fake:1xH100")
+        kind = ("--no-docker", "--processes", "--job-user", "none", "--stop-on-exit", "--gpu-provider", "fake:1xH100")
         self._agents.append(_program("agent", *self._shown, "--coordinator", self.address, *identity, *place, *kind))
 
     async def all_connected(self) -> None:
