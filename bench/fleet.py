@@ -26,6 +26,8 @@ CPUS = 4
 FIRST_PORT, PORTS_EACH = 20_000, 100
 SETTLES = 0.15
 """Seconds in which agents clear away what is of no use any more; nobody is told when they have."""
+PROCESSES = ("--no-docker", "--processes", "--job-user", "none")
+"""What agents are told where nothing else is said: workers run as the agent's user, as under srun."""
 AGENTS_AT_ONCE = 8
 """So many agents start at a time; more would only wait for each other."""
 
@@ -120,7 +122,7 @@ async def fleet(scratch: Scratch, nodes: int, *options: str | Path) -> AsyncIter
     async with coordinator(directory) as it, ended_at_exit() as agents:
         for number in range(1, nodes + 1):
             agents.append(
-                _agent(it, directory, number, options or ("--no-docker", "--processes", "--job-user", "none"))
+                _agent(it, directory, number, options or PROCESSES)
             )
             it.agents.append(agents[-1].pid)
             await it.nodes_ready(number - AGENTS_AT_ONCE)
