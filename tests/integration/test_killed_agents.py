@@ -39,7 +39,7 @@ async def agent_program(fleet: Fleet, state: Path, *options: str) -> AsyncIterat
     token.chmod(0o600)
     program = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "agent", "--coordinator", fleet.address, "--state", str(state), "--name", "n"),
-        *("--processes", "--no-docker", "--gpu-provider", "fake:1xT4", "--address", "127.0.0.1"),
+        *("--processes", "--job-user", "none", "--no-docker", "--gpu-provider", "fake:1xT4", "--address", "127.0.0.1"),
         *("--ports", "30900-30949", "--token-file", str(token), *options),
         cwd=ROOT,
         stderr=asyncio.subprocess.DEVNULL,

@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 ENDS_WITHIN = 3.0
 LIMIT = 30.0
 COORDINATOR = ("coordinator", "--local", "--listen", "127.0.0.1:0")
+PROCESSES = ("--processes", "--job-user", "none")
+"""Of the user who runs the tests: others do not get to the directories of tests."""
 AGENT = (
     "agent",
     "--no-docker",
@@ -95,7 +97,7 @@ def test_the_agent_ends_when_told_to_though_there_is_no_coordinator(tmp_path: Pa
 
 async def test_an_agent_that_shall_stop_executions_at_its_end_leaves_none_behind(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
-        program = ("agent", "--no-docker", "--processes", "--stop-on-exit", "--name", "n", "--address", "127.0.0.1")
+        program = ("agent", "--no-docker", *PROCESSES, "--stop-on-exit", "--name", "n", "--address", "127.0.0.1")
         program = (*program, *shown(tmp_path))
         with started(*program, "--coordinator", fleet.address, "--state", str(tmp_path / "agent")) as process:
             job = await fleet.client.submit(shell("sleep 60 & sleep 60", 2), queue_anyway=True)
@@ -115,7 +117,7 @@ async def test_jobs_go_on_when_the_coordinator_is_killed_and_started_again(tmp_p
     token = tmp_path / "state" / "local-token"
     with started(*arguments) as first:
         await_ready(first, "coordinator serves")
-        program = (*AGENT[:-1], address, "--processes", "--name", "n", "--address", "127.0.0.1")
+        program = (*AGENT[:-1], address, *PROCESSES, "--name", "n", "--address", "127.0.0.1")
         program = (*program, "--token-file", str(token))
         with started(*program, "--state", str(tmp_path / "agent")) as process:
             async with Client(address, Credentials(token=read_secret(token))) as client:

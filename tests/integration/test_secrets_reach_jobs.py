@@ -86,6 +86,7 @@ async def agent(directory: Path, address: str, memory: Path, *more: str, kill: b
             "-m",
             "agent",
             "--processes",
+            *("--job-user", "none"),
             "--no-docker",
             *more,
             *(word for each in options.items() for word in each),
