@@ -18,7 +18,7 @@ $(VENV)/.ready: pyproject.toml
 	  echo "python3 has no venv module; installing it (apt-get install python3-venv)"; \
 	  apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(VENV); }
 	@echo "installing Muster and its tools into $(VENV) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[coordinator,agent,ssh,dev]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[coordinator,agent,ssh,bundle,dev]'
 	@touch $@
 
 setup: $(VENV)/.ready  ## install Muster and its tools into .venv
