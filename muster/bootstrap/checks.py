@@ -128,7 +128,11 @@ def _system(facts: Facts, _: Situation) -> Iterator[Finding]:
         yield _ok("system.systemd", f"systemd {facts.systemd}")
     if facts.missing:
         names = " and ".join(facts.missing)
-        yield _error("system.tools", f"{names} not installed", "install coreutils and tar")
+        yield _error(
+            "system.tools",
+            f"{names} not installed",
+            "install them with the system's packages (coreutils, tar, sed, grep)",
+        )
     if not facts.root:
         yield _warn("system.root", "was looked at without being root, so not everything was seen", "log in as root")
 

@@ -86,7 +86,7 @@ except ImportError:
 print("python=%s %d.%d.%d %s" % ((sys.executable,) + tuple(sys.version_info[:3]) + (able,)))' 2>/dev/null
 done
 
-for tool in tar sha256sum timeout; do have "$tool" || say missing "$tool"; done
+for tool in tar sha256sum sed grep; do have "$tool" || say missing "$tool"; done
 
 if have docker || [ -S /var/run/docker.sock ]; then
   [ -S /var/run/docker.sock ] && say docker_socket yes

@@ -41,6 +41,9 @@ class Way:
     accepted: Sequence[str]
     parallel: int
 
+    def __post_init__(self) -> None:
+        Questions(self.accepted)  # complains of what is no fingerprint before anybody is asked anything
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
