@@ -7,8 +7,10 @@ of them. Long ones are looked for in blocks. It needs no event loop: the supervi
 import binascii
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import groupby
 
 from muster.domain.log import LineSplitter, Record, Stream
 
@@ -30,6 +32,12 @@ BASE64_LEAST = 8
 BASE64_MOST = 4096
 """Bytes of a value that is looked for in this form, too."""
 
+MOST = 5000
+"""Lines and blocks that can be looked for without holding up whoever prints."""
+
+FEW = 500
+"""Patterns that are quicker looked for one by one, in output that has none of them."""
+
 ALIGNED_MOST = 256
 """Bytes of a value that is looked for in this form also behind something else, as in `user:password`."""
 
@@ -41,8 +49,11 @@ class Mask:
         self.patterns = tuple(sorted({pattern for pattern in patterns if len(pattern) >= LEAST}))
         self._everything = everything
         self._longest = max(map(len, self.patterns), default=0)
-        longest_first = sorted(self.patterns, key=len, reverse=True)
-        self._search = re.compile(b"|".join(map(re.escape, longest_first))).search
+
+    @staticmethod
+    def takes(values: Iterable[bytes]) -> bool:
+        """Whether these values are not too many or too long."""
+        return sum(value.count(b"\n") + len(value) // BLOCK + 1 for value in values) <= MOST
 
     @classmethod
     def of(cls, values: Iterable[bytes]) -> "Mask":
@@ -66,19 +77,39 @@ class Mask:
     def split(self, text: bytes, *, last: bool = False) -> tuple[bytes, bytes]:
         """The masked beginning, and an end as it is that may be the beginning of something; none after the `last`."""
         open_ends = [] if last else self._open_ends(text)
-        if not open_ends and not any(pattern in text for pattern in self.patterns):
+        few = len(self.patterns) <= FEW
+        if not open_ends and few and not any(pattern in text for pattern in self.patterns):
             return text, b""
         pieces: list[bytes] = []
         done = 0
         while True:
             open_end = next((end for end in open_ends if end >= done), len(text))
-            found = self._search(text, done)
-            if found is None or found.start() >= open_end:
+            begin, end = self._find(text, done)
+            if begin >= open_end:
                 break
-            pieces += (text[done : found.start()], MASK)
-            done = found.end()
+            pieces += (text[done:begin], MASK)
+            done = end
         pieces.append(text[done:open_end])
         return b"".join(pieces), text[max(done, open_end) :]
+
+    def _find(self, text: bytes, start: int) -> tuple[int, int]:
+        """Where the first pattern begins and ends, the longest of several; the end of the text where there is none."""
+        beginning, patterns = self._beginnings
+        while found := beginning.search(text, start):
+            start = found.start()
+            for pattern in patterns[found.group()]:
+                if text.startswith(pattern, start):
+                    return start, start + len(pattern)
+            start += 1
+        return len(text), len(text)
+
+    @cached_property
+    def _beginnings(self) -> tuple[re.Pattern[bytes], Mapping[bytes, Sequence[bytes]]]:
+        """Finds how patterns begin, and has those that begin so, the longest first."""
+        patterns: dict[bytes, list[bytes]] = {}
+        for pattern in sorted(self.patterns, key=len, reverse=True):
+            patterns.setdefault(pattern[:LEAST], []).append(pattern)
+        return re.compile(_any_of(sorted(patterns)) if patterns else b"(?!)"), patterns
 
     def _open_ends(self, text: bytes) -> list[int]:
         """Where something may begin that the text does not have whole."""
@@ -163,6 +194,16 @@ class MaskedRecords:
         if self._held is not None and self._held[1]:
             yield replace(self._held[0], text=self._held[0].text + self._mask.masked(self._rest))
         self._held, self._rest = None, b""
+
+
+def _any_of(texts: Sequence[bytes]) -> bytes:
+    """An expression for sorted texts of one length, of which each byte is looked at once, however many they are."""
+    if not texts[0]:
+        return b""
+    ways = [
+        re.escape(first) + _any_of([text[1:] for text in same]) for first, same in groupby(texts, lambda text: text[:1])
+    ]
+    return ways[0] if len(ways) == 1 else b"(?:" + b"|".join(ways) + b")"
 
 
 def _patterns(value: bytes) -> Iterator[bytes]:

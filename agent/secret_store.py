@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Container
 from dataclasses import replace
 
 from agent.core.handover import Login, handover, login, without_clashes
-from agent.log_mask import NOTHING, Mask
+from agent.log_mask import BLOCK, MOST, NOTHING, Mask
 from agent.secret_rooms import SecretRooms
+from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import RuntimeKind
 from muster.domain.plan import Assignment, Launch
@@ -39,6 +40,9 @@ class SecretStore:
         found = handover(assignment.role, await self._ask(assignment.execution))
         if found.files or assignment.role.runtime is RuntimeKind.DOCKER:
             self.rooms.check()
+        if not Mask.takes(found.masked):
+            message = f"secrets: they have more than {MOST} lines or blocks of {BLOCK} bytes, too many to be masked"
+            raise ExecutionError(FailureKind.INVALID_OPTION, message)
         self._handovers[assignment.execution] = found
         self._masks[assignment.execution] = Mask.of(found.masked)
 
