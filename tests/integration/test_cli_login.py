@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pty
 import re
 import signal
 import stat
@@ -185,3 +186,48 @@ async def test_a_coordinator_program_with_a_provider(provider: IdentityProvider,
     finally:
         coordinator.terminate()
         await coordinator.wait()
+
+
+@asynccontextmanager
+async def at_a_terminal(fleet: Secured, *arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, int]]:
+    """The program with a terminal of its own, and our end of that."""
+    mine, theirs = pty.openpty()
+    env = {**without_login(os.environ), "MUSTER_HOME": str(fleet.directory / "home"), "PYTHONPATH": str(ROOT)}
+    program = await asyncio.create_subprocess_exec(
+        *(*PROGRAM, *arguments), env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        yield program, mine
+    finally:
+        if program.returncode is None:
+            program.kill()
+            await program.wait()
+        os.close(mine)
+
+
+def seen_until(terminal: int, pattern: bytes) -> bytes:
+    """What was shown up to there."""
+    seen = b""
+    while not re.search(pattern, seen):
+        seen += os.read(terminal, 4096)
+    return seen
+
+
+async def test_at_a_terminal_something_moves_while_it_waits(provider: IdentityProvider, tmp_path: Path) -> None:
+    async with served(provider, tmp_path) as fleet, at_a_terminal(fleet, *login(fleet)) as (program, terminal):
+        seen = await asyncio.to_thread(seen_until, terminal, rb"waiting for you to confirm [A-Z]{4}-[A-Z]{4}")
+        found = COMPLETE.search(seen)
+        assert found is not None
+        await asyncio.to_thread(provider.confirm, "p-ada", found[0].decode())
+        await asyncio.to_thread(seen_until, terminal, rb"logged in to \S+ as ada, until ")
+        assert await program.wait() == 0
+
+
+async def test_without_a_provider_a_person_at_a_terminal_may_type_a_token(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, at_a_terminal(fleet, *login(fleet)) as (program, terminal):
+        await asyncio.to_thread(seen_until, terminal, rb"token: ")
+        os.write(terminal, fleet.admin_token.encode() + b"\n")
+        seen = await asyncio.to_thread(seen_until, terminal, rb"logged in to \S+ as admin")
+        assert fleet.admin_token.encode() not in seen
+        assert await program.wait() == 0
