@@ -13,6 +13,7 @@ from muster.bundle.manifest import Manifest
 from muster.bundle.own_wheel import build_wheel, extras_of, version_of
 from muster.bundle.wheels import GLIBC, Platform, download
 from muster.domain.errors import ExhaustedError, MusterError
+from muster.own_programs import is_frozen
 
 PIP = "pip>=24"
 """Goes along, as not every Python has it."""
@@ -35,6 +36,8 @@ class BundlePlan:
 
 def create_bundle(plan: BundlePlan, tell: Callable[[str], None]) -> Path:
     """Make it, and tell of each step; raises MusterError, and then leaves nothing behind."""
+    if is_frozen():
+        raise MusterError("a Muster that brings its Python along makes no bundles; use one that pip has installed")
     if not plan.platforms:
         raise MusterError("a bundle needs at least one Python and one architecture")
     place = plan.output.absolute().parent if plan.output else Path.cwd()

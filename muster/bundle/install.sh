@@ -17,6 +17,7 @@ changed=
 tree_changed=
 service_changed=
 switched_from=
+previous=
 unfinished=
 
 usage() {
@@ -88,7 +89,8 @@ finish() {
   [ -z "$unfinished" ] || rm -rf "$unfinished"
   if [ $status != 0 ] && [ -n "$switched_from" ]; then
     warn "going back to version $switched_from"
-    link_version "$switched_from"
+    link_version current "$switched_from"
+    if [ -n "$previous" ]; then link_version previous "$previous"; else rm -f "$PREFIX/previous"; fi
     install_units
     restart_all || true
   fi
@@ -318,19 +320,19 @@ version_of() {
 }
 
 link_version() {
-  ln -sfn "$1" "$PREFIX/.current.new"
-  mv -T "$PREFIX/.current.new" "$PREFIX/current"
+  ln -sfn "$2" "$PREFIX/.$1.new"
+  mv -T "$PREFIX/.$1.new" "$PREFIX/$1"
 }
 
 switch_version() {
   now=$(version_of current)
   if [ "$now" = "$1" ]; then return; fi
   if [ -n "$now" ] && [ -d "$PREFIX/$now" ]; then
-    ln -sfn "$now" "$PREFIX/.previous.new"
-    mv -T "$PREFIX/.previous.new" "$PREFIX/previous"
+    previous=$(version_of previous)
     switched_from=$now
+    link_version previous "$now"
   fi
-  link_version "$1"
+  link_version current "$1"
   change "version $1 is in use"
 }
 
