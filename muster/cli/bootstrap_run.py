@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from muster.bootstrap.checks import Finding, Severity, Situation
-from muster.bootstrap.executor import Shell
+from muster.bootstrap.executor import Executor, Shell
 from muster.bootstrap.facts import Facts
 from muster.bootstrap.inventory import Inventory, read_inventory
 from muster.bootstrap.outcome import SUCCESSES, Outcome, Status
@@ -30,6 +31,9 @@ from muster.client import Client
 from muster.domain.errors import InvalidJobError, MusterError, UnknownNameError
 from muster.domain.node import NodeState
 from muster.rpc.channel import is_loopback
+
+if TYPE_CHECKING:
+    from muster.bootstrap.ssh import SshConnections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,16 +135,18 @@ async def surveyor_of(
     way: Way, coordinator: str | None, *, needs_root: bool, output: Format
 ) -> AsyncIterator[Surveyor]:
     """Who looks at computers; what he shares among connections is closed when the context ends."""
-    try:
-        from muster.bootstrap.ssh import SshConnections, SshSettings  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MusterError("SSH needs the package paramiko: `pip install 'muster[ssh]'`") from error
     questions = Questions(way.accepted)
-    connections = SshConnections(SshSettings(), confirm=questions.confirm, passphrase=questions.passphrase)
+    connections = _connections(questions)
     progress = Progress(screen(err=True))
+
+    async def connect(wish: Wish) -> Executor:
+        if connections is None:
+            raise MusterError("SSH needs the package paramiko: `pip install 'muster[ssh]'`")
+        return await connections.connect(wish.target)
+
     try:
         yield Surveyor(
-            connect=lambda wish: connections.connect(wish.target),
+            connect=connect,
             password=questions.password,
             coordinator=coordinator,
             parallel=way.parallel,
@@ -148,7 +154,17 @@ async def surveyor_of(
             tell=progress.tell if output is Format.TABLE else lambda *_: None,
         )
     finally:
-        await connections.close()
+        if connections is not None:
+            await connections.close()
+
+
+def _connections(questions: Questions) -> "SshConnections | None":
+    """None where paramiko is not installed."""
+    try:
+        from muster.bootstrap.ssh import SshConnections, SshSettings  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+    return SshConnections(SshSettings(), confirm=questions.confirm, passphrase=questions.passphrase)
 
 
 @asynccontextmanager

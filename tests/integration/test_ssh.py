@@ -16,7 +16,7 @@ from muster.bootstrap.executor import LocalExecutor, Shell
 from muster.bootstrap.known_hosts import HostKey
 from muster.bootstrap.ssh import HostKeyRefusedError, SshConnections, SshSettings
 from muster.bootstrap.target import Target, parse_target
-from muster.domain.errors import PermissionDeniedError, UnavailableError
+from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from tests.integration.sshd import PROGRAM, Sshd, make_key, sshd
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no sshd")
@@ -138,6 +138,32 @@ async def test_the_configuration_of_ssh_says_where_a_name_leads(tmp_path: Path) 
         fresh = User(tmp_path / "ssh")
         async with fresh.shell(parse_target("node")) as shell:
             assert (await shell.run("echo here")).out == "here\n"
+
+
+async def test_a_bastion_for_all_is_not_reached_over_itself_and_circles_end(tmp_path: Path) -> None:
+    user = User(tmp_path / "ssh")
+    with sshd(tmp_path / "bastion") as bastion, sshd(tmp_path / "server") as server:
+        user.knows(bastion.host_key, server.host_key)
+        (tmp_path / "ssh" / "config").write_text(
+            f"Host node\n  HostName 127.0.0.1\n  Port {server.port}\n  IdentityFile {server.key}\n"
+            f"Host door\n  HostName 127.0.0.1\n  Port {bastion.port}\n  IdentityFile {bastion.key}\n"
+            "Host one\n  ProxyJump two\nHost two\n  ProxyJump one\nHost *\n  ProxyJump door\n"
+        )
+        fresh = User(tmp_path / "ssh")
+        async with asyncio.timeout(30), fresh.shell(parse_target("node")) as shell:
+            assert (await shell.run("echo here")).out == "here\n"
+        with pytest.raises(MusterError, match=r"in a circle: .*one.* -> .*two.* -> .*one"):
+            async with asyncio.timeout(30), fresh.shell(parse_target("one")):
+                pass
+
+
+async def test_a_connection_that_breaks_is_no_exit_code(tmp_path: Path) -> None:
+    user = User(tmp_path / "ssh")
+    with sshd(tmp_path / "server") as server:
+        user.knows(server.host_key)
+        async with user.shell(_at(server)) as shell:
+            with pytest.raises(UnavailableError, match="the connection broke"):
+                await shell.run("kill $(ps -o ppid= -p $PPID) $PPID; sleep 20", limit=10)
 
 
 async def test_a_key_with_a_passphrase_is_asked_for_until_it_is_right(tmp_path: Path) -> None:

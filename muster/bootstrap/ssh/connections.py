@@ -66,18 +66,20 @@ class SshConnections:
     async def _reach(self, target: Target, passed: tuple[str, ...]) -> paramiko.Transport:
         hop = self._hop(target)
         if hop.name in passed:
-            raise MusterError(f"the jumps of {target} lead in a circle: {' -> '.join((*passed, hop.name))}")
+            raise MusterError(f"the jumps lead in a circle: {' -> '.join((*passed, hop.name))}")
         over: paramiko.Transport | None = None
-        before: tuple[Target, ...] = ()
+        way: tuple[Target, ...] = ()
         for jump in hop.jumps:
-            before = (*before, jump)
-            over = await self._bastion(jump, before, (*passed, hop.name))
+            # What `Host *` says of all holds for a bastion, too, but it is not reached over itself.
+            if self._hop(jump).name != hop.name:
+                over = await self._bastion(_with_jumps(jump, way or None), (*passed, hop.name))
+                way = (*way, jump)
         return await self._enter(hop, over)
 
-    async def _bastion(self, jump: Target, way: tuple[Target, ...], passed: tuple[str, ...]) -> paramiko.Transport:
-        """The one connection to a bastion, reached over those before it on the way."""
-        # A way of one jump is looked up like a target, as that jump may need jumps of its own.
-        target = _with_jumps(jump, way[:-1] or None)
+    async def _bastion(self, target: Target, passed: tuple[str, ...]) -> paramiko.Transport:
+        """The one connection to a bastion."""
+        if self._hop(target).name in passed:
+            return await self._reach(target, passed)  # which says so; nobody must wait for himself
         async with self._bastions.setdefault(target, asyncio.Lock()):
             known = self._open.get(target)
             if known is None or not known.is_active():

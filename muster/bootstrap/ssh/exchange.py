@@ -72,11 +72,10 @@ class Exchange:
             if channel.exit_status_ready() and channel.eof_received:
                 break
         self._read(channel)
-        return Output(
-            code=channel.recv_exit_status(),
-            out=self._out.decode(errors="replace"),
-            err=self._err.decode(errors="replace"),
-        )
+        code = channel.recv_exit_status()
+        if code < 0 and not self._transport.is_active():
+            raise UnavailableError("the connection broke")
+        return Output(code=code, out=self._out.decode(errors="replace"), err=self._err.decode(errors="replace"))
 
     def close(self) -> None:
         """End it, wherever it is."""
