@@ -35,6 +35,9 @@ e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 chaos: setup     ## jobs on the fleet testbed while things break, for MINUTES; SEED decides which (docs/testing.md)
 	$(PY) -m tests.e2e.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
 
+fuzz: setup      ## what others send and write, at random for MINUTES; SEED decides what comes first (docs/testing.md)
+	$(PY) -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
 simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
 	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
 
@@ -54,4 +57,4 @@ docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.spec.reference --write docs/job-file.md
 
-.PHONY: help setup demo test e2e chaos simulate bench check protos docs
+.PHONY: help setup demo test e2e chaos fuzz simulate bench check protos docs

@@ -90,7 +90,7 @@ def noted(room: Room) -> RoomRecord | None:
             grace=timedelta(seconds=facts["grace"]) if "grace" in facts else DEFAULT_GRACE,
             fence=_fence(facts["fence"]) if facts.get("fence") else None,
         )
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
 

@@ -41,7 +41,7 @@ def _read(parser: argparse.ArgumentParser, file: Path, options: Mapping[str, arg
         content = tomllib.loads(file.read_text())
     except OSError as error:
         _refuse(parser, f"cannot read {file}: {error.strerror}")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         _refuse(parser, f"{file} is no TOML: {error}")
     chosen: dict[str, object] = {}
     for key, value in content.items():

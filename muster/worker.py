@@ -101,7 +101,7 @@ def load(path: str | os.PathLike[str] | None = None) -> Worker:
     document = _read(file)
     try:
         return _worker(document, os.environ)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise NotInAJobError(f"{file} is not a roster as Muster writes it: {error!r}") from error
 
 
@@ -113,7 +113,7 @@ def _read(file: Path) -> Any:  # noqa: ANN401 - JSON
             f"there is no roster at {file}: this code does not run inside a Muster job "
             "(start it with `muster run` or `muster submit`, or set MUSTER_CONFIG_DIR)",
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise NotInAJobError(f"cannot read the roster {file}: {error}") from error
 
 

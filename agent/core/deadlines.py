@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any
 
 LONGEST_SLEEP = 1.0
@@ -44,10 +45,17 @@ def read(text: bytes) -> Notes:
     """What was written; raises ValueError for notes that are torn, or that this version does not know."""
     try:
         facts: dict[str, Any] = json.loads(text)
-        deadlines = tuple(Deadline(**each) for each in facts["deadlines"])
+        deadlines = tuple(_deadline(**each) for each in facts["deadlines"])
         return Notes(boot=str(facts["boot"]), agent=str(facts["agent"]), deadlines=deadlines)
-    except (TypeError, KeyError, AttributeError) as error:
+    except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"these are no notes: {error}") from error
+
+
+def _deadline(*, dead_by: float, **names: str) -> Deadline:
+    """Of what was read, which may be anything; raises TypeError, ValueError or OverflowError."""
+    if not isfinite(dead_by) or not all(isinstance(name, str) for name in names.values()):
+        raise ValueError("these are no notes: a deadline is no time, or a name no text")
+    return Deadline(dead_by=float(dead_by), **names)
 
 
 def overdue(notes: Notes, at: float, boot: str) -> tuple[Deadline, ...]:

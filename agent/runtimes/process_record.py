@@ -64,5 +64,5 @@ def read_record(room: Path) -> ProcessRecord | None:
             facts.update(json.loads(line))
         facts.update({name: Process(**facts[name]) for name in ("supervisor", "program") if name in facts})
         return ProcessRecord(**facts)
-    except (FileNotFoundError, ValueError, TypeError):
+    except (FileNotFoundError, ValueError, TypeError, RecursionError):
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -29,6 +29,8 @@ PEER_LIFE = timedelta(days=30)
 _SKEW = timedelta(minutes=5)
 """How far the clocks of two nodes may differ without a fresh certificate being refused."""
 _COMMON_NAME_LIMIT = 64
+_UNREADABLE = (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm)
+"""What the library raises for what is none, for what is damaged, and for what it does not know."""
 
 
 class CertificateError(MusterError):
@@ -130,7 +132,7 @@ def is_peer(certificate: bytes, node: NodeId) -> bool:
 
 def fingerprint(certificate: bytes) -> str:
     """The fingerprint of a certificate's key, as `Facts.key`."""
-    return _fingerprint(_certificate(certificate).public_key())
+    return _fingerprint(_key_of(_certificate(certificate)))
 
 
 def requested_key(request: bytes) -> str:
@@ -142,7 +144,7 @@ def facts(certificate: bytes) -> Facts:
     """What a certificate says, whoever signed it."""
     parsed = _certificate(certificate)
     return Facts(
-        key=_fingerprint(parsed.public_key()),
+        key=_fingerprint(_key_of(parsed)),
         node=_node(parsed),
         not_before=parsed.not_valid_before_utc,
         not_after=parsed.not_valid_after_utc,
@@ -154,7 +156,7 @@ def verify(certificate: bytes, authority: bytes, now: datetime) -> Facts:
     parsed, root = _certificate(certificate), _certificate(authority)
     try:
         parsed.verify_directly_issued_by(root)
-    except (InvalidSignature, ValueError, TypeError) as error:
+    except _UNREADABLE as error:
         raise CertificateError("the certificate was not signed by the authority of this fleet") from error
     if not parsed.not_valid_before_utc <= now <= parsed.not_valid_after_utc:
         span = f"{parsed.not_valid_before_utc:%Y-%m-%d %H:%M} to {parsed.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
@@ -220,7 +222,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 def _private(key: bytes) -> ec.EllipticCurvePrivateKey:
     try:
         loaded = serialization.load_pem_private_key(key, None)
-    except (ValueError, TypeError) as error:
+    except _UNREADABLE as error:
         raise CertificateError("the private key cannot be read") from error
     if not isinstance(loaded, ec.EllipticCurvePrivateKey):
         raise CertificateError("the private key is of another kind than ECDSA")
@@ -230,17 +232,23 @@ def _private(key: bytes) -> ec.EllipticCurvePrivateKey:
 def _certificate(pem: bytes) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(pem)
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise CertificateError("the certificate cannot be read") from error
+
+
+def _key_of(certificate: x509.Certificate) -> object:
+    try:
+        return certificate.public_key()
+    except _UNREADABLE as error:
+        raise CertificateError("the key of the certificate cannot be read") from error
 
 
 def _request(pem: bytes) -> x509.CertificateSigningRequest:
     try:
         request = x509.load_pem_x509_csr(pem)
-        proved = request.is_signature_valid
-    except (ValueError, TypeError, InvalidSignature) as error:
+        proved, key = request.is_signature_valid, request.public_key()
+    except _UNREADABLE as error:
         raise CertificateError("the request for a certificate cannot be read") from error
-    key = request.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise CertificateError("the request is for a key of another kind than ECDSA P-256")
     if not proved:
@@ -259,7 +267,7 @@ def _names(certificate: x509.Certificate) -> x509.SubjectAlternativeName | None:
         return certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return None
-    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+    except (*_UNREADABLE, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise CertificateError("the extensions of the certificate cannot be read") from error
 
 

@@ -28,6 +28,10 @@ MAX_TAIL = 100
 MAX_PARTS = 1024
 """GPUs, addresses, labels, processes and the like of one thing; far above any machine."""
 
+LONGEST_SPAN = timedelta(days=3650)
+LATEST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
+"""Times and lengths of time are added up; beyond these nobody means them, and no calendar has their sums."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -149,10 +153,14 @@ def unique(values: Sequence[str], where: str) -> None:
 
 def moment(value: Timestamp, where: str) -> datetime:
     """A time in UTC, to the microsecond."""
+    problem = f"is {value.seconds} seconds after 1970; it must be between 1970 and {LATEST_MOMENT.year}"
     try:
-        return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+        result = _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
     except OverflowError:
-        raise WireError(where, f"is {value.seconds} seconds after 1970, which no calendar has") from None
+        raise WireError(where, problem) from None
+    if not _EPOCH <= result <= LATEST_MOMENT:
+        raise WireError(where, problem)
+    return result
 
 
 def optional_moment(message: Message, field: str) -> datetime | None:
@@ -163,13 +171,15 @@ def optional_moment(message: Message, field: str) -> datetime | None:
 
 
 def span(value: Duration, where: str) -> timedelta:
-    """A length of time, not negative, to the microsecond."""
+    """A length of time, not negative and not beyond reason, to the microsecond."""
     try:
         result = timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
     except OverflowError:
         raise WireError(where, f"is {value.seconds} seconds, which is too long") from None
     if result < timedelta(0):
         raise WireError(where, f"is {result.total_seconds():g} seconds; it must not be negative")
+    if result > LONGEST_SPAN:
+        raise WireError(where, f"is {result.total_seconds():g} seconds; at most {LONGEST_SPAN.days} days are taken")
     return result
 
 

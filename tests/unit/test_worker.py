@@ -92,7 +92,7 @@ def test_outside_of_a_job_the_error_says_how_to_get_inside_one(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"config": {}}', '{"config": {"rank": 5}, "master": {}, "members": []}']
+    "content", ["{", "[]", '{"config": {}}', '{"config": {"rank": 5}, "master": {}, "members": []}', "[" * 100_000]
 )
 def test_a_file_of_another_format_is_named(tmp_path: Path, content: str) -> None:
     file = tmp_path / "distributed.json"

@@ -1,6 +1,6 @@
 """Hypothesis strategies for every value that travels: all that its type and the checks of muster.wire allow."""
 
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -9,6 +9,7 @@ from muster.domain import access, failure, fence, job, lifecycle, node, plan, ro
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 from muster.domain.secret import KEY_FORM, SecretUse
+from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
 Value = TypeVar("Value")
 
@@ -18,8 +19,8 @@ labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 port_names = st.from_regex(r"[a-z]([a-z0-9_-]{0,8}[a-z0-9])?", fullmatch=True)
 identifiers = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,12}", fullmatch=True)
 addresses = st.ip_addresses().map(str)
-moments = st.datetimes(timezones=st.just(UTC))
-spans = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=10_000))
+moments = st.datetimes(datetime(1970, 1, 1), LATEST_MOMENT.replace(tzinfo=None), timezones=st.just(UTC))  # noqa: DTZ001
+spans = st.timedeltas(min_value=timedelta(0), max_value=LONGEST_SPAN)
 sizes = st.integers(0, 2**63 - 1)
 counts = st.integers(0, 2**31 - 1)
 ports = st.integers(1, 65535)

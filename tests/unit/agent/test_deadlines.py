@@ -32,6 +32,23 @@ def test_torn_notes_are_refused(length: int) -> None:
         read(written(NOTES)[:length])
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": "soon", "room": "/r"}]}',
+        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": NaN, "room": "/r"}]}',
+        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": 1.0, "room": 7}]}',
+        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": 1'
+        + b"0" * 400
+        + b', "room": "/r"}]}',
+        b"[" * 100_000,
+    ],
+)
+def test_notes_that_could_not_be_used_are_refused(wrong: bytes) -> None:
+    with pytest.raises(ValueError, match=r"these are no notes"):
+        read(wrong)
+
+
 def test_what_must_be_dead_is_overdue_from_its_deadline_on() -> None:
     assert overdue(NOTES, 9.999, BOOT) == ()
     assert overdue(NOTES, 10.0, BOOT) == (EARLY,)

@@ -1,5 +1,6 @@
 """The fleet's authority, and what it signs."""
 
+import base64
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -12,11 +13,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from muster.domain.ids import NodeId
 from muster.trust.certificates import (
     NODE_LIFE,
+    PEER_LIFE,
     CertificateError,
     Identity,
     facts,
     fingerprint,
+    is_peer,
     issue_node,
+    issue_peer,
     issue_server,
     make_authority,
     matches_key,
@@ -25,7 +29,7 @@ from muster.trust.certificates import (
     requested_key,
     verify,
 )
-from muster.trust.names import SERVER_NAME
+from muster.trust.names import SERVER_NAME, peer_name
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 AUTHORITY = make_authority(NOW)
@@ -63,6 +67,25 @@ def test_the_coordinators_certificate_carries_its_name_and_its_addresses() -> No
     assert verify(server.certificate, AUTHORITY.certificate, NOW).node is None
     assert matches_key(server.certificate, server.key)
     assert not matches_key(server.certificate, new_key())
+
+
+def test_the_certificate_for_peers_is_no_nodes_and_not_the_coordinators() -> None:
+    certificate = issue_peer(AUTHORITY, request_certificate(new_key(), A), A, NOW)
+    names = alternative_names(certificate)
+    assert names.get_values_for_type(x509.DNSName) == [peer_name(A)]
+    assert names.get_values_for_type(x509.UniformResourceIdentifier) == []
+    assert purposes(certificate) == [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
+    said = verify(certificate, AUTHORITY.certificate, NOW)
+    assert (said.node, said.not_after) == (None, NOW + PEER_LIFE)
+    assert is_peer(certificate, A)
+    assert not is_peer(certificate, NodeId("A"))
+    assert not is_peer(of_node(), A)
+
+
+def test_the_name_for_peers_fits_into_dns_however_long_that_of_the_node_is() -> None:
+    long = peer_name(NodeId("a" * 253))
+    assert re.fullmatch(r"[0-9a-f]{40}\.node\.muster", long)
+    assert peer_name(NodeId("a")) != peer_name(NodeId("A"))
 
 
 def test_the_name_in_a_request_counts_for_nothing() -> None:
@@ -108,6 +131,28 @@ def test_a_request_for_a_key_of_another_kind_is_refused() -> None:
     request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
     with pytest.raises(CertificateError, match="another kind than ECDSA P-256"):
         issue_node(AUTHORITY, request.public_bytes(serialization.Encoding.PEM), A, NOW)
+
+
+def damaged(pem: bytes, before: bytes, after: bytes) -> bytes:
+    """The same PEM with other bytes in some place of what it holds."""
+    first, *middle, last = pem.decode().strip().split("\n")
+    held = base64.b64decode("".join(middle))
+    assert before in held
+    return "\n".join([first, base64.b64encode(held.replace(before, after)).decode(), last, ""]).encode()
+
+
+P256 = bytes.fromhex("2a8648ce3d030107")
+ANOTHER = bytes.fromhex("2a8648ce3d03017b")
+
+
+def test_a_curve_that_nobody_knows_is_refused_and_no_fault_of_the_coordinator() -> None:
+    with pytest.raises(CertificateError, match="the request for a certificate cannot be read"):
+        requested_key(damaged(request_certificate(new_key(), A), P256, ANOTHER))
+    for reader in (facts, fingerprint):
+        with pytest.raises(CertificateError, match="the key of the certificate cannot be read"):
+            reader(damaged(of_node(), P256, ANOTHER))
+    with pytest.raises(CertificateError, match="the private key cannot be read"):
+        matches_key(of_node(), damaged(new_key(), P256, ANOTHER))
 
 
 @pytest.mark.parametrize("reader", [facts, requested_key, fingerprint])
