@@ -14,6 +14,7 @@ GROUPS = 10_000
 """The most groups that are looked at; Entra stops at 200, others at none."""
 
 _EMAIL = "email"
+_NOT = (False, "false")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ def account_of(person: Person, grants: Mapping[str, Access], accounts: Mapping[s
 def _name(claims: Json, places: Iterable[str]) -> str:
     for place in places:
         found = claims.get(place)
-        if isinstance(found, str) and found and not (place == _EMAIL and claims.get("email_verified") is False):
+        if isinstance(found, str) and found and not (place == _EMAIL and claims.get("email_verified") in _NOT):
             return _account_name(found, place)
     raise PermissionDeniedError(
         f"the identity provider does not say what you are called ({', '.join(places)}); whoever runs this fleet can "

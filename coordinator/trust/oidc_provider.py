@@ -8,7 +8,7 @@ from typing import TypeAlias
 from coordinator.login_settings import LoginSettings, permitted_url
 from coordinator.trust.oidc_person import Person, lacking, person_of
 from coordinator.trust.oidc_token import Expected, IdentityError, verified
-from coordinator.trust.oidc_web import Answer, Json, Proof, ProviderError, Web, shown
+from coordinator.trust.oidc_web import Answer, Json, Proof, ProviderError, UnreachableError, Web, shown
 from muster.domain.errors import PermissionDeniedError
 from muster.trust.files import read_secret
 
@@ -98,7 +98,11 @@ class Provider:
         answer = await self._asked(login.served.token, form, login.served)
         if not answer.ok:
             return _not_yet(answer)
-        return person_of(await self._claims(answer.said, login, now), self._settings)
+        try:
+            claims = await self._claims(answer.said, login, now)
+        except UnreachableError as error:
+            raise IdentityError(str(error)) from error  # the code is used up, so there is no next time
+        return person_of(claims, self._settings)
 
     async def _served(self) -> Served:
         issuer = self._settings.issuer
@@ -108,7 +112,7 @@ class Provider:
         named = answer.said.get("issuer")
         if not isinstance(named, str) or named.rstrip("/") != issuer.rstrip("/"):
             raise ProviderError(f"{issuer} calls itself {shown(str(named))}; --oidc-issuer must be that very URL")
-        return _described(answer.said, named)
+        return described(answer.said, named)
 
     async def _asked(self, url: str, form: dict[str, str], served: Served) -> Answer:
         """The answer to a form of this client, which shows its secret in the way that the provider wants."""
@@ -139,29 +143,33 @@ class Provider:
             return {}
         answer = await self._web.get(served.userinfo, Proof(bearer=access))
         if not answer.ok:
-            return {}
+            raise IdentityError(f"it does not tell more of you when it is asked: {answer.error}")
         if answer.said.get("sub") != claims["sub"]:
             raise IdentityError("it tells about another person than the one who has logged in")
         return answer.said
 
 
-def _described(said: Json, issuer: str) -> Served:
+def described(said: Json, issuer: str) -> Served:
+    """What a provider says that it serves; raises ProviderError for what is missing or not to be asked."""
     methods = said.get("token_endpoint_auth_methods_supported")
     return Served(
         issuer=issuer,
-        device_authorization=_endpoint(said, "device_authorization_endpoint"),
-        token=_endpoint(said, "token_endpoint"),
-        keys=_endpoint(said, "jwks_uri"),
-        userinfo=_endpoint(said, "userinfo_endpoint") if said.get("userinfo_endpoint") else "",
+        device_authorization=_endpoint(said, "device_authorization_endpoint", issuer),
+        token=_endpoint(said, "token_endpoint", issuer),
+        keys=_endpoint(said, "jwks_uri", issuer),
+        userinfo=_endpoint(said, "userinfo_endpoint", issuer) if said.get("userinfo_endpoint") else "",
         scopes=_scopes(said),
         secret_in_header=not isinstance(methods, list) or "client_secret_basic" in methods,
     )
 
 
-def _endpoint(said: Json, name: str) -> str:
+def _endpoint(said: Json, name: str, issuer: str) -> str:
     url = said.get(name)
     if not isinstance(url, str) or len(url) > _URL:
         raise ProviderError(f"the identity provider has no {name}; does it support the device flow (RFC 8628)?")
+    # One that is elsewhere must not send the coordinator to what listens on its own machine.
+    if not permitted_url(url) or (issuer.startswith("https:") and not url.startswith("https:")):
+        raise ProviderError(f"will not ask {shown(url)}, the {name} of the identity provider: only https is encrypted")
     return url
 
 

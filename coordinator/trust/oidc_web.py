@@ -41,7 +41,7 @@ class Answer:
     """What came back."""
 
     status: int
-    said: Json
+    said: Json = field(repr=False)
 
     @property
     def ok(self) -> bool:

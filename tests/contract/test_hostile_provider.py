@@ -11,7 +11,7 @@ import pytest
 from coordinator.clock import wall_time
 from coordinator.trust.oidc_desk import FAILURES, MOST, MOST_FROM_ONE, LoginDesk
 from coordinator.trust.oidc_person import Person
-from coordinator.trust.oidc_provider import LIFE, DeviceLogin, Waiting
+from coordinator.trust.oidc_provider import LIFE, DeviceLogin, Waiting, described
 from coordinator.trust.oidc_token import IdentityError
 from coordinator.trust.oidc_web import LARGEST, ProviderError, UnreachableError, Web
 from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnknownNameError
@@ -123,9 +123,18 @@ async def test_a_redirect_is_not_followed() -> None:
         ({"issuer": "https://evil.example"}, OTHER_ISSUER),
         ({"issuer": None}, "ISSUER calls itself None; --oidc-issuer must be that very URL"),
         ({DEVICE_URL: None}, f"the identity provider has no {DEVICE_URL}; {ASKED}"),
-        ({DEVICE_URL: "http://192.0.2.1/"}, "will not ask http://192.0.2.1/: only https is encrypted"),
-        ({DEVICE_URL: "file:///etc/passwd"}, "will not ask file:///etc/passwd: only https is encrypted"),
-        ({DEVICE_URL: "https://a:b@192.0.2.1/"}, "will not ask https://a:b@192.0.2.1/: only https is encrypted"),
+        *(
+            (
+                {DEVICE_URL: url},
+                f"will not ask {url}, the {DEVICE_URL} of the identity provider: only https is encrypted",
+            )
+            for url in (
+                "http://192.0.2.1/",
+                "file:///etc/passwd",
+                "https://a:b@192.0.2.1/",
+                "http://127.0.0.1.example/",
+            )
+        ),
         ({"token_endpoint": 7}, f"the identity provider has no token_endpoint; {ASKED}"),
         ({"jwks_uri": "x" * 3000}, f"the identity provider has no jwks_uri; {ASKED}"),
     ],
@@ -288,10 +297,26 @@ async def test_what_the_token_leaves_out_is_asked_for_and_must_be_of_the_same_pe
         assert await finish_refusal(told, login) == (
             "you are: it tells about another person than the one who has logged in"
         )
-        told.answers["/me"] = (401, {})
-        person = await told.provider().finish(login, wall_time())
-        assert isinstance(person, Person)
-        assert person.groups == frozenset()
+        told.answers["/me"] = (401, {"error": "invalid_token"})
+        assert await finish_refusal(told, login) == (
+            "you are: it does not tell more of you when it is asked: invalid_token"
+        )
+
+
+async def test_a_provider_that_is_away_once_the_code_is_used_up_ends_the_login() -> None:
+    async with hostile() as told:
+        login = await begun(told)
+        told.answers["/jwks"] = (503, {})
+        said = await finish_refusal(told, login)
+        assert said == "you are: the identity provider does not answer: ISSUER/jwks: status 503"
+
+
+def test_a_provider_elsewhere_sends_nobody_to_the_coordinators_own_machine() -> None:
+    told = Hostile(issuer="https://login.example.org")
+    assert described(told.described(), told.issuer).token == "https://login.example.org/token"
+    for name in (DEVICE_URL, "token_endpoint", "jwks_uri", "userinfo_endpoint"):
+        with pytest.raises(ProviderError, match=f"will not ask http://127.0.0.1:80/, the {name} of"):
+            described(told.described(**{name: "http://127.0.0.1:80/"}), told.issuer)
 
 
 async def test_the_desk_asks_as_often_as_the_provider_wants() -> None:

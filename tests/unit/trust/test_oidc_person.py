@@ -46,7 +46,7 @@ def test_a_name_that_no_account_can_have_is_refused(name: str) -> None:
         person(preferred_username=name)
 
 
-@pytest.mark.parametrize("said", [{}, {"email": "ada@example.org", "email_verified": False}, {"sub": "1"}])
+@pytest.mark.parametrize("said", [{}, {"email": "ada@example.org", "email_verified": "false"}, {"sub": "1"}])
 def test_who_has_no_name_is_refused(said: dict[str, object]) -> None:
     with pytest.raises(PermissionDeniedError, match="does not say what you are called"):
         person_of(claims(**said), SETTINGS)
