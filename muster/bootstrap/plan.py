@@ -139,17 +139,17 @@ def plan_node(
     return Plan(name=name, findings=(*findings, *_membership(facts, wish, known)), steps=tuple(steps))
 
 
-def plan_upgrade(facts: Facts, *, parcel: Parcel, findings: Sequence[Finding]) -> Plan:
+def plan_upgrade(facts: Facts, name: str, *, parcel: Parcel, findings: Sequence[Finding]) -> Plan:
     """The steps from a node to the same node with another version."""
     there = facts.muster
     if there.version is None or not there.joined or there.name is None:
-        missing = Finding(
-            id="muster",
-            severity=Severity.ERROR,
-            sentence="is no node that was installed by a bundle",
-            remedy="`muster nodes add` makes it one",
-        )
-        return Plan(name=there.name or facts.hostname, findings=(*findings, missing), steps=())
+        sentence, remedy = "is no node that was installed by a bundle", "`muster nodes add` makes it one"
+        missing = Finding(id="muster", severity=Severity.ERROR, sentence=sentence, remedy=remedy)
+        return Plan(name=name, findings=(*findings, missing), steps=())
+    if there.name != name:
+        remedy = "say with -f FILE where each node is"
+        other = Finding(id="name", severity=Severity.ERROR, sentence=f"is {there.name}, not {name}", remedy=remedy)
+        return Plan(name=name, findings=(*findings, other), steps=())
     steps: tuple[Step, ...] = ()
     if there.version != parcel.version or there.unit != "active":
         send = Send(bundle=parcel.name, size=parcel.size)

@@ -172,7 +172,9 @@ async def upgrade(  # noqa: PLR0913 - one for each option
             candidates = [
                 run.candidate(
                     each,
-                    lambda seen, facts: plan_upgrade(facts, parcel=run.bundle.parcel, findings=seen.findings),
+                    lambda seen, facts: plan_upgrade(
+                        facts, seen.name, parcel=run.bundle.parcel, findings=seen.findings
+                    ),
                 )
                 for each in seen
             ]

@@ -65,6 +65,10 @@ def test_a_bare_machine_becomes_a_node_that_runs_a_job_and_a_second_run_changes_
     )
     assert machine.run("systemctl", "show", "muster-agent", "-p", "ExecMainStartTimestampMonotonic") == started
 
+    assert admin.muster("nodes", "revoke", "bare").code == 0
+    again = admin.muster(*order, "--setting", "processes=true", "-o", "json")
+    assert (again.code, [node["status"] for node in again.document["nodes"]]) == (0, ["installed"]), str(again)
+
     gone = admin.muster("nodes", "remove", "bare", "--ssh", f"{ADMINISTRATOR}@{machine.address}", "--purge", "--yes")
     assert gone.code == 0, str(gone)
     assert _traces(machine) == []

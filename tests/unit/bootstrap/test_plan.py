@@ -96,10 +96,15 @@ def test_labels_that_came_with_the_token_are_not_changed_behind_its_back() -> No
 
 
 def test_an_upgrade_touches_neither_configuration_nor_membership() -> None:
-    plan = plan_upgrade(replace(BARE, muster=replace(THERE, version="0.3.0")), parcel=PARCEL, findings=())
+    plan = plan_upgrade(replace(BARE, muster=replace(THERE, version="0.3.0")), "gpu7", parcel=PARCEL, findings=())
     assert [type(step) for step in plan.steps] == [Send, Install, Await]
-    assert plan_upgrade(replace(BARE, muster=THERE), parcel=PARCEL, findings=()).steps == ()
-    assert [each.id for each in plan_upgrade(BARE, parcel=PARCEL, findings=()).blockers] == ["muster"]
+    assert plan_upgrade(replace(BARE, muster=THERE), "gpu7", parcel=PARCEL, findings=()).steps == ()
+    assert [each.id for each in plan_upgrade(BARE, "gpu7", parcel=PARCEL, findings=()).blockers] == ["muster"]
+
+
+def test_an_upgrade_leaves_a_computer_alone_that_is_another_node() -> None:
+    plan = plan_upgrade(replace(BARE, muster=THERE), "gpu8", parcel=PARCEL, findings=())
+    assert ([each.sentence for each in plan.blockers], plan.steps) == (["is gpu7, not gpu8"], ())
 
 
 def test_steps_are_told_in_words() -> None:
