@@ -109,7 +109,7 @@ def _pack(made: Path, target: Path) -> None:
     """`lib/muster` with all of it, and `bin` with a link for each name."""
     with (
         target.open("wb") as file,
-        gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed,
+        gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, filename="", mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
         for path in sorted(made.rglob("*")):

@@ -1,0 +1,199 @@
+"""From bare machines to the first job with nothing but a bundle: no internet, and no Python where there is none."""
+
+import dataclasses
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from muster.bundle.archive import read_bundle, sha256, write_bundle
+from tests.e2e.waiting import until
+from tests.machines.bundles import make_bundle, newer
+from tests.machines.conftest import Machines
+from tests.machines.fleet import CommandError, Machine
+
+pytestmark = pytest.mark.machines
+
+SETTINGS = 'coordinator = "127.0.0.1:7460"\njoin-file = "/etc/muster/join-token"\nprocesses = true\n'
+WITHIN = 300.0
+STATE = "/var/lib/muster"
+TRACES = ("/opt/muster", "/etc/muster", STATE, "/run/muster", "/etc/systemd/system/muster-agent.service")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For machines with Python and without."""
+    return make_bundle(tmp_path_factory.mktemp("bundle"), frozen=True)
+
+
+@pytest.fixture(scope="module")
+def newer_bundle(bundle: Path) -> Path:
+    """For machines with Python."""
+    return newer(_altered(bundle, "only-wheels", _without_frozen), "99.1")
+
+
+def _altered(bundle: Path, name: str, change: Callable[[Path], None]) -> Path:
+    """A bundle that is whole, of other things."""
+    directory = bundle.parent / name
+    with tarfile.open(bundle) as archive:
+        archive.extractall(directory, filter="data")
+    (directory / "bundle.json").unlink()
+    change(directory)
+    files = {str(path.relative_to(directory)): path for path in directory.rglob("*") if path.is_file()}
+    hashes = {}
+    for each, path in files.items():
+        with path.open("rb") as content:
+            hashes[each] = sha256(content)
+    frozen = {} if not (directory / "frozen").exists() else read_bundle(bundle).frozen
+    made = bundle.with_name(f"{name}.tar")
+    write_bundle(made, dataclasses.replace(read_bundle(bundle), files=hashes, frozen=frozen), files)
+    return made
+
+
+def _without_frozen(directory: Path) -> None:
+    shutil.rmtree(directory / "frozen")
+
+
+def _unpacked(machine: Machine, bundle: Path) -> str:
+    at = f"/root/{bundle.stem}"
+    machine.file(at).mkdir()
+    with tarfile.open(bundle) as archive:
+        archive.extractall(machine.file(at), filter="data")
+    return f"{at}/install.sh"
+
+
+def _install(machine: Machine, installer: str, *words: str) -> list[str]:
+    return machine.run("sh", installer, *words, within=WITHIN).splitlines()
+
+
+def _refused(machine: Machine, installer: str, *words: str) -> str:
+    with pytest.raises(CommandError) as refused:
+        _install(machine, installer, *words)
+    return refused.value.stderr
+
+
+def _begin_fleet(machine: Machine, installer: str) -> None:
+    """A coordinator and a node on one machine."""
+    assert _install(machine, installer, "coordinator")[-1] == "changed"
+    said = machine.run("journalctl", "--unit=muster-coordinator", "--output=cat")
+    fingerprint = next(word for line in said.splitlines() for word in line.split() if word.startswith("sha256:"))
+    token = f"{STATE}/coordinator/admin-token"
+    machine.run("muster", "login", "127.0.0.1:7460", "--authority", fingerprint, "--token-file", token)
+    machine.file("/root/join-token").write_text(machine.run("muster", "nodes", "token", "create"))
+    machine.file("/root/agent.toml").write_text(SETTINGS)
+    wanted = ("agent", "--config-from", "/root/agent.toml", "--join-file", "/root/join-token")
+    assert _install(machine, installer, *wanted)[-1] == "changed"
+    assert _install(machine, installer, *wanted)[-1] == "unchanged"
+
+
+@pytest.mark.parametrize(("flavour", "method"), [("bare", "venv"), ("nopython", "frozen")])
+def test_a_machine_without_internet_becomes_a_fleet_runs_a_job_and_is_rid_of_it_again(
+    machines: Machines, bundle: Path, flavour: str, method: str
+) -> None:
+    (machine,) = machines(["alone"], flavour)
+    installer = _unpacked(machine, bundle)
+    _begin_fleet(machine, installer)
+
+    assert machine.run("muster", "run", "--", "id", "-un") == "[0] muster-job\n"
+    assert _install(machine, installer, "coordinator") == ["unchanged"]
+    assert machine.file("/opt/muster/current/.bundle").read_text().split()[-1] == method
+    assert not machine.file("/etc/muster/join-token").exists()
+    for unit in ("muster-agent.service", "muster-coordinator.service"):
+        assert machine.run("systemd-analyze", "verify", f"/etc/systemd/system/{unit}") == ""
+        assert machine.run("systemctl", "show", "--property=StatusText", "--value", unit).strip() != ""
+
+    for role in ("agent", "coordinator"):
+        assert _install(machine, "/opt/muster/current/install.sh", "remove", role, "--purge")[-1] == "changed"
+    assert [path for path in TRACES if machine.run("sh", "-c", f"ls -d {path} 2>/dev/null || true")] == []
+    assert machine.run("sh", "-c", "getent passwd | grep muster || true") == ""
+    assert machine.run("sh", "-c", "ps axo args | grep '[m]uster-\\|[a]gent.keeper' || true") == ""
+    assert machine.run("sh", "-c", "ls /usr/local/bin") == ""
+
+
+def _main_process(machine: Machine, unit: str) -> int:
+    return int(machine.run("systemctl", "show", "--property=MainPID", "--value", unit))
+
+
+def _watched_closely(machine: Machine, unit: str) -> None:
+    """As it is, only sooner."""
+    directory = machine.file(f"/etc/systemd/system/{unit}.d")
+    directory.mkdir()
+    (directory / "soon.conf").write_text("[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\n")
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", unit)
+
+
+def test_programs_that_hang_are_started_again_and_executions_go_on(machines: Machines, bundle: Path) -> None:
+    (machine,) = machines(["alone"])
+    _begin_fleet(machine, _unpacked(machine, bundle))
+    units = ("muster-agent.service", "muster-coordinator.service")
+    for unit in units:
+        _watched_closely(machine, unit)
+    job = machine.run("muster", "run", "--detach", "--", "sh", "-c", "until [ -e /dev/shm/go ]; do sleep 0.1; done")
+    job = job.split()[0]
+    until(lambda: "running" in machine.run("muster", "jobs"), within=WITHIN, what="the start of the job")
+    for unit in units:
+        hung = _main_process(machine, unit)
+        machine.run("kill", "-STOP", str(hung))
+        until(
+            lambda unit=unit, hung=hung: _main_process(machine, unit) not in {0, hung},  # type: ignore[misc]
+            within=WITHIN,
+            what=f"another {unit}",
+        )
+        assert "Watchdog timeout" in machine.journal(unit)
+    machine.run("touch", "/dev/shm/go")
+    machine.run("muster", "wait", job)
+    assert " 1 " not in machine.run("sh", "-c", f"muster show {job} | grep -i restarts || true")
+
+
+def test_a_gang_runs_on_while_its_node_goes_to_another_version_and_back(
+    machines: Machines, bundle: Path, newer_bundle: Path
+) -> None:
+    (machine,) = machines(["alone"])
+    old = _unpacked(machine, bundle)
+    _begin_fleet(machine, old)
+    job = machine.run("muster", "run", "--detach", "--", "sh", "-c", "until [ -e /dev/shm/go ]; do sleep 0.1; done")
+    job = job.split()[0]
+    until(lambda: "running" in machine.run("muster", "jobs"), within=WITHIN, what="the start of the job")
+
+    assert _install(machine, _unpacked(machine, newer_bundle), "agent")[-1] == "changed"
+    assert machine.run("muster", "version") == "99.1\n"
+    assert _install(machine, "/opt/muster/current/install.sh", "--rollback", "agent")[-1] == "changed"
+    assert machine.run("muster", "version") == f"{read_bundle(bundle).version}\n"
+
+    machine.run("touch", "/dev/shm/go")
+    machine.run("muster", "wait", job)
+
+
+def _that_does_not_start(directory: Path) -> None:
+    unit = directory / "units" / "muster-agent.service"
+    start = "ExecStart=/opt/muster/current/bin/muster-agent"
+    unit.write_text(unit.read_text().replace(start, "ExecStart=/bin/false"))
+
+
+def test_a_version_that_does_not_start_is_taken_back(machines: Machines, bundle: Path, newer_bundle: Path) -> None:
+    (machine,) = machines(["alone"])
+    _begin_fleet(machine, _unpacked(machine, bundle))
+    broken = _unpacked(machine, _altered(newer_bundle, "broken", _that_does_not_start))
+    said = _refused(machine, broken, "agent")
+    assert "muster-agent.service does not start" in said
+    assert f"going back to version {read_bundle(bundle).version}" in said
+    assert machine.run("muster", "version") == f"{read_bundle(bundle).version}\n"
+    assert machine.run("systemctl", "is-active", "muster-agent", "muster-coordinator") == "active\nactive\n"
+    assert machine.run("muster", "run", "--", "echo", "well") == "[0] well\n"
+
+
+def test_what_cannot_be_installed_is_said_and_nothing_is_left(machines: Machines, bundle: Path) -> None:
+    (machine,) = machines(["alone"], "nopython")
+    said = _refused(machine, _unpacked(machine, _altered(bundle, "wheels", _without_frozen)), "agent")
+    assert "this machine cannot run what is in the bundle" in said
+    assert "it has no Python" in said
+    assert "the bundle brings no Python for x86_64 along" in said
+    installer = _unpacked(machine, bundle)
+    with machine.file(installer).with_name("units").joinpath("muster-agent.service").open("a") as unit:
+        unit.write("# and more\n")
+    assert "the bundle was changed or did not arrive whole" in _refused(machine, installer, "agent")
+    assert machine.run("sh", "-c", "ls /opt/muster /etc/systemd/system | grep -c muster- || true") == "0\n"
+    assert machine.run("sh", "-c", "getent passwd | grep muster || true") == ""
