@@ -243,5 +243,6 @@ def identity(state: Path) -> str:
     if not path.exists():
         fresh = path.with_suffix(".new")
         fresh.write_text(f"{uuid.uuid4()}\n")
+        fresh.chmod(0o600)
         fresh.replace(path)
     return path.read_text().strip()

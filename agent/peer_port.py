@@ -73,4 +73,5 @@ class PeerPort:
 
     def _note(self) -> None:
         with suppress(OSError):
+            self._path.touch(mode=0o600)
             self._path.write_text(f"{self.number}\n", encoding="ascii")

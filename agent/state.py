@@ -15,7 +15,7 @@ def locked(directory: Path) -> Iterator[None]:
     MusterError if it cannot be used. The lock ends with the process.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The file is never deleted: a lock on a deleted file would keep nobody out.
         lock = os.open(directory / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:

@@ -1,13 +1,18 @@
 """What the containers of a project may do is decided when a job is submitted, by what an admin has opened."""
 
+import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from muster.cli.main import program
 from muster.domain.access import Access, Policy
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.job import JobSpec, Mount, Role, Security
+from muster.endpoint import Login, keep_login
 from tests.integration.fleet import running_fleet
 from tests.integration.secured import secured
 
@@ -76,6 +81,33 @@ async def test_nobody_but_an_admin_of_everything_opens_a_project(tmp_path: Path)
             await admin.trust.set_policy("sound", OPENED)
         with pytest.raises(PermissionDeniedError):
             await admin.submit(WISHES[0], queue_anyway=True)
+
+
+async def test_the_command_line_opens_shows_and_closes(tmp_path: Path) -> None:
+    async with secured(tmp_path / "fleet") as fleet:
+        home = tmp_path / "home"
+        authority = fleet.authority.certificate.decode()
+        keep_login(home, Login(address=fleet.doors.clients, authority=authority, token=fleet.admin_token))
+
+        async def muster(*words: str) -> str:
+            environment = {"MUSTER_HOME": str(home), "COLUMNS": "200"}
+            asked = await asyncio.to_thread(CliRunner().invoke, program(words), words, env=environment)
+            return asked.stdout if asked.exit_code == 0 else f"exit {asked.exit_code}"
+
+        await muster("projects", "add", "vision")
+        assert await muster("projects", "allow", "vision") == "vision: nothing beyond the default\n"
+        opened = "vision: any user, BPF, SYS_PTRACE, mounts from /data, 99 processes\n"
+        await muster(
+            "projects", "allow", "vision", "--capability", "cap_sys_ptrace", "--any-user", "--host-path", "/data/"
+        )
+        assert await muster("projects", "allow", "vision", "--capability", "BPF", "--pids", "99") == opened
+        listed = json.loads(await muster("projects", "list", "-o", "json"))
+        assert listed[1]["policy"]["capabilities"] == ["BPF", "SYS_PTRACE"]
+        assert "any user, BPF" in await muster("projects", "list")
+        assert await muster("projects", "allow", "vision", "--nothing") == "vision: nothing beyond the default\n"
+        assert await muster("projects", "allow", "vision", "--capability", "EVERYTHING") == "exit 2"
+        assert await muster("projects", "allow", "sound", "--privileged") == "exit 4"
+        assert await muster("projects", "allow", "vision", "--host-path", "data") == "exit 2"
 
 
 async def test_on_ones_own_machine_everything_is_open(tmp_path: Path) -> None:
