@@ -189,7 +189,7 @@ def _submitted(request: pb.SubmitRequest) -> JobSubmitted:
         spec=wire.job_spec_from_wire(request.spec),
         queue_anyway=request.queue_anyway,
         dry_run=request.dry_run,
-        idempotency_key=checks.text(request.idempotency_key, "SubmitRequest.idempotency_key"),
+        idempotency_key=_own_key(checks.text(request.idempotency_key, "SubmitRequest.idempotency_key")),
     )
 
 

@@ -19,6 +19,7 @@ from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import jobs_pb2, jobs_pb2_grpc
 from muster.trust.certificates import new_key
 from muster.trust.tokens import new_api_token, new_join_token
+from muster.wire import job_spec_to_wire
 from tests.integration.jobs import shell
 from tests.integration.secured import joining, secured, until_ready
 
@@ -86,6 +87,22 @@ async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_p
                 stub.Watch(jobs_pb2.WatchRequest(job=job.id), metadata=shown.metadata),
             ):
                 assert await call.code() is Code.NOT_FOUND
+
+
+async def test_a_key_of_somebody_else_answers_with_none_of_his_jobs(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        red, blue = [await fleet.user(name, {name: Access.MEMBER}) for name in ("red", "blue")]
+        answers = []
+        for token, project in ((red, "red"), (blue, "blue"), (red, "red")):
+            shown = Credentials(authority=fleet.authority.certificate, token=token)
+            request = jobs_pb2.SubmitRequest(
+                spec=job_spec_to_wire(shell("true", project=project)), queue_anyway=True, idempotency_key="k"
+            )
+            async with open_channel(fleet.doors.clients, shown) as channel:
+                submit = jobs_pb2_grpc.JobServiceStub(channel).Submit
+                answers.append((await submit(request, metadata=shown.metadata)).job)
+        assert [job.spec.project for job in answers] == ["red", "blue", "red"]
+        assert answers[0].id == answers[2].id != answers[1].id
 
 
 async def test_everybody_may_what_his_access_says_and_no_more(tmp_path: Path) -> None:
