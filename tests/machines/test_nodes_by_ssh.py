@@ -162,4 +162,6 @@ def _refuse_to_start(machine: Machine, unless: str) -> None:
     """From now on the agent's unit only starts if a command of the shell says so."""
     directory = "/etc/systemd/system/muster-agent.service.d"
     text = f"[Service]\nExecStartPre=/bin/sh -c '{unless}'\n"
-    machine.run("sh", "-c", f"mkdir -p {directory} && cat >{directory}/test.conf", stdin=text)
+    machine.run(
+        "sh", "-c", f"mkdir -p {directory} && cat >{directory}/test.conf && systemctl daemon-reload", stdin=text
+    )
