@@ -126,7 +126,8 @@ nodes.command("revoke")(trust.revoke_node)
 def _form(context: typer.Context, said: Format) -> Format:
     """How to answer, wherever among the words `-o` stands."""
     above = context.parent.params.get("output") if context.parent is not None else None
-    return above if said is Format.TABLE and isinstance(above, Format) else said
+    # Whether it comes as a word or as a value is up to typer's version.
+    return Format(above) if said is Format.TABLE and isinstance(above, str) else said
 
 
 def _question(node: NodeView) -> str:

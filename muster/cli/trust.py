@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from muster.cli import policies
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
@@ -122,6 +123,9 @@ async def add_project(context: typer.Context, name: Name) -> None:
     async with session_of(context).client() as client:
         project = await client.trust.add_project(name)
     print(f"project {project.name} is there; `muster projects grant {project.name} ACCOUNT` lets somebody in")
+
+
+projects.command("allow")(policies.allow)
 
 
 @projects.command("list")

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner, Result
 
-from muster.cli.main import app
+from muster.cli.main import program
 from tests.integration.canned_coordinator import Canned
 
 
@@ -15,4 +15,4 @@ class Muster:
         self.environment = {"MUSTER_COORDINATOR": address, "MUSTER_HOME": "/nowhere", "COLUMNS": "200"}
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(app, arguments, env=self.environment, input=stdin)
+        return CliRunner().invoke(program(arguments), arguments, env=self.environment, input=stdin)

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from muster.bootstrap.known_hosts import HostKey
-from muster.cli.main import app
+from muster.cli.main import program
 from muster.cli.questions import Questions
 from muster.domain.errors import InvalidJobError
 
@@ -17,7 +17,7 @@ NOBODY = "127.0.0.1:1"
 
 def _muster(home: Path, *arguments: str) -> Result:
     environment = {"MUSTER_COORDINATOR": NOBODY, "MUSTER_HOME": str(home), "HOME": str(home), "COLUMNS": "200"}
-    return CliRunner().invoke(app, arguments, env=environment)
+    return CliRunner().invoke(program(arguments), arguments, env=environment)
 
 
 def test_this_computer_is_looked_at_without_a_coordinator_and_without_ssh(tmp_path: Path) -> None:
