@@ -148,7 +148,7 @@ def _python(facts: Facts, situation: Situation) -> Iterator[Finding]:
         yield _warn(
             "python",
             f"no Python {_dotted(MIN_PYTHON)} with venv (there is: {versions})",
-            "nothing, if the bundle has a frozen build for this computer; otherwise install python3 and python3-venv",
+            "nothing, if the bundle has a frozen build for this computer; otherwise install python3",
         )
     elif facts.architecture in offer.frozen:
         yield from _frozen(facts, offer, versions)

@@ -79,7 +79,7 @@ for python in python3 python3.11 python3.12 python3.13 python3.14; do
   within 10 "$python" -c '
 import sys
 try:
-    import ensurepip, venv
+    import venv
     able = "venv"
 except ImportError:
     able = "bare"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.waiting import until
 from tests.machines.administrator import Administrator, administrator
-from tests.machines.bundles import make_bundle, newer
+from tests.machines.bundles import newer
 from tests.machines.conftest import Machines
 from tests.machines.fleet import ADMINISTRATOR, Machine, Yard
 
@@ -16,11 +16,6 @@ pytestmark = pytest.mark.machines
 
 TRACES = "/opt/muster /etc/muster /var/lib/muster /etc/systemd/system/muster-agent.service /usr/local/bin/muster"
 NEWER, WORSE = "99.0.0", "99.1.0"
-
-
-@pytest.fixture(scope="session")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("bundle"))
 
 
 @pytest.fixture
