@@ -118,10 +118,10 @@ class Loop:
         for runtime in self._runtimes.values():
             for sandbox, spool, started in await runtime.recover(self._rooms):
                 spool.limit, room = self.log_limit, Room(self._rooms, sandbox.execution)
-                self.secrets.adopt(sandbox.execution)
+                self.secrets.adopt(sandbox.execution, started=started)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
                 self.ledger.step(await self._adopt(room, sandbox, started=started), now)
-        await asyncio.to_thread(self.secrets.sweep, self._occupants)
+        await asyncio.to_thread(self.secrets.sweep)
         if not away:
             await asyncio.to_thread(self._sweep)
 
@@ -336,7 +336,7 @@ class Loop:
             # What ran may run on as long as nobody can stop it; what never ran holds nothing that others need.
             await (self._insist(action.execution, stop) if occupant.started else stop())
         self._ports.let_go(action.execution)
-        if occupant is None or not occupant.started:
+        if not (occupant and occupant.started):
             await self.secrets.clear(action.execution)
         await self.put(Halted(execution=action.execution))
 
@@ -350,7 +350,7 @@ class Loop:
         self._logs.forget(execution)
         if occupant is not None:
             occupant.spool.close()
-        await self.secrets.clear(execution)
+        await self.secrets.forget(execution)
         room = Room(self._rooms, execution)
         await self._insist(execution, partial(asyncio.to_thread, clear_room, room, self._outputs))
         self._ports.free(execution)

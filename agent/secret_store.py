@@ -1,7 +1,7 @@
 """The secrets of the executions of one node: asked for when they are needed, in memory until they are handed over."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from agent.core.handover import Login, handover, login, without_clashes
@@ -32,6 +32,8 @@ class SecretStore:
         self._delivered: dict[ExecutionId, tuple[DeliveredSecret, ...]] = {}
         self._handovers: dict[ExecutionId, Handover] = {}
         self._masks: dict[ExecutionId, Mask] = {}
+        self._untidy: set[ExecutionId] = set()
+        """Those of which something may be in a directory."""
 
     async def fetch(self, assignment: Assignment) -> None:
         """Have what the role of an execution names; raises ExecutionError where that cannot be had, or not be used."""
@@ -43,6 +45,7 @@ class SecretStore:
         if not Mask.takes(found.masked):
             message = f"secrets: they have more than {MOST} lines or blocks of {BLOCK} bytes, too many to be masked"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
+        self._untidy.add(assignment.execution)
         self._handovers[assignment.execution] = found
         self._masks[assignment.execution] = Mask.of(found.masked)
 
@@ -66,11 +69,12 @@ class SecretStore:
         """A text about an execution, without the values of its secrets."""
         return self._masks.get(execution, NOTHING).message(text)
 
-    def adopt(self, execution: ExecutionId) -> None:
-        """Know again what is masked of an execution of before a restart of the agent."""
-        mask = self.rooms.mask(execution)
+    def adopt(self, execution: ExecutionId, *, started: bool) -> None:
+        """Know again what is masked of an execution of an earlier agent; one that was not started is over."""
+        mask = self.rooms.mask(execution) if started else None
         if mask is not None:
             self._masks[execution] = mask
+            self._untidy.add(execution)
 
     def handed_over(self, execution: ExecutionId) -> None:
         """It runs: nobody needs the values here any more."""
@@ -78,14 +82,23 @@ class SecretStore:
         self._handovers.pop(execution, None)
 
     async def clear(self, execution: ExecutionId) -> None:
-        """It is over, and its log complete: nothing is left of its secrets."""
+        """It is over, and its log complete: nothing is left of its secrets. Harmless when repeated.
+
+        To be repeated at the end of all, as an arming that was interrupted may just have written something.
+        """
         self.handed_over(execution)
-        if self._masks.pop(execution, None) is not None:
+        self._masks.pop(execution, None)
+        if execution in self._untidy:
             await asyncio.to_thread(self.rooms.clear, execution)
 
-    def sweep(self, keep: Container[ExecutionId]) -> None:
-        """Clear what is left of executions that are not there any more."""
-        self.rooms.sweep(keep)
+    async def forget(self, execution: ExecutionId) -> None:
+        """It is being cleared away."""
+        await self.clear(execution)
+        self._untidy.discard(execution)
+
+    def sweep(self) -> None:
+        """Clear what is left of executions that were not adopted."""
+        self.rooms.sweep(self._untidy)
 
     async def _ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
         if execution not in self._delivered:
