@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,18 +28,30 @@ def give(directory: Path, user: JobUser | None) -> None:
     directory.chmod(_ANYBODYS)
 
 
+def renew(directory: Path) -> None:
+    """Have an empty directory in place of one, closed to all but the agent: nobody's link is in it."""
+    shutil.rmtree(directory)
+    directory.mkdir()
+    directory.chmod(_OWN)
+
+
 def give_all(directory: Path, user: JobUser) -> None:
-    """Have a directory and all in it belong to a user; raises OSError where the agent may not do that."""
-    for path in (directory, *directory.rglob("*")):
+    """Have a directory and all in it belong to a user; raises OSError where the agent may not do that.
+
+    From the inside out: whoever has a directory can put a link into it, and what lies behind that is not to be touched.
+    """
+    for path in (*reversed([*directory.rglob("*")]), directory):
         os.chown(path, user.uid, user.gid, follow_symlinks=False)
 
 
 def open_to(room: Room, user: JobUser) -> None:
-    """Let a user of the node get to what is its own in a room; everything beside it stays closed."""
+    """Let a user of the node get to what is its own in a room; everything beside it stays closed.
+
+    The working directory is only given when all is in it that the agent writes: the user may run other code already.
+    """
     let_through(room)
     room.config.chmod(0o755)
-    for directory in (room.work, room.outputs):
-        give(directory, user)
+    give(room.outputs, user)
 
 
 def let_through(room: Room) -> None:

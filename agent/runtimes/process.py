@@ -19,7 +19,7 @@ from pathlib import Path
 from agent.core.job_user import USER_NAME, JobUser
 from agent.log_mask import Mask
 from agent.room_files import write_config, write_inline
-from agent.room_owner import give_all, let_through, open_to, refuse_elsewhere
+from agent.room_owner import give_all, let_through, open_to, refuse_elsewhere, renew
 from agent.runtimes import process_record
 from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.other_user import may_switch
@@ -268,6 +268,7 @@ class ProcessSandbox:
                 raise ExecutionError(FailureKind.INVALID_OPTION, message)
             if preparation.user is not None:
                 refuse_elsewhere(role.files, workdir, self._room.work)
+                renew(self._room.work)
             write_inline(role.files, workdir)
             if preparation.user is not None:
                 give_all(self._room.work, preparation.user)

@@ -46,6 +46,14 @@ def state() -> Iterator[Path]:
 @asynccontextmanager
 async def run(state: Path, role: Role, user: JobUser | None = NOBODY) -> AsyncIterator[Trial]:
     """An execution that was started in that state directory."""
+    async with prepared(state, role, user) as trial:
+        await trial.release()
+        yield trial
+
+
+@asynccontextmanager
+async def prepared(state: Path, role: Role, user: JobUser | None = NOBODY) -> AsyncIterator[Trial]:
+    """An execution that waits there for the other members of its gang."""
     launcher = Launcher(spares=0, other_users=user is not None)
     runtime = ProcessRuntime(launcher=launcher, job_user=user)
     assignment = assignment_for(role)
@@ -55,9 +63,7 @@ async def run(state: Path, role: Role, user: JobUser | None = NOBODY) -> AsyncIt
         spool = stack.enter_context(closing(LogSpool(room.log)))
         sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
         stack.push_async_callback(sandbox.remove)
-        trial = Trial(sandbox, spool, room, launch_for(assignment))
-        await trial.release()
-        yield trial
+        yield Trial(sandbox, spool, room, launch_for(assignment))
 
 
 async def printed(state: Path, text: str, user: JobUser | None = NOBODY, **options: object) -> list[str]:
@@ -87,6 +93,21 @@ async def test_what_it_gets_is_its_own(state: Path) -> None:
         assert it.printed() == [work + b" muster", work, b"x", b"y"]
         kept = (it.room.outputs / "kept").stat()
         assert (kept.st_uid, kept.st_gid) == (65534, 65534)
+
+
+async def test_what_another_process_of_the_user_puts_in_the_way_is_not_followed(state: Path) -> None:
+    """Whose gang waits for its members can have other code run on the node, which knows where the files will be."""
+    outside = state / "outside"
+    outside.mkdir()
+    role = Role(command=shell("cat deep/down"), files=(InlineFile(path="deep/down", content=b"x\n"),))
+    async with prepared(state, role) as it:
+        links = f"ln -s {outside} {it.room.work}/deep; ln -s {outside}/made {it.room.work}/.down.part"
+        assert await printed(state, f"({links}) 2>/dev/null; echo done") == ["done"]
+        await it.arm()
+        assert await printed(state, f"rm -r {it.room.work}/deep && {links}; echo done") == ["done"]
+        assert await it.run() == Exit(code=0), it.printed(Stream.STDERR)
+        assert it.printed() == [b"x"]
+    assert list(outside.iterdir()) == []
 
 
 async def test_nothing_is_open_but_its_three_streams(state: Path) -> None:
