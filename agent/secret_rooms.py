@@ -169,7 +169,7 @@ def _made(directory: Path) -> None:
         raise NoMemoryDirectoryError(
             f"{directory} lies on {kind}, not in memory; --secrets-dir names a directory on a tmpfs or ramfs"
         )
-    if directory.is_symlink() or {found.st_uid, directory.parent.stat().st_uid} - {os.geteuid(), 0}:
+    if directory.is_symlink() or {found.st_uid, directory.parent.lstat().st_uid} - {os.geteuid(), 0}:
         raise NoMemoryDirectoryError(f"{directory} belongs to another user of this machine")
     if found.st_uid == os.geteuid():
         directory.chmod(found.st_mode & 0o001 | _MINE)  # as `open_to` has left it for what still runs
