@@ -131,7 +131,7 @@ def _kill(pids: frozenset[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(_alive(pid) for pid in pids), within=10, what=f"the end of {sorted(pids)}")
+    until(lambda: not any(_alive(pid) for pid in pids), within=60, what=f"the end of {sorted(pids)}")
 
 
 def _alive(pid: int) -> bool:
