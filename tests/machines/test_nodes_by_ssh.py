@@ -137,6 +137,29 @@ def test_a_gang_runs_on_while_its_node_is_upgraded_and_a_version_that_does_not_s
     assert (_traces(machine), _sleepers(machine)) == ([], [])
 
 
+def test_an_inventory_of_machines_without_python_becomes_nodes_one_behind_the_other(
+    machines: Machines, admin: Administrator, frozen_bundle: Path
+) -> None:
+    first, second = machines(["one", "two"], "nopython")
+    admin.knows([first, second])
+    inventory = admin.home / "inventory.yaml"
+    inventory.write_text(
+        "defaults:\n  user: root\n  pool: p\n  agent: {processes: true}\nnodes:\n"
+        f"  - host: {first.address}\n  - {{host: {second.address}, jump: {first.address}, labels: {{rack: a7}}}}\n"
+    )
+    order = ("nodes", "add", "-f", str(inventory), "--bundle", str(frozen_bundle), "--yes", "-o", "json")
+    planned = admin.muster(*order, "--dry-run")
+    assert [node["status"] for node in planned.document["nodes"]] == ["planned", "planned"], str(planned)
+    assert (_traces(first), _traces(second)) == ([], [])
+
+    added = admin.muster(*order)
+    assert [node["status"] for node in added.document["nodes"]] == ["installed", "installed"], str(added)
+    labels = {node["name"]: node["inventory"]["labels"] for node in admin.muster("nodes", "-o", "json").document}
+    assert labels == {"one": {"pool": "p"}, "two": {"pool": "p", "rack": "a7"}}
+    job = admin.muster("run", "-N", "2", "--placement", "spread", "--", "hostname")
+    assert (job.code, "one" in job.out, "two" in job.out) == (0, True, True), str(job)
+
+
 def test_a_machine_that_cannot_be_a_node_is_told_why_and_not_touched(
     machines: Machines, admin: Administrator, bundle: Path
 ) -> None:
