@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.runtimes.docker_sandbox import DockerSandbox
 from agent.runtimes.runtime import Room
 from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_directory
 from agent.spool import Stream
@@ -49,6 +50,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, rooms: SecretRooms) ->
     if request.param == "docker":
         return ContainersWithSecrets(tmp_path, request.getfixturevalue("docker_socket"), rooms)
     return ProcessesWithSecrets(tmp_path, rooms)
+
+
+async def let_go(it: Trial) -> None:
+    """As an agent does that ends."""
+    assert isinstance(it.sandbox, DockerSandbox)
+    await it.sandbox.let_go()
 
 
 def script(text: str) -> Role:
@@ -189,6 +196,7 @@ async def test_after_a_restart_of_the_agent_masks_hold(
         await it.says(b"first ***")
         if not known:
             docker.rooms.clear(it.sandbox.execution)
+        await let_go(it)
         async with docker.runtime() as successor:
             [(sandbox, spool, started)] = await successor.recover(tmp_path / "rooms")
             assert started
@@ -199,6 +207,27 @@ async def test_after_a_restart_of_the_agent_masks_hold(
             spool.close()
         assert (b"then ***" if known else b"***") in printed
         assert not [line for line in printed if TOKEN in line]
+
+
+@pytest.mark.docker
+async def test_a_restart_in_the_middle_of_a_long_line_neither_shows_nor_loses_a_byte(
+    docker: ContainersWithSecrets, tmp_path: Path
+) -> None:
+    """The first piece of the line ends within the value; the rest comes when another agent reads."""
+    go = "/muster/outputs/go"
+    filler = "head -c 16380 /dev/zero | tr '\\000' x"
+    text = f'{filler}; printf "%s" "$TOKEN"; while [ ! -e {go} ]; do sleep 0.02; done; echo " end"; echo next'
+    async with with_secrets(docker, tmp_path, script(f"echo begin; {text}")) as it:
+        await it.release()
+        await it.says(b"begin")
+        await let_go(it)
+        async with docker.runtime() as successor:
+            [(sandbox, spool, _)] = await successor.recover(tmp_path / "rooms")
+            (it.room.outputs / "go").touch()
+            after = Trial(sandbox, spool, it.room, it.launch)
+            await after.end()
+            assert after.printed() == [b"begin", b"x" * 16380 + b"*** end", b"next"]
+            spool.close()
 
 
 def test_a_directory_on_a_disk_is_refused(tmp_path: Path) -> None:
