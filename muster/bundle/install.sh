@@ -479,6 +479,7 @@ remove_service() {
     rm -rf "/run/systemd/system/$unit.d"
   fi
   rm -f "$UNITS/$unit"
+  if [ "$role" = agent ]; then rm -rf /run/muster; fi # secrets of executions that have ended now
   if has_systemd; then systemctl daemon-reload; fi
   change "removed $unit"
 }
