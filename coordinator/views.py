@@ -163,11 +163,13 @@ def _with(addition: str, text: str) -> str:
     return f"{text}; {addition}" if addition else text
 
 
-def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
-    """Why a job is where it is."""
+def explain(
+    cluster: Cluster, job: JobId, now: datetime, visible: Callable[[Job], bool] = lambda _: True
+) -> Explanation:
+    """Why a job is where it is; of other jobs only those are named that are `visible`."""
     phase = cluster.phase(job)
     if phase is JobPhase.QUEUED:
-        return _explain_queued(cluster, job, now)
+        return _explain_queued(cluster, job, now, visible)
     attempt = cluster.newest_attempt(job)
     awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
     text = _with(silence.told(cluster, job), summary(cluster, job))
@@ -177,7 +179,7 @@ def explain(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     return Explanation(summary=text, phase=phase, awaited=awaited, failure=attempt.failure)
 
 
-def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
+def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callable[[Job], bool]) -> Explanation:
     position = cluster.queue_position(job)
     attempt = cluster.newest_attempt(job)
     begins_at = cluster.begins_at(attempt)
@@ -187,7 +189,9 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
     no_fit, kept = scheduling.refusal(cluster, job), cluster.reservation
     is_next = position == 1 if kept is None else kept.job == job
     return Explanation(
-        summary=_next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1),
+        summary=(
+            _next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1, visible)
+        ),
         phase=JobPhase.QUEUED,
         queue_position=position,
         refusals=refusals(cluster.jobs[job].spec, Offer(stock=cluster.rooms.fresh())) if no_fit else (),
@@ -202,10 +206,10 @@ def _next_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:
     return f"{no_fit}; it is the next in the queue, and what comes free is kept for it"
 
 
-def _behind_others(cluster: Cluster, no_fit: NoFit | None, ahead: int) -> str:
+def _behind_others(cluster: Cluster, no_fit: NoFit | None, ahead: int, visible: Callable[[Job], bool]) -> str:
     kept = cluster.reservation
     head = next(cluster.queued()) if kept is None else cluster.jobs[kept.job]
-    first = f"{head.spec.name} ({head.id})"
+    first = f"{head.spec.name} ({head.id})" if visible(head) else "a job of another project"
     if no_fit is None:
         return f"would fit, but what is free is kept for {first}, the next in the queue; {ahead} ahead of it"
     return f"{no_fit}; {ahead} ahead of it in the queue, the next one is {first}"

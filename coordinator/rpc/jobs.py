@@ -27,7 +27,7 @@ from muster import wire
 from muster.domain.access import Access, Policy
 from muster.domain.errors import ExhaustedError, InvalidJobError, UnknownNameError
 from muster.domain.ids import JobId
-from muster.domain.view import JobView
+from muster.domain.view import Explanation, JobView
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
 from muster.wire import checks
@@ -151,9 +151,15 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     @translated
     async def Why(self, request: pb.WhyRequest, context: Context) -> pb.WhyResponse:  # noqa: ARG002, N802
         """Why a job is where it is."""
-        explanation = await self._engine.read(
-            lambda cluster, now: views.explain(cluster, views.resolve(cluster, request.job), now)
-        )
+        who = caller()
+
+        def read(cluster: Cluster, now: datetime) -> Explanation:
+            def visible(job: Job) -> bool:
+                return who.may(Access.VIEWER, job.spec.project)
+
+            return views.explain(cluster, views.resolve(cluster, request.job), now, visible)
+
+        explanation = await self._engine.read(read)
         return wire.explanation_to_wire(explanation)
 
     def _spelled_out(self, submitted: JobSubmitted) -> JobSubmitted:

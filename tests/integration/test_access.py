@@ -89,6 +89,16 @@ async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_p
                 assert await call.code() is Code.NOT_FOUND
 
 
+async def test_who_waits_behind_a_job_of_another_project_does_not_learn_which(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        red, blue = [await fleet.user(name, {name: Access.MEMBER}) for name in ("red", "blue")]
+        async with fleet.client(red) as a, fleet.client(blue) as b:
+            first = await b.submit(shell("true", name="blues-own", project="blue"), queue_anyway=True)
+            second = await a.submit(shell("true", project="red"), queue_anyway=True)
+            assert (await admin.why(second.id)).summary.endswith(f"the next one is blues-own ({first.id})")
+            assert (await a.why(second.id)).summary.endswith("the next one is a job of another project")
+
+
 async def test_a_key_of_somebody_else_answers_with_none_of_his_jobs(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet:
         red, blue = [await fleet.user(name, {name: Access.MEMBER}) for name in ("red", "blue")]
