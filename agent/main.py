@@ -244,5 +244,7 @@ def _runtimes(
         docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets)
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
-        runtimes[RuntimeKind.PROCESS] = ProcessRuntime(os.environ, programs.launcher, secrets.rooms, settings.job_user)
+        runtimes[RuntimeKind.PROCESS] = ProcessRuntime(
+            os.environ, programs.launcher, secrets.rooms, settings.job_user, settings.process_users
+        )
     return runtimes

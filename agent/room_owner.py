@@ -4,15 +4,17 @@ import os
 import posixpath
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from agent.core.job_user import JobUser
 from agent.runtimes.runtime import Room
 from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.ids import ExecutionId
 from muster.domain.job import InlineFile
 
 _OWN, _ANYBODYS = 0o770, 0o1777
-_PASS_THROUGH = 0o001
+_PASS_THROUGH, _READ_AND_WRITE = 0o001, 0o006
 
 
 def give(directory: Path, user: JobUser | None) -> None:
@@ -44,6 +46,24 @@ def give_all(directory: Path, user: JobUser) -> None:
         os.chown(path, user.uid, user.gid, follow_symlinks=False)
 
 
+def free_user(room: Room, job_user: JobUser, numbers: Sequence[int]) -> JobUser:
+    """The first user by one of these numbers that no other room belongs to; without numbers all are the same one.
+
+    Whose a room is its outputs tell, also to an agent that was started later. Raises ExecutionError.
+    """
+    if not numbers:
+        return job_user
+    taken = set()
+    for other in room.path.parent.iterdir():
+        with suppress(FileNotFoundError):
+            taken.add(Room(room.path.parent, ExecutionId(other.name)).outputs.stat().st_uid)
+    free = next((number for number in numbers if number not in taken), None)
+    if free is None:
+        message = f"all {len(numbers)} users for processes are taken; give the agent more of them (--process-users)"
+        raise ExecutionError(FailureKind.RUNTIME, message)
+    return JobUser(uid=free, gid=job_user.gid)
+
+
 def open_to(room: Room, user: JobUser) -> None:
     """Let a user of the node get to what is its own in a room; everything beside it stays closed.
 
@@ -58,8 +78,9 @@ def let_through(room: Room) -> None:
     """Let everybody pass to a room who knows its name; what lies above it can be read as little as before."""
     for directory in (room.path.parent.parent, room.path.parent, room.path):
         mode = directory.stat().st_mode & 0o7777
-        if not mode & _PASS_THROUGH:
-            directory.chmod(mode | _PASS_THROUGH)
+        wanted = mode & ~_READ_AND_WRITE | _PASS_THROUGH
+        if mode != wanted:
+            directory.chmod(wanted)
 
 
 def refuse_elsewhere(files: Sequence[InlineFile], workdir: Path, work: Path) -> None:

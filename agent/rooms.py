@@ -18,6 +18,7 @@ def clear_room(room: Room, outputs: Path) -> None:
     with suppress(OSError):
         room.outputs.rmdir()
     if room.outputs.exists():
-        outputs.mkdir(parents=True, exist_ok=True)
+        outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        outputs.chmod(0o700)  # what jobs have left is not for the jobs that come after them
         shutil.move(room.outputs, outputs / room.path.name)
     shutil.rmtree(room.path, ignore_errors=True)

@@ -45,6 +45,8 @@ class AgentSettings:
     job_user: JobUser | None = NOBODY
     """As whom user code runs whose role names nobody; None: as the user that the image names, and processes as the
     agent's own."""
+    process_users: Sequence[int] = ()
+    """Numbers of users of which each plain process has one for itself; none: all run as the user for jobs."""
     labels: Mapping[str, str] = field(default_factory=dict)
     cpus: int | None = None
     memory: int | None = None
@@ -78,6 +80,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         mount_roots=tuple(given.mount_root),
         secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
+        process_users=given.process_users,
         labels=dict(given.label),
         cpus=given.cpus,
         memory=given.memory,
@@ -124,6 +127,13 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     in_memory = "where executions find their secrets; in memory (/run/muster/secrets, or what the user has)"
     add("--secrets-dir", type=Path, metavar="DIR", help=in_memory)
+    add(
+        "--process-users",
+        type=_process_users,
+        default=(),
+        metavar="FIRST-LAST",
+        help="give each plain process a user of its own by number (by default all run as the user for jobs)",
+    )
     add("--label", type=_label, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
     add("--cpus", type=int, help="offer only so many CPUs")
     add("--memory", type=int, help="offer only so many bytes of memory")
@@ -167,6 +177,14 @@ def _job_user(text: str) -> JobUser | str:
     if user is None or user.is_root:
         raise argparse.ArgumentTypeError(f"{text!r} is no user like 65534:65534, by number and not root's")
     return user
+
+
+def _process_users(text: str) -> Sequence[int]:
+    first, _, last = text.partition("-")
+    users = (numeric(first), numeric(last))
+    if users[0] is None or users[1] is None or not 0 < users[0].uid <= users[1].uid:
+        raise argparse.ArgumentTypeError(f"{text!r} is no range of users like 1879048192-1879048447, without root")
+    return range(users[0].uid, users[1].uid + 1)
 
 
 def _job_user_of(given: JobUser | str | None, *, local: bool) -> JobUser | None:

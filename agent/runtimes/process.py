@@ -19,7 +19,7 @@ from pathlib import Path
 from agent.core.job_user import USER_NAME, JobUser
 from agent.log_mask import Mask
 from agent.room_files import write_config, write_inline
-from agent.room_owner import give_all, let_through, open_to, refuse_elsewhere, renew
+from agent.room_owner import free_user, give_all, let_through, open_to, refuse_elsewhere, renew
 from agent.runtimes import process_record
 from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.other_user import may_switch
@@ -56,10 +56,14 @@ class ProcessRuntime:
         launcher: Launcher | None = None,
         secrets: SecretRooms | None = None,
         job_user: JobUser | None = None,
+        users: Sequence[int] = (),
     ) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
         self._user = job_user if may_switch() else None
+        self._users = users
+        """Numbers of which each execution has one for itself; none: all run as the same user."""
+        self._choosing = asyncio.Lock()
         self._launcher = launcher or Launcher(other_users=self._user is not None)
         self._secrets = secrets or SecretRooms(None)
         self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
@@ -75,10 +79,9 @@ class ProcessRuntime:
         """A sandbox in which nothing is written yet; refuses what only containers can do."""
         del ports, progress  # nothing is published, nothing takes long
         _refuse_container_options(assignment)
-        if self._user is not None:
-            await asyncio.to_thread(open_to, room, self._user)
+        user = await self._chosen(room)
         supervisor = self._launcher.supervisor()  # made while others still check in
-        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, self._user)
+        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user)
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
@@ -99,6 +102,15 @@ class ProcessRuntime:
         for sandbox in tuple(self._sandboxes):
             await sandbox.let_go()
         await self._launcher.close()
+
+    async def _chosen(self, room: Room) -> JobUser | None:
+        """As whom the program will run, who can get to the room from here on; None: as the agent."""
+        if self._user is None:
+            return None
+        async with self._choosing:  # nobody else shall find the same one free
+            user = await asyncio.to_thread(free_user, room, self._user, self._users)
+            await asyncio.to_thread(open_to, room, user)
+        return user
 
     def _remember(self, sandbox: "ProcessSandbox") -> "ProcessSandbox":
         self._sandboxes.add(sandbox)

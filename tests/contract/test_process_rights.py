@@ -25,6 +25,8 @@ from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launc
 
 pytestmark = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
 
+OWN_USERS = range(1_879_048_192, 1_879_048_194)
+
 INODE, NAME = 6, 7
 """Columns of /proc/net/unix."""
 
@@ -52,14 +54,17 @@ async def run(state: Path, role: Role, user: JobUser | None = NOBODY) -> AsyncIt
 
 
 @asynccontextmanager
-async def prepared(state: Path, role: Role, user: JobUser | None = NOBODY) -> AsyncIterator[Trial]:
+async def prepared(
+    state: Path, role: Role, user: JobUser | None = NOBODY, runtime: ProcessRuntime | None = None
+) -> AsyncIterator[Trial]:
     """An execution that waits there for the other members of its gang."""
-    launcher = Launcher(spares=0, other_users=user is not None)
-    runtime = ProcessRuntime(launcher=launcher, job_user=user)
     assignment = assignment_for(role)
     room = room_for(state, assignment.execution)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(runtime.close)
+        if runtime is None:
+            launcher = Launcher(spares=0, other_users=user is not None)
+            runtime = ProcessRuntime(launcher=launcher, job_user=user)
+            stack.push_async_callback(runtime.close)
         spool = stack.enter_context(closing(LogSpool(room.log)))
         sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
         stack.push_async_callback(sandbox.remove)
@@ -253,6 +258,34 @@ async def test_a_setuid_program_gains_it_nothing(state: Path) -> None:
     shell_of_root = Path(shutil.copy("/bin/sh", state / "sh"))
     shell_of_root.chmod(0o4755)  # noqa: ASYNC240 - what only takes a moment
     assert await printed(state, f"{shell_of_root} -p -c 'id -u'") == ["65534"]
+
+
+async def test_with_users_of_their_own_processes_cannot_touch_each_other(state: Path) -> None:
+    runtime = ProcessRuntime(launcher=Launcher(spares=0, other_users=True), job_user=NOBODY, users=OWN_USERS)
+    async with prepared(state, Role(command=shell("id -u; sleep 60")), runtime=runtime) as first:
+        await first.release()
+        await first.says(b"1879048192")
+        record = read_record(first.room.path)
+        assert record is not None
+        assert record.program is not None
+        victim = record.program.pid
+        text = (
+            f"id -u; id -g; kill -0 {victim} 2>/dev/null; cat /proc/{victim}/environ {first.room.outputs}/* 2>/dev/null"
+        )
+        async with prepared(state, Role(command=shell(f"{text}; echo done")), runtime=runtime) as second:
+            await second.release()
+            await second.end()
+            assert second.printed() == [b"1879048193", b"65534", b"done"]
+            with pytest.raises(ExecutionError, match="all 2 users for processes are taken"):
+                async with prepared(state, Role(command=shell("true")), runtime=runtime):
+                    pass
+            await second.sandbox.remove()
+            shutil.rmtree(second.room.path)
+        async with prepared(state, Role(command=shell("id -u")), runtime=runtime) as third:
+            await third.release()
+            await third.end()
+            assert third.printed() == [b"1879048193"]
+    await runtime.close()
 
 
 async def test_an_agent_without_such_a_user_runs_them_as_itself(state: Path) -> None:

@@ -46,3 +46,15 @@ def test_numbers_are_read_as_they_are_written() -> None:
 def test_a_state_directory_is_made_for_the_agent_alone(tmp_path: Path) -> None:
     with locked(tmp_path / "state"):
         assert (tmp_path / "state").stat().st_mode & 0o7777 == 0o700
+
+
+def test_users_for_processes_are_a_range_without_root() -> None:
+    assert parse(("--process-users", "1879048192-1879048447"), {}).process_users == range(1879048192, 1879048448)
+    assert parse((), {}).process_users == ()
+
+
+@pytest.mark.parametrize("text", ["0-9", "9-8", "9", "a-b", "9-", "1-4294967295"])
+def test_a_range_of_users_is_checked(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse((f"--process-users={text}",), {})
+    assert "is no range of users" in capsys.readouterr().err
