@@ -183,7 +183,7 @@ install_venv() {
     return 1
   fi
   for python in python3 python3.14 python3.13 python3.12 python3.11; do
-    found=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])' 2>/dev/null) || continue
+    found=$("$python" -I -c 'import sys; print("cp%d%d" % sys.version_info[:2])' 2>/dev/null) || continue
     case " $(platforms) " in
       *" $found-$(uname -m) "*) ;;
       *)
@@ -198,16 +198,17 @@ install_venv() {
   return 1
 }
 
+# Isolated (-I), as the directory in which this was called may be one where others leave modules, too.
 make_venv() {
   {
-    "$1" -m venv --without-pip "$unfinished" &&
-      "$unfinished/bin/python" "$(echo "$here"/wheels/pip-*.whl)/pip" install --quiet --no-index --no-compile \
+    "$1" -I -m venv --without-pip "$unfinished" &&
+      "$unfinished/bin/python" -I "$(echo "$here"/wheels/pip-*.whl)/pip" install --quiet --no-index --no-compile \
         --no-cache-dir --disable-pip-version-check --find-links "$here/wheels" \
         "muster[$(value extras)] == $version" &&
       grep -rlIF "$unfinished" "$unfinished/bin" "$unfinished/pyvenv.cfg" | while read -r file; do
         sed -i "s|$unfinished|$tree|g" "$file"
       done &&
-      "$unfinished/bin/python" -m compileall -q -s "$unfinished" -p "$tree" "$unfinished/lib"
+      "$unfinished/bin/python" -I -m compileall -q -s "$unfinished" -p "$tree" "$unfinished/lib"
   } >"$PREFIX/.install.log" 2>&1 </dev/null
 }
 

@@ -175,3 +175,22 @@ def test_our_own_wheel_installs_what_runs_here(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "there")}
     assert subprocess.run(run, check=True, capture_output=True, text=True, env=environ).stdout == "0.1.0\n"
     assert (tmp_path / "there" / "agent" / "runtimes" / "holder_program" / "holder-aarch64").stat().st_size > 0
+
+
+INSTALLER = Path(__file__).parents[2] / "muster" / "bundle" / "install.sh"
+
+
+def test_the_installer_runs_no_module_of_the_directory_in_which_it_was_called(tmp_path: Path, shelf: Path) -> None:
+    """It is called as root, and that may be /tmp."""
+    strangers, here = tmp_path / "strangers", tmp_path / "here"
+    strangers.mkdir()
+    here.mkdir()
+    shelf.rename(here / "wheels")
+    for module in ("venv", "runpy", "compileall", "pip", "json"):
+        (strangers / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    functions = INSTALLER.read_text().replace('\nmain "$@"\n', "\n")
+    settings = f"here={here} PREFIX={tmp_path} unfinished={tmp_path}/new tree={tmp_path}/tree version=0.1.0"
+    script = f"{functions}\n{settings}\nmake_venv {sys.executable} || true\n"
+    subprocess.run(["sh", "-c", script], cwd=strangers, check=True)
+    assert (tmp_path / "new" / "bin" / "python").exists()
+    assert not (tmp_path / "ran").exists()
