@@ -10,7 +10,6 @@ Nothing of it is on a disk: the file system must be one that lives in memory.
 import os
 import shutil
 from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from agent.core.handover import room_name
@@ -109,8 +108,6 @@ class SecretRooms:
         room = self._room(execution)
         shutil.rmtree(room, ignore_errors=True)
         room.with_name(room.name + _MASKS).unlink(missing_ok=True)
-        with suppress(OSError):  # as soon as it is empty
-            self._root.rmdir()
 
     def sweep(self, keep: Container[ExecutionId]) -> None:
         """Clear what belongs to no execution that is there."""
