@@ -68,7 +68,7 @@ class Agent:
 
 @asynccontextmanager
 async def agent(directory: Path, address: str, memory: Path, *more: str, kill: bool = False) -> AsyncIterator[Agent]:
-    """A node with processes."""
+    """A node with processes, and with containers if the options say where Docker is."""
     options = {
         "--coordinator": address,
         "--token-file": str(directory / "coordinator" / "local-token"),
@@ -87,8 +87,7 @@ async def agent(directory: Path, address: str, memory: Path, *more: str, kill: b
             "agent",
             "--processes",
             *("--job-user", "none"),
-            "--no-docker",
-            *more,
+            *(more or ("--no-docker",)),
             *(word for each in options.items() for word in each),
         ),
         cwd=ROOT,
@@ -130,7 +129,7 @@ async def test_a_job_uses_its_secrets_and_nothing_of_them_is_left_anywhere(
     spec = JobSpec(name="secretive", roles=(role,), timeouts=shell("").timeouts)
     async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
         await put(client)
-        async with agent(place, login.address, memory, "--job-user", job_user) as node:
+        async with agent(place, login.address, memory, "--no-docker", "--job-user", job_user) as node:
             submitted = await client.submit(spec, queue_anyway=True)
             lines = []
             async for line in client.logs(submitted.id, follow=True):
