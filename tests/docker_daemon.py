@@ -190,8 +190,13 @@ def _unmount(root: Path) -> None:
         subprocess.run(("umount", "-l", mount), check=True, capture_output=True, timeout=10)
 
 
-def import_busybox(socket_path: Path, name: str = IMAGE, config: Mapping[str, Any] | None = None) -> None:
-    """Make an image of busybox; `config` holds lines of a Dockerfile like `{"USER": "app"}`."""
+def import_busybox(
+    socket_path: Path,
+    name: str = IMAGE,
+    config: Mapping[str, Any] | None = None,
+    links: Mapping[str, str] | None = None,
+) -> None:
+    """Make an image of busybox; `config` holds lines of a Dockerfile like `{"USER": "app"}`, `links` more links."""
     repository, _, tag = name.partition(":")
     changes = "".join(
         f"&changes={_quoted(f'{key} {value}')}" for key, value in {"ENV": "PATH=/bin", **(config or {})}.items()
@@ -200,12 +205,12 @@ def import_busybox(socket_path: Path, name: str = IMAGE, config: Mapping[str, An
         socket_path,
         "POST",
         f"/images/create?fromSrc=-&repo={_quoted(repository)}&tag={tag}{changes}",
-        _busybox_archive(),
+        _busybox_archive(links or {}),
         {"Content-Type": "application/x-tar"},
     )
 
 
-def _busybox_archive() -> bytes:
+def _busybox_archive(links: Mapping[str, str]) -> bytes:
     """A root file system: busybox, links to it, a user `app` and a world-writable /tmp."""
     programs = subprocess.run(
         (BUSYBOX, "--list"), check=True, capture_output=True, text=True, timeout=10
@@ -213,11 +218,11 @@ def _busybox_archive() -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         archive.add(BUSYBOX, "bin/busybox")
-        for program in programs:
-            link = tarfile.TarInfo(f"bin/{program}")
-            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-            if program != "busybox":
-                archive.addfile(link)
+        to_busybox = {f"bin/{program}": "busybox" for program in programs if program != "busybox"}
+        for name, target in {**to_busybox, **links}.items():
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            archive.addfile(link)
         passwd = b"root:x:0:0:root:/:/bin/sh\napp:x:1000:1000:app:/:/bin/sh\n"
         entry = tarfile.TarInfo("etc/passwd")
         entry.size = len(passwd)

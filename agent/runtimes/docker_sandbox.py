@@ -28,6 +28,7 @@ from agent.log_mask import NOTHING, Mask
 from agent.room_files import EXECUTABLE, READABLE, write_config, write_whole
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError, Program
+from agent.runtimes.docker_files import refuse_lent
 from agent.runtimes.docker_output import Output
 from agent.runtimes.docker_secrets import ContainerSecrets
 from agent.runtimes.runtime import Room
@@ -130,6 +131,8 @@ class DockerSandbox:
             self._container = await self._containers.create(Part.USER, body)
             files = inline_paths(prepared.assignment.role, prepared.image)
             if files:
+                lent = [mount.target for mount in prepared.assignment.role.mounts]
+                await refuse_lent(self._engine, self._container, files, lent)
                 await self._engine.put(self._container, _archive(files, prepared.site.user, int(time.time())))
             await self._find_program(prepared, launch)
             if launch.secrets:

@@ -10,7 +10,7 @@ import pytest
 from agent.core.container_spec import EXECUTION_LABEL
 from agent.core.job_user import NOBODY
 from agent.spool import Stream
-from muster.domain.failure import Exit, FailureKind
+from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Mount, Network, Role, Security
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared, refusal, script
@@ -133,6 +133,47 @@ async def test_a_fork_bomb_ends_in_its_container(place: DockerPlace, tmp_path: P
 async def test_files_of_the_job_belong_to_its_user(place: DockerPlace, tmp_path: Path) -> None:
     files = (InlineFile(path="/tmp/note", content=b"x\n"),)
     assert await printed(place, tmp_path, script("echo y >> /tmp/note; cat /tmp/note", files=files)) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("/data", "/data/deep/made"),
+        ("/data", "//data/made"),
+        ("/data", "/link/made"),
+        ("/data", "/data"),
+        ("/data", "/data/deep"),
+        ("/data/below", "/data"),
+        ("/data/below", "/link/below/made"),
+        ("/link/below", "/data/below/made"),
+    ],
+)
+async def test_files_do_not_touch_what_the_node_lends(
+    place: DockerPlace, tmp_path: Path, target: str, path: str
+) -> None:
+    """The engine writes them as root, and takes away what is in their place; user code may less there."""
+    lent = tmp_path / "lent"
+    (lent / "deep").mkdir(parents=True)
+    (lent / "deep" / "roots").touch(mode=0o600)
+    image = "muster-test/linked:1"
+    import_busybox(place.socket, image, links={"link": "/data", "elsewhere": "/tmp"})
+    files = (InlineFile(path="/elsewhere/fine", content=b""), InlineFile(path=path, content=b"x"))
+    mounts = (Mount(source=str(lent), target=target, read_only=False),)
+    async with place.runtime(mount_roots=[lent]) as runtime:
+        with pytest.raises(ExecutionError, match=f"files: {path} would lie in the mount {target}"):
+            async with prepared(runtime, tmp_path, assigned(script("", image=image, files=files, mounts=mounts))) as it:
+                await it.arm()
+    assert sorted(str(each.relative_to(lent)) for each in lent.rglob("*")) == ["deep", "deep/roots"]
+
+
+async def test_files_beside_a_mount_are_written(place: DockerPlace, tmp_path: Path) -> None:
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    files = (InlineFile(path="/etc/made", content=b"x\n"), InlineFile(path="/data2/made", content=b"y\n"))
+    role = script("cat /etc/made /data2/made", files=files, mounts=(Mount(source=str(lent), target="/data"),))
+    async with place.runtime(mount_roots=[lent]) as runtime, prepared(runtime, tmp_path, assigned(role)) as it:
+        assert await it.run() == Exit(code=0), it.printed(Stream.STDERR)
+        assert it.printed() == [b"x", b"y"]
 
 
 async def test_a_container_sees_no_process_of_the_node(place: DockerPlace, tmp_path: Path) -> None:
