@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.core.job_user import NOBODY, JobUser, numeric
+from muster.domain.user import NOBODY, JobUser, numeric
 from muster.endpoint import coordinator_address
 from muster.options_file import parse_with_file
 

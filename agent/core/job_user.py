@@ -1,12 +1,10 @@
 """As which user of the node user code runs."""
 
 from muster.domain.job import Role
-from muster.domain.user import JobUser, numeric
+from muster.domain.user import NOBODY, JobUser, numeric
 
 __all__ = ["NOBODY", "USER_NAME", "JobUser", "numeric", "user_of"]
 
-NOBODY = JobUser(uid=65534, gid=65534)
-"""Owns nothing anywhere; what agents take where the operator names nobody else."""
 USER_NAME = "muster"
 """What user code is called where nobody need know its user; many libraries ask, and fail without an answer."""
 

@@ -24,6 +24,10 @@ class JobUser:
         return 0 in {self.uid, self.gid}
 
 
+NOBODY = JobUser(uid=65534, gid=65534)
+"""Owns nothing anywhere; what agents take where the operator names nobody else."""
+
+
 def numeric(text: str) -> JobUser | None:
     """`uid[:gid]`; without a group it is in the one of the same number. None: that is written otherwise."""
     written = _FORM.fullmatch(text)
