@@ -11,6 +11,12 @@ from muster.domain.job import JobSpec, Role
 from muster.domain.user import numeric
 
 
+_PRIORITIES = frozenset({"nice", "rtprio"})
+"""Limits with which plain users may go before everybody else on the node."""
+SYS_NICE = "SYS_NICE"
+"""The capability that gives the same right."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """Something that a role asks for and its project is not opened for."""
@@ -97,6 +103,13 @@ def _rights(role: Role, policy: Policy) -> Found:
         yield "security.privileged", "all that root of the node may", "--privileged"
     if asked.gain_privileges and not policy.gain_privileges:
         yield "security.gain_privileges", "programs that gain privileges", "--gain-privileges"
+    for limit in role.ulimits:
+        if limit.name in _PRIORITIES and limit.hard != 0 and SYS_NICE not in policy.capabilities:
+            yield (
+                "ulimits",
+                f"{limit.name}, a priority above that of the node's own programs",
+                f"--capability {SYS_NICE}",
+            )
     most = policy.pids or DEFAULT_PIDS
     if asked.pids is not None and asked.pids > most:
         yield "security.pids", f"{asked.pids}, more than {most}", f"--pids {asked.pids}"

@@ -7,7 +7,7 @@ import pytest
 from coordinator.trust.policy import changes, closed, require_open
 from muster.domain.access import DEFAULT_PIDS, OPEN, Policy
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.job import JobSpec, Mount, Role, Security
+from muster.domain.job import JobSpec, Mount, Role, Security, Ulimit
 
 NOTHING = Policy()
 
@@ -66,6 +66,16 @@ def test_each_wish_needs_its_own_opening(asked: Security, key: str, policy: Poli
 def vars_of(policy: Policy) -> list[str]:
     """The fields in which a policy differs from one that opens nothing."""
     return [name for name in Policy.__dataclass_fields__ if getattr(policy, name) != getattr(NOTHING, name)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "opened"), [("memlock", True), ("nofile", True), ("nproc", True), ("rtprio", False), ("nice", False)]
+)
+def test_limits_need_no_opening_but_for_priorities(limit: str, opened: bool) -> None:
+    role = Role(image="img", ulimits=(Ulimit(name=limit, soft=0, hard=-1),))
+    assert keys(role) == ([] if opened else ["ulimits"])
+    assert keys(role, Policy(capabilities=frozenset({"SYS_NICE"}))) == []
+    assert keys(replace(role, ulimits=(Ulimit(name=limit, soft=0, hard=0),))) == []
 
 
 def test_fewer_processes_than_the_default_need_no_opening() -> None:
