@@ -10,7 +10,6 @@ from muster.domain.errors import PermissionDeniedError
 from muster.domain.job import JobSpec, Role
 from muster.domain.user import numeric
 
-
 _PRIORITIES = frozenset({"nice", "rtprio"})
 """Limits with which plain users may go before everybody else on the node."""
 SYS_NICE = "SYS_NICE"
