@@ -103,7 +103,7 @@ def test_a_gang_runs_on_while_its_node_is_upgraded_and_a_version_that_does_not_s
     assert added.code == 0, str(added)
     running = admin.muster("run", "--detach", "-N", "2", "--", "sleep", "98765")
     assert running.code == 0, str(running)
-    until(lambda: len(_sleepers(machine)) == 2, within=60, what="the gang to run")
+    until(lambda: _runs(admin, running.out.split()[-1], machine), within=120, what="the gang to run")
     before = _sleepers(machine)
 
     refused = admin.muster("nodes", "remove", "bare", "--ssh", host, "--yes")
@@ -170,6 +170,12 @@ def test_a_machine_that_cannot_be_a_node_is_told_why_and_not_touched(
     assert (refused.code, node["status"]) == (1, "refused"), str(refused)
     assert {finding["id"] for finding in node["findings"] if finding["severity"] == "error"} == {"python"}
     assert _traces(machine) == []
+
+
+def _runs(admin: Administrator, job: str, machine: Machine) -> bool:
+    shown = admin.muster("show", job, "-o", "json")
+    assert shown.document["phase"] in {"queued", "preparing", "running"}, f"{shown}\n{machine.journal('muster-agent')}"
+    return shown.document["phase"] == "running" and len(_sleepers(machine)) == 2
 
 
 def _sleepers(machine: Machine) -> list[str]:
