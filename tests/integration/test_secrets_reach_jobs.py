@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,9 @@ from muster.client import Client
 from muster.domain.failure import FailureKind
 from muster.domain.job import JobSpec, Role
 from muster.domain.lifecycle import JobPhase
+from muster.domain.restart import RestartPolicy
 from muster.domain.secret import SecretUse
-from tests.contract.secret_places import having, programs_with
+from tests.contract.secret_places import digest, having, programs_with
 from tests.integration.jobs import shell
 from tests.integration.test_client_and_coordinator import ROOT, coordinator
 
@@ -168,6 +169,22 @@ async def test_secrets_outlive_an_agent_that_is_killed_and_are_cleared_by_the_ne
             assert await printed(client, submitted.id) == [b"***"] * 4
         assert having(memory, [KEY]) == []
     assert having(place, [TOKEN, KEY]) == []
+
+
+async def test_the_next_attempt_gets_the_values_that_there_are_then(place: Path, memory: Path) -> None:
+    script = f'echo "$WANDB_API_KEY" | sha256sum; [ "$MUSTER_ATTEMPT" = 2 ] || {{ read line < {place}/go; exit 1; }}'
+    spec = replace(job(script, USES[0]), restarts=RestartPolicy(limit=1))
+    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+        await put(client)
+        async with agent(place, login.address, memory):
+            submitted = await client.submit(spec, queue_anyway=True)
+            async for line in client.logs(submitted.id, follow=True):
+                assert line.text == digest(TOKEN + b"\n")
+                break
+            await client.secrets.put("wandb", {"key": b"another"}, replace=True)
+            await asyncio.to_thread((place / "go").write_text, "go\n")
+            assert (await client.wait(submitted.id)).phase is JobPhase.SUCCEEDED
+            assert await printed(client, submitted.id) == [digest(b"another\n")]
 
 
 async def test_what_is_left_of_executions_that_ended_without_an_agent_is_swept(place: Path, memory: Path) -> None:
