@@ -1,6 +1,9 @@
 """Who knocks at a port of a fleet with something else than what belongs there: nothing opens, and nobody notices."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +22,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import new_key, request_certificate
 from muster.trust.tokens import parse_join_token
-from tests.integration.secured import Secured, joining, secured, until_ready
+from tests.integration.secured import ROOT, Secured, joining, secured, until_ready
 from tests.integration.test_trust import connect, joined
 
 A = NodeId("a")
@@ -68,6 +71,34 @@ async def test_noise_at_any_port_is_answered_with_nothing_and_harms_nobody(tmp_p
     log = (tmp_path / "a.log").read_text()
     assert "Traceback" not in log
     assert log.count("connected to the coordinator") == 1
+
+
+KNOCKING = """
+import coordinator.main
+import socket, grpc
+from concurrent.futures import ThreadPoolExecutor
+from coordinator.clock import wall_time
+from muster.rpc.channel import served_credentials
+from muster.trust.certificates import issue_server, make_authority
+
+shown = issue_server(make_authority(wall_time()), [], wall_time())
+server = grpc.server(ThreadPoolExecutor())
+port = server.add_secure_port("127.0.0.1:0", served_credentials(lambda: shown, None))
+server.start()
+for _ in range(3):
+    with socket.create_connection(("127.0.0.1", port)) as knocking:
+        knocking.sendall(b"GET / HTTP/1.1\\r\\n\\r\\n")
+        while knocking.recv(100):
+            pass
+server.stop(None).wait()
+"""
+
+
+def test_a_stranger_who_knocks_writes_nothing_into_the_coordinators_log() -> None:
+    environ = {key: value for key, value in os.environ.items() if key != "GRPC_VERBOSITY"}
+    program = [sys.executable, "-c", KNOCKING]
+    done = subprocess.run(program, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 async def test_who_says_nothing_is_shown_the_door(tmp_path: Path) -> None:
