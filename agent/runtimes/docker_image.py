@@ -10,7 +10,7 @@ from agent.core.handover import Login
 from agent.runtimes.docker_engine import About, Engine, EngineError
 from agent.runtimes.runtime import Progress
 from muster.domain.failure import ExecutionError, FailureKind
-from muster.domain.image import whole_name
+from muster.domain.image import is_image, whole_name
 from muster.domain.job import PullPolicy, Role
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -24,6 +24,8 @@ LoginFor = Callable[[str], Awaitable[Login | None]]
 async def fetched(engine: Engine, about: About, role: Role, login_for: LoginFor, progress: Progress) -> Image:
     """The image of a role, pulled if its policy says so; raises ExecutionError."""
     reference, policy = role.image or "", role.pull
+    if not is_image(reference):
+        raise ExecutionError(FailureKind.IMAGE, f"{reference[:80]!r} is not the name of an image")
     image = None if policy is PullPolicy.ALWAYS else await engine.image(reference)
     if image is None and policy is PullPolicy.NEVER:
         message = f"image {reference} is not on the node, and pull is `never`; load it there or let it be pulled"

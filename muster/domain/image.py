@@ -7,6 +7,7 @@ DOCKER_HUB = "docker.io"
 
 _HUB_NAMES = frozenset({DOCKER_HUB, "index.docker.io", "registry-1.docker.io", "hub.docker.com", "registry.docker.io"})
 _API_PATHS = ("/v1", "/v2")
+_IMAGE = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._:@+\]-]*(/[A-Za-z0-9._:@+-]+)*")
 _SERVER = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9._/-]+)?|\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
 
@@ -21,6 +22,11 @@ def whole_name(image: str) -> str:
     if slash and _is_registry(first):
         return image
     return f"{DOCKER_HUB}/{image}" if slash else f"{DOCKER_HUB}/library/{image}"
+
+
+def is_image(name: str) -> bool:
+    """Whether an engine can be asked for it: it is made of nothing that leads elsewhere in a path."""
+    return _IMAGE.fullmatch(name) is not None and not {".", ".."} & set(name.split("/"))
 
 
 def is_server(server: str) -> bool:

@@ -166,6 +166,14 @@ async def test_files_do_not_touch_what_the_node_lends(
     assert sorted(str(each.relative_to(lent)) for each in lent.rglob("*")) == ["deep", "deep/roots"]
 
 
+async def test_what_leads_to_something_else_of_the_engine_is_no_image(place: DockerPlace, tmp_path: Path) -> None:
+    async with place.runtime() as runtime, prepared(runtime, tmp_path, assigned(script("true"))) as it:
+        await it.arm()
+        role = replace(Role(), image=f"../containers/muster-{it.sandbox.execution}")
+        error = await refusal(place, tmp_path, assigned(role))
+        assert (error.kind, str(error)) == (FailureKind.IMAGE, f"{role.image!r} is not the name of an image")
+
+
 async def test_files_beside_a_mount_are_written(place: DockerPlace, tmp_path: Path) -> None:
     lent = tmp_path / "lent"
     lent.mkdir()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.domain.image import is_server, registry_of, serves
+from muster.domain.image import is_image, is_server, registry_of, serves
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,28 @@ def test_credentials_are_for_the_images_of_their_server(server: str, image: str,
 )
 def test_a_server_is_a_host_with_perhaps_a_port_or_a_path(text: str, *, fits: bool) -> None:
     assert is_server(text) is fits
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("busybox", True),
+        ("ghcr.io/a/b_c-d.e:1.2@sha256:00ff", True),
+        ("[fd00::1]:5000/train:1", True),
+        ("sha256:00ff", True),
+        ("", False),
+        ("../containers/x", False),
+        ("a/./b", False),
+        ("a/../b", False),
+        ("a//b", False),
+        ("/a", False),
+        ("a/", False),
+        ("a?b", False),
+        ("a#b", False),
+        ("a%2fb", False),
+        ("a b", False),
+        ("a\n", False),
+    ],
+)
+def test_the_name_of_an_image_leads_nowhere_else(name: str, *, fits: bool) -> None:
+    assert is_image(name) is fits
