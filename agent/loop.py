@@ -269,7 +269,7 @@ class Loop:
                 self._events.put_nowait(Progressed(execution=execution, detail=detail))
 
         await asyncio.to_thread(note, room, record_of(assignment, self._address, ports))
-        await self.secrets.fetch(assignment)
+        await self.secrets.fetch(assignment, progress)
         occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
         await self.put(Prepared(execution=execution, address=self._address, ports=ports))
 

@@ -54,15 +54,16 @@ class SecretCalls:
         """The secrets of an execution; raises ExecutionError with the coordinator's words where it refuses."""
         while True:
             await self._connected.wait()
-            found = await self._try(execution)
-            if found is not None:
-                return found
+            if self._line is not None:  # it may be gone again by now
+                found = await self._try(*self._line, execution)
+                if found is not None:
+                    return found
             await asyncio.sleep(PAUSE)
 
-    async def _try(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...] | None:
+    async def _try(
+        self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials, execution: ExecutionId
+    ) -> tuple[DeliveredSecret, ...] | None:
         """None: there was no answer."""
-        assert self._line is not None
-        stub, shown = self._line
         try:
             answer = await stub.Secrets(
                 pb.SecretsRequest(execution=execution), timeout=ANSWER_LIMIT, metadata=shown.metadata

@@ -35,10 +35,11 @@ class SecretStore:
         self._untidy: set[ExecutionId] = set()
         """Those of which something may be in a directory."""
 
-    async def fetch(self, assignment: Assignment) -> None:
+    async def fetch(self, assignment: Assignment, progress: Callable[[str], None]) -> None:
         """Have what the role of an execution names; raises ExecutionError where that cannot be had, or not be used."""
         if not assignment.role.secrets:
             return
+        progress("asking for secrets")
         found = handover(assignment.role, await self._ask(assignment.execution))
         if found.files or assignment.role.runtime is RuntimeKind.DOCKER:
             self.rooms.check()
