@@ -1,5 +1,6 @@
 """What a job can reach with the rights that it has: of agent, coordinator, engine and other executions nothing."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ print("done")
 
 
 @pytest.fixture
-def probed(muster: Deployment) -> dict[str, Any]:
+def probed(muster: Deployment) -> Iterator[dict[str, Any]]:
     """A job that looks for what it could use, with the addresses at which only nodes are heard."""
     node = muster.fleet.nodes[0]
     muster.start_agent(node, "--processes")
@@ -77,7 +78,7 @@ def probed(muster: Deployment) -> dict[str, Any]:
     muster.await_states(victim, ["running"])
     peer_port = (muster.directory / node.name / "peer_port").read_text().strip()
     coordinator = muster.fleet.coordinator.address
-    return {
+    yield {
         "name": "probe",
         "command": [
             "python3",
@@ -89,6 +90,8 @@ def probed(muster: Deployment) -> dict[str, Any]:
         ],
         "env": {"PATH": "/usr/bin:/bin:/usr/local/bin"},
     }
+    muster.run("stop", victim)
+    assert muster.ended(victim)["phase"] == "stopped"
 
 
 def everything(muster: Deployment) -> str:
