@@ -199,7 +199,7 @@ def checked_mount(mount: Mount, source: PurePath, roots: Sequence[PurePath], pri
 
     Nothing that lies in a `private` directory, or that contains one, is mounted.
     """
-    target = posixpath.normpath(mount.target)
+    target = posixpath.normpath(mount.target).replace("//", "/")  # normpath leaves two slashes in front
     if not target.startswith("/") or target == "/":
         raise ExecutionError(
             FailureKind.INVALID_OPTION, f"mounts: the target {mount.target} is no absolute path below /"

@@ -75,7 +75,8 @@ def _value(use: SecretUse, key: str, values: Mapping[str, bytes]) -> bytes:
 def _free(directory: str, taken: Container[str]) -> str:
     """The directory, unless it would hide something else that a container needs."""
     reserved = any(f"{directory}/".startswith(f"{each}/") for each in _RESERVED) or directory in taken
-    if reserved or not directory.startswith("/") or directory in {"/", "/muster"} or ".." in directory.split("/"):
+    root, *parts = directory.split("/")
+    if reserved or root or directory == "/muster" or {"", ".", ".."} & set(parts):
         raise ExecutionError(FailureKind.INVALID_OPTION, f"secrets: {directory} is not free for secrets")
     return directory
 

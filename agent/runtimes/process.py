@@ -364,8 +364,9 @@ def _find(command: Sequence[str], search: str, workdir: Path) -> str:
 def _interpreter(path: str) -> str | None:
     """The program that a script names in its first line."""
     try:
-        with Path(path).open("rb") as file:
-            first = file.readline(256)
+        # It may be a named pipe by now, with nobody at its other end.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:  # noqa: PTH123
+            first = (file.read(256) or b"").partition(b"\n")[0]
     except OSError:
         return None  # a program may be executable without being readable
     return os.fsdecode(first[2:].split()[0]) if first.startswith(b"#!") and first[2:].split() else None

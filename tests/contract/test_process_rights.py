@@ -247,6 +247,16 @@ async def test_a_program_that_it_may_not_run_is_missed_when_arming(state: Path) 
     assert caught.value.kind is FailureKind.COMMAND_NOT_FOUND
 
 
+async def test_a_pipe_in_place_of_a_program_holds_nothing_up(state: Path) -> None:
+    pipe = state / "pipe"
+    os.mkfifo(pipe)
+    pipe.chmod(0o755)
+    async with asyncio.timeout(20):
+        with pytest.raises(ExecutionError, match=f'cannot start "{pipe}": Permission denied'):
+            async with run(state, Role(command=(str(pipe),))):
+                pass
+
+
 async def test_what_containers_may_ask_for_is_refused(state: Path) -> None:
     with pytest.raises(ExecutionError, match="security is only for containers"):
         async with run(state, Role(command=shell("true"), security=Security(image_user=True))):

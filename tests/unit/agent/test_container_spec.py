@@ -334,7 +334,9 @@ def test_what_only_agent_and_engine_may_see_is_not_mounted(source: str) -> None:
     assert caught.value.kind is FailureKind.INVALID_OPTION
 
 
-@pytest.mark.parametrize("target", ["/", "in", "/muster", "/muster/config/x", "/proc", "/dev/shm", "/in/../sys"])
+@pytest.mark.parametrize(
+    "target", ["/", "in", "/muster", "/muster/config/x", "/proc", "/dev/shm", "/in/../sys", "//proc", "//"]
+)
 def test_a_mount_over_what_the_container_needs_is_refused(target: str) -> None:
     with pytest.raises(ExecutionError):
         checked_mount(Mount(source="/srv", target=target), PurePosixPath("/srv"), (PurePosixPath("/srv"),))
