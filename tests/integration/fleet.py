@@ -32,6 +32,7 @@ from muster.domain.job import JobSpec, RuntimeKind
 from muster.domain.lifecycle import State
 from muster.domain.view import ExecutionView, JobView, LogLine
 from muster.rpc.channel import Credentials
+from muster.trust.certificates import Identity, issue_peer, make_authority, new_key, request_certificate
 from tests.integration.cable import LOOPBACK, Cable
 from tests.integration.journal import Journal
 
@@ -72,6 +73,7 @@ class Fleet:
     """Of the coordinator; stays the same when it is restarted."""
     reader_patience: float = READER_PATIENCE
     """Of a coordinator that is started from here on."""
+    _authority: Identity = field(default_factory=lambda: make_authority(wall_time()))
     _members: dict[str, _Member] = field(default_factory=dict)
     _coordinator: "asyncio.Task[None] | None" = None
 
@@ -155,7 +157,9 @@ class Fleet:
             coordinator=Coordinator(address=lambda: member.cable.address, credentials=lambda: SHOWN),
             declared=Declared(cpus=CPUS, memory=64 << 30, labels={"name": name}),
             clock=Clock(pace),
+            shown_to_peers=lambda: shown,
         )
+        shown = self._shown_to_peers(config.name)
         ports = PortLedger(first, first + PORTS_EACH - 1, address=address)
         source = open_source(gpus, config.name) if isinstance(gpus, str) else gpus
         member.agent = NodeAgent(config, runtimes, source, ports)
@@ -193,6 +197,12 @@ class Fleet:
     def rooms(self) -> list[str]:
         """What the agents keep of executions that are not cleared away."""
         return sorted(room.name for room in self.directory.glob("nodes/*/executions/*"))
+
+    def _shown_to_peers(self, node: NodeId) -> Credentials:
+        """As nodes that have joined speak to each other, however they speak to this coordinator."""
+        key = new_key()
+        certificate = issue_peer(self._authority, request_certificate(key, node), node, wall_time())
+        return Credentials(authority=self._authority.certificate, certificate=certificate, key=key)
 
     async def _member(self, name: str) -> _Member:
         if name not in self._members:
