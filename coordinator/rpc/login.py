@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from coordinator.clock import wall_time
 from coordinator.rpc.callers import Context, entry
-from coordinator.rpc.pace import place_of
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_person import Person, account_of, grants_of, known_as, no_access
+from coordinator.trust.places import place_of
 from coordinator.trust.registry import Registry
 from muster.domain.access import Account, AuditEntry, IssuedToken
 from muster.domain.errors import MusterError, UnknownNameError

@@ -4,15 +4,14 @@ A token that counts always opens the door, however many wrong ones came from the
 all be behind one, and nobody guesses 256 random bits. What is held up is the rest.
 """
 
-import ipaddress
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 from coordinator.clock import boot_time
 from coordinator.trust.caller import Caller, CallerKind
+from coordinator.trust.places import place_of
 from coordinator.trust.rates import Buckets, Rate
 from muster.domain.errors import ExhaustedError
 
@@ -42,8 +41,6 @@ _ACCOUNT = Rate(burst=ACCOUNT_AT_ONCE, per_second=ACCOUNT_PER_SECOND)
 _NODE = Rate(burst=NODE_AT_ONCE, per_second=NODE_PER_SECOND)
 
 _LOGIN = "/muster.rpc.v1.LoginService/"
-_SITE = 64
-"""Bits of an IPv6 address that tell one customer from another; the rest is his to choose."""
 
 
 class TooFastError(ExhaustedError):
@@ -114,18 +111,3 @@ class Pace:
             self._streams[place] -= 1
             if not self._streams[place]:
                 del self._streams[place]
-
-
-def place_of(peer: str) -> str:
-    """Where a peer is, as gRPC names him: his address without the port; of IPv6 addresses the network."""
-    kind, _, rest = peer.partition(":")
-    host = unquote(rest).rpartition(":")[0].strip("[]").partition("%")[0]
-    if kind != "ipv6":
-        return host or peer
-    try:
-        address = ipaddress.IPv6Address(host)
-    except ValueError:
-        return host
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((address, _SITE), strict=False))

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 
+from coordinator.trust.places import place_of
 from coordinator.trust.registry import Registry
 from muster.domain.access import AuditEntry
 
@@ -35,7 +36,7 @@ class AuditLog:
         """Have a refusal written down, unless the peer was refused the same too often just now."""
         if len(self._refusals) > PEERS:
             self._refusals.clear()
-        count = self._refusals.setdefault((_place(entry.origin), entry.what), _Count())
+        count = self._refusals.setdefault((place_of(entry.origin), entry.what), _Count())
         now = entry.at.timestamp()
         more = count.suppressed
         if count.take(now):
@@ -85,8 +86,3 @@ def shortened(entry: AuditEntry) -> AuditEntry:
         target=entry.target[:TEXT],
         result=entry.result[:TEXT],
     )
-
-
-def _place(origin: str) -> str:
-    """The peer without his port, which is another one each time."""
-    return origin.rpartition(":")[0]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from coordinator.trust.audit import REFUSALS, TEXT, WINDOW, AuditLog
@@ -49,6 +50,13 @@ def written(*refusals: AuditEntry) -> list[AuditEntry]:
 
 def test_a_peer_that_is_refused_all_the_time_does_not_fill_the_disk() -> None:
     knocks = [refusal(number / 1000, port=number) for number in range(1000)]
+    assert len(written(*knocks)) == REFUSALS
+
+
+def test_whoever_has_a_network_to_choose_addresses_from_is_one_peer() -> None:
+    knocks = [
+        replace(refusal(number / 1000), origin=f"ipv6:%5B2001:db8::{number:x}%5D:{number}") for number in range(1000)
+    ]
     assert len(written(*knocks)) == REFUSALS
 
 

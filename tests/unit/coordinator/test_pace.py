@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from coordinator.rpc.pace import STREAMS_OF_ONE_STRANGER, STREAMS_OF_STRANGERS, Pace, Rates, TooFastError, place_of
+from coordinator.rpc.pace import STREAMS_OF_ONE_STRANGER, STREAMS_OF_STRANGERS, Pace, Rates, TooFastError
 from coordinator.trust.caller import LOCAL, Caller, CallerKind
+from coordinator.trust.places import place_of
 from coordinator.trust.rates import Rate
 from muster.domain.ids import NodeId
 

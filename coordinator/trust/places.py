@@ -1,0 +1,22 @@
+"""Where peers are: what counts as one place, however many ports and addresses somebody there can choose from."""
+
+import ipaddress
+from urllib.parse import unquote
+
+_SITE = 64
+"""Bits of an IPv6 address that tell one customer from another; the rest is his to choose."""
+
+
+def place_of(peer: str) -> str:
+    """Where a peer is, as gRPC names him: his address without the port; of IPv6 addresses the network."""
+    kind, _, rest = peer.partition(":")
+    host = unquote(rest).rpartition(":")[0].strip("[]").partition("%")[0]
+    if kind != "ipv6":
+        return host or peer
+    try:
+        address = ipaddress.IPv6Address(host)
+    except ValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address, _SITE), strict=False))
