@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.core.deadlines import Notes, read, written
+from agent.whole_file import write_whole
 
 NAME = "deadlines.json"
 FENCED = "fenced"
@@ -18,14 +19,8 @@ def write_notes(state: Path, notes: Notes) -> None:
     Raises OSError where neither can be done. Nothing is flushed: nothing that runs outlives the page cache.
     """
     path, content = state / NAME, written(notes)
-    fresh = path.with_suffix(".new")
     try:
-        try:
-            fresh.write_bytes(content)
-            fresh.chmod(PRIVATE)
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        write_whole(path, content, PRIVATE)
     except OSError:
         with path.open("r+b") as file:
             file.write(content)

@@ -1,10 +1,10 @@
 """Writes the files of an execution that must be there before user code starts."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from agent.runtimes.runtime import Room
+from agent.whole_file import write_whole
 from muster.domain.job import InlineFile
 from muster.domain.plan import Launch
 
@@ -25,15 +25,3 @@ def write_inline(files: Sequence[InlineFile], workdir: Path) -> None:
         path = workdir / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, file.content, EXECUTABLE if file.executable else READABLE)
-
-
-def write_whole(path: Path, content: bytes, mode: int) -> None:
-    """Write a file so that no reader ever sees a part of it."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with temporary.open("wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from agent.core.local import DEFAULT_GRACE
 from agent.core.terms import Terms
-from agent.room_files import write_whole
 from agent.runtimes.runtime import Room
+from agent.whole_file import write_whole
 from muster.domain.fence import Fence, OnDisconnect, Witness
 from muster.domain.ids import JobId, NodeId
 from muster.domain.plan import Assignment

@@ -25,7 +25,7 @@ from agent.core.container_spec import (
 )
 from agent.core.job_user import JobUser
 from agent.log_mask import NOTHING, Mask
-from agent.room_files import EXECUTABLE, READABLE, write_config, write_whole
+from agent.room_files import EXECUTABLE, READABLE, write_config
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError, Program
 from agent.runtimes.docker_files import refuse_lent
@@ -34,6 +34,7 @@ from agent.runtimes.docker_secrets import ContainerSecrets
 from agent.runtimes.runtime import Room
 from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
+from agent.whole_file import write_whole
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import InlineFile
