@@ -37,7 +37,7 @@ class AgentSettings:
     docker_socket: Path | None = None
     """None: no containers."""
     processes: bool = False
-    """Whether jobs without an image may run as plain processes of the agent's user."""
+    """Whether jobs without an image may run as plain processes."""
     mount_roots: tuple[Path, ...] = ()
     """Directories below which jobs may mount."""
     secrets_dir: Path | None = None
@@ -115,7 +115,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         "--processes",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="run jobs without an image as plain processes of the agent's user (by default only for local nodes)",
+        help="run jobs without an image as plain processes (by default only for local nodes)",
     )
     add("--mount-root", type=Path, action="append", default=[], help="jobs may mount what is below it; may be repeated")
     add(

@@ -38,7 +38,7 @@ class RuntimeKind(StrEnum):
     """What runs an execution on its node."""
 
     DOCKER = "docker"  #: a container; needs `image`
-    PROCESS = "process"  #: a plain process of the agent's user; for jobs without `image`
+    PROCESS = "process"  #: a plain process; for jobs without `image`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class Role:
     env: Mapping[str, str] = field(default_factory=dict)
     workdir: str | None = None
     user: str | None = None
-    """`uid[:gid]` or a name known in the image."""
+    """`uid[:gid]`, or a name known in the image; None: the node's user for jobs, see `Security.image_user`."""
     resources: Resources = Resources()
     ports: tuple[PortRequest, ...] = ()
     mounts: tuple[Mount, ...] = ()

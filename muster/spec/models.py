@@ -223,9 +223,7 @@ SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), _OrShort(SHORT_
 class RoleDefaults(Section):
     """What executions run and need; at the top level, the defaults of every role."""
 
-    image: fields.ImageName | None = key(
-        "text", "Container image. Without it the command runs as a plain process of the agent's user."
-    )
+    image: fields.ImageName | None = key("text", "Container image. Without it the command runs as a plain process.")
     pull: fields.PullName = key("`missing`, `always`, `never`", "When the image is pulled. Needs `image`.", "missing")
     entrypoint: list[fields.Verbatim] | None = key(
         "list of words",
