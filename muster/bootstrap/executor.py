@@ -135,8 +135,11 @@ class Shell:
     async def put(self, content: Stdin, path: str, *, mode: int, owner: str = "root:root") -> None:
         """Write a file as root; it is there as a whole or not at all, and at no time readable by more than `mode`."""
         part, there = shlex.quote(f"{path}.part"), shlex.quote(path)
+        size = len(content) if isinstance(content, bytes) else (await asyncio.to_thread(content.stat)).st_size
+        # A connection that breaks looks like the end of the file.
+        whole = f'[ "$(wc -c <{part})" -eq {size} ]'
         await self.must(
-            f"umask 077 && rm -f {part} && cat > {part} && chown {owner} {part} && chmod {mode:o} {part} "
+            f"umask 077 && rm -f {part} && cat > {part} && {whole} && chown {owner} {part} && chmod {mode:o} {part} "
             f"&& mv -f {part} {there}",
             stdin=(content,),
             limit=TRANSFER,

@@ -1,6 +1,7 @@
 """Carries out a plan on one computer, and undoes what it did if it does not get to the end."""
 
 import asyncio
+import secrets
 import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -90,7 +91,9 @@ class Installation:
 
     async def _install(self) -> NodeView:
         order = self._order
-        self._stage = (await self._shell.must("mktemp -d /var/tmp/muster-XXXXXXXX")).strip()
+        # Named here and not there, so that it is known even if the answer gets lost.
+        self._stage = f"/var/tmp/muster-{secrets.token_hex(8)}"  # noqa: S108 - must be new, or mkdir fails
+        await self._shell.must(f"mkdir -m 700 {self._stage}")
         await self._send()
         options = ["agent"]
         seen = await self._registry.node(order.plan.name)

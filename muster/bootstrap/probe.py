@@ -71,7 +71,6 @@ free() {
 }
 say opt_free_kib "$(free /opt)"
 say state_free_kib "$(free /var/lib/muster)"
-say tmp_free_kib "$(free /var/tmp)"
 say shm_kib "$(within 5 df -Pk /dev/shm 2>/dev/null | sed -n '$p' | { read -r _ size _; printf %s "$size"; })"
 
 for python in python3 python3.11 python3.12 python3.13 python3.14; do
