@@ -215,9 +215,9 @@ class Registry:
 
     async def add_token(self, secret: ApiToken, token: IssuedToken, entry: AuditEntry) -> IssuedToken:
         """Let an account be known by this token from now on."""
-        self.account(token.account)
         stored = StoredToken(token=token, digest=digest(secret.secret))
         async with self._writing:
+            self.account(token.account)  # nobody removes it meanwhile: the token would be that of the next of its name
             await self._commit([stored], entry)
             self.tokens[token.id] = stored
         return token
