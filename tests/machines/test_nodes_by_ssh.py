@@ -1,7 +1,6 @@
 """From a bare machine to a node and back, by `muster nodes add|check|upgrade|remove` over SSH."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,17 +31,15 @@ def _traces(machine: Machine) -> list[str]:
 
 
 def test_a_bare_machine_becomes_a_node_that_runs_a_job_and_a_second_run_changes_nothing(
-    machines: Machines, admin: Administrator, bundle: Path, record_property: Callable[[str, object], None]
+    machines: Machines, admin: Administrator, bundle: Path
 ) -> None:
     (machine,) = machines(["bare"])
     admin.knows([machine])
     uploaded = admin.muster("bundle", "upload", str(bundle))
     assert uploaded.code == 0, str(uploaded)
     order = ("nodes", "add", f"{ADMINISTRATOR}@{machine.address}", "--pool", "p", "--yes")
-    began = time.monotonic()
     first = admin.muster(*order, "--setting", "processes=true", "-o", "json")
     assert first.code == 0, str(first)
-    record_property("seconds from bare machine to node", round(time.monotonic() - began, 1))
     assert [node["status"] for node in first.document["nodes"]] == ["installed"]
     job = admin.muster("run", "--", "hostname")
     assert job.code == 0, str(job)
