@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import grpc.aio
@@ -37,6 +37,8 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 PAGE = 100
 MAX_PAGE = 1000
+_LONGEST_TOKEN = 18
+"""Digits, which fit into what a machine counts with."""
 LINES_PER_MESSAGE = 500
 
 READER_PATIENCE = 900.0
@@ -90,7 +92,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     @translated
     async def List(self, request: pb.ListJobsRequest, context: Context) -> pb.ListJobsResponse:  # noqa: ARG002, N802
         """A page of jobs, newest first."""
-        before = _page_token(request.page_token)
+        before = page_token(request.page_token)
         size, who = min(request.page_size or PAGE, MAX_PAGE), caller()
 
         def read(cluster: Cluster, _: datetime) -> tuple[list[JobView], int | None]:
@@ -140,7 +142,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
             job=await self._id(request.job),
             attempt=request.attempt,
             ranks=frozenset(request.ranks),
-            since=request.since.ToDatetime(tzinfo=UTC) if request.HasField("since") else None,
+            since=checks.optional_moment(request, "since"),
             tail=request.tail if request.HasField("tail") else None,
             follow=request.follow,
         )
@@ -221,9 +223,10 @@ def _view_if_there(cluster: Cluster, job: JobId) -> JobView | None:
     return views.job_view(cluster, job) if job in cluster.jobs else None
 
 
-def _page_token(token: str) -> int | None:
+def page_token(token: str) -> int | None:
+    """Where a page begins; None: at the beginning. Raises InvalidJobError."""
     if not token:
         return None
-    if not token.isdecimal():
-        raise InvalidJobError(f"{token!r} is not a page token of this service")
+    if not token.isdecimal() or len(token) > _LONGEST_TOKEN:
+        raise InvalidJobError(f"{token[:80]!r} is not a page token of this service")
     return int(token)

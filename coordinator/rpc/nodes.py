@@ -13,6 +13,7 @@ from coordinator.core.cluster import Cluster
 from coordinator.core.events import CordonRequested, RemovalRequested, UncordonRequested
 from coordinator.engine import Engine
 from coordinator.rpc.callers import caller, entry
+from coordinator.rpc.jobs import page_token
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.trust.caller import Caller
 from coordinator.trust.registry import Registry
@@ -41,9 +42,7 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
     @translated
     async def List(self, request: pb.ListNodesRequest, context: Context) -> pb.ListNodesResponse:  # noqa: ARG002, N802
         """A page of nodes in natural order."""
-        if request.page_token and not request.page_token.isdecimal():
-            raise InvalidJobError(f"{request.page_token!r} is not a page token of this service")
-        start, size = int(request.page_token or 0), min(request.page_size or PAGE, PAGE)
+        start, size = page_token(request.page_token) or 0, min(request.page_size or PAGE, PAGE)
         who = caller()
         page = await self._engine.read(
             lambda cluster, _: [

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from agent.enrolment import join
 from muster.client import Client
@@ -16,7 +17,7 @@ from muster.domain.errors import ConflictError, PermissionDeniedError, Unavailab
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase
 from muster.rpc.channel import Credentials, open_channel
-from muster.rpc.v1 import jobs_pb2, jobs_pb2_grpc
+from muster.rpc.v1 import jobs_pb2, jobs_pb2_grpc, nodes_pb2, nodes_pb2_grpc
 from muster.trust.certificates import new_key
 from muster.trust.tokens import new_api_token, new_join_token
 from muster.wire import job_spec_to_wire
@@ -87,6 +88,23 @@ async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_p
                 stub.Watch(jobs_pb2.WatchRequest(job=job.id), metadata=shown.metadata),
             ):
                 assert await call.code() is Code.NOT_FOUND
+
+
+@pytest.mark.parametrize("token", ["-1", "x", "9" * 19, "9" * 5000])
+async def test_pages_and_times_that_no_machine_can_count_are_refused(tmp_path: Path, token: str) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        job = await admin.submit(shell("true"), queue_anyway=True)
+        shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
+        async with open_channel(fleet.doors.clients, shown) as channel:
+            jobs: Any = jobs_pb2_grpc.JobServiceStub(channel)
+            nodes: Any = nodes_pb2_grpc.NodeServiceStub(channel)
+            since = Timestamp(seconds=2**62)
+            for call in (
+                jobs.List(jobs_pb2.ListJobsRequest(page_token=token), metadata=shown.metadata),
+                nodes.List(nodes_pb2.ListNodesRequest(page_token=token), metadata=shown.metadata),
+                jobs.Logs(jobs_pb2.LogsRequest(job=job.id, since=since), metadata=shown.metadata),
+            ):
+                assert await call.code() is Code.INVALID_ARGUMENT
 
 
 async def test_who_waits_behind_a_job_of_another_project_does_not_learn_which(tmp_path: Path) -> None:
