@@ -39,11 +39,13 @@ def images() -> Iterator[Registry]:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Path:
+def memory(tmp_path: Path) -> Iterator[Path]:
     try:
-        return memory_directory(None, os.environ) / tmp_path.name
+        directory = memory_directory(None, os.environ) / tmp_path.name
     except NoMemoryDirectoryError as error:
         pytest.skip(str(error))
+    yield directory
+    directory.rmdir()  # for a pull nothing is written
 
 
 async def test_images_are_pulled_with_the_credentials_of_the_project_that_its_jobs_need_not_name(
