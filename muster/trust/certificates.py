@@ -29,7 +29,10 @@ PEER_LIFE = timedelta(days=30)
 _SKEW = timedelta(minutes=5)
 """How far the clocks of two nodes may differ without a fresh certificate being refused."""
 _COMMON_NAME_LIMIT = 64
-_UNREADABLE = (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm)
+_UNREADABLE = (
+    *(ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm),
+    *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType),
+)
 """What the library raises for what is none, for what is damaged, and for what it does not know."""
 
 
@@ -267,7 +270,7 @@ def _names(certificate: x509.Certificate) -> x509.SubjectAlternativeName | None:
         return certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return None
-    except (*_UNREADABLE, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+    except _UNREADABLE as error:
         raise CertificateError("the extensions of the certificate cannot be read") from error
 
 

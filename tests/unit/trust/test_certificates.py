@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -153,6 +154,13 @@ def test_a_curve_that_nobody_knows_is_refused_and_no_fault_of_the_coordinator() 
             reader(damaged(of_node(), P256, ANOTHER))
     with pytest.raises(CertificateError, match="the private key cannot be read"):
         matches_key(of_node(), damaged(new_key(), P256, ANOTHER))
+
+
+@pytest.mark.parametrize("reader", [facts, fingerprint])
+def test_a_version_that_nobody_knows_is_refused(reader: Callable[[bytes], object]) -> None:
+    version = bytes.fromhex("a003020102")
+    with pytest.raises(CertificateError, match="cannot be read"):
+        reader(damaged(of_node(), version, version[:-1] + b"E"))
 
 
 @pytest.mark.parametrize("reader", [facts, requested_key, fingerprint])
