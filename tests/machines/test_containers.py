@@ -115,7 +115,7 @@ def test_a_fleet_of_containers_runs_jobs_which_outlive_their_agent(machines: Mac
     until(lambda: "running" in _muster(machine, "jobs"), within=WITHIN, what="the start of the job")
     machine.run("docker", "restart", "agent")
     until(lambda: "ready" in _muster(machine, "nodes"), within=WITHIN, what="the node")
-    machine.run("sh", "-c", "touch /var/lib/muster/agent/executions/*/outputs/go")
+    machine.run("sh", "-c", "docker exec $(docker ps --quiet --filter label=muster.execution) touch /muster/outputs/go")
     _muster(machine, "wait", job)
     assert _muster(machine, "logs", job) == "[0] 1\n"
 
