@@ -28,7 +28,17 @@ from tests.integration.jobs import shell
 
 OURS = [
     f"muster.rpc.v1.{name}"
-    for name in ("AgentService", "JobService", "LoginService", "NodeService", "SecretService", "TrustService")
+    for name in (
+        *(
+            "AgentService",
+            "BundleService",
+            "JobService",
+            "LoginService",
+            "NodeService",
+            "SecretService",
+            "TrustService",
+        ),
+    )
 ]
 
 
