@@ -29,15 +29,13 @@ from tests.integration.jobs import shell
 OURS = [
     f"muster.rpc.v1.{name}"
     for name in (
-        *(
-            "AgentService",
-            "BundleService",
-            "JobService",
-            "LoginService",
-            "NodeService",
-            "SecretService",
-            "TrustService",
-        ),
+        "AgentService",
+        "BundleService",
+        "JobService",
+        "LoginService",
+        "NodeService",
+        "SecretService",
+        "TrustService",
     )
 ]
 
