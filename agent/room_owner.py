@@ -13,7 +13,7 @@ from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import InlineFile
 
-_OWN, _ANYBODYS = 0o770, 0o1777
+_ALONE, _OWN, _ANYBODYS = 0o700, 0o770, 0o1777
 _PASS_THROUGH, _READ_AND_WRITE = 0o001, 0o006
 
 
@@ -34,7 +34,7 @@ def renew(directory: Path) -> None:
     """Have an empty directory in place of one, closed to all but the agent: nobody's link is in it."""
     shutil.rmtree(directory)
     directory.mkdir()
-    directory.chmod(_OWN)
+    directory.chmod(_ALONE)
 
 
 def give_all(directory: Path, user: JobUser) -> None:
@@ -62,6 +62,14 @@ def free_user(room: Room, job_user: JobUser, numbers: Sequence[int]) -> JobUser:
         message = f"all {len(numbers)} users for processes are taken; give the agent more of them (--process-users)"
         raise ExecutionError(FailureKind.RUNTIME, message)
     return JobUser(uid=free, gid=job_user.gid)
+
+
+def own_user(room: Room, numbers: Sequence[int]) -> int | None:
+    """The user by one of these numbers to whom a room, and no other, belongs; None: there is none."""
+    with suppress(FileNotFoundError):
+        owner = room.outputs.stat().st_uid
+        return owner if owner in numbers and owner != os.geteuid() else None
+    return None
 
 
 def open_to(room: Room, user: JobUser) -> None:

@@ -7,7 +7,6 @@ import asyncio
 import errno
 import os
 import platform
-import shutil
 import signal
 import weakref
 from collections.abc import Mapping, Sequence
@@ -19,14 +18,15 @@ from pathlib import Path
 from agent.core.job_user import USER_NAME, JobUser
 from agent.log_mask import Mask
 from agent.room_files import write_config, write_inline
-from agent.room_owner import free_user, give_all, let_through, open_to, refuse_elsewhere, renew
+from agent.room_owner import free_user, give_all, let_through, open_to, own_user, refuse_elsewhere, renew
 from agent.runtimes import process_record
 from agent.runtimes.launcher import Launcher, Supervisor
+from agent.runtimes.lookup import find_program
 from agent.runtimes.other_user import may_switch
 from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.program import Program
 from agent.runtimes.runtime import Progress, Room, Sandbox
-from agent.runtimes.session import Session
+from agent.runtimes.session import Session, kill_all_of
 from agent.runtimes.supervisor import BELL, Order
 from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
@@ -82,7 +82,8 @@ class ProcessRuntime:
         user = await self._chosen(room)
         supervisor = self._launcher.supervisor()  # made while others still check in
         preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user)
-        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor))
+        own = await asyncio.to_thread(own_user, room, self._users)
+        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, own))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
         """Every program that was started, whether it runs, has ended or was lost; all others never ran."""
@@ -92,7 +93,8 @@ class ProcessRuntime:
             if self._user is not None:  # whoever started the agent may have closed its directory again
                 await asyncio.to_thread(let_through, room)
             spool = LogSpool(room.log)
-            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool))
+            own = await asyncio.to_thread(own_user, room, self._users)
+            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, own_user=own))
             sandbox.adopt(record)
             found.append((sandbox, spool, True))
         return found
@@ -139,8 +141,11 @@ class ProcessSandbox:
         spool: LogSpool,
         preparation: Preparation | None = None,
         supervisor: Supervisor | None = None,
+        own_user: int | None = None,
     ) -> None:
         self._execution = execution
+        self._own_user = own_user
+        """As whom nothing else runs; None: there is none."""
         self._room = room
         self._spool = spool
         self._preparation = preparation
@@ -231,6 +236,8 @@ class ProcessSandbox:
             self._supervisor.close()
         if self._program is not None:
             await self._kill(self._program)
+            if self._own_user is not None:  # what has left the session is not to be there for the next of this user
+                _refuse_survivors(await kill_all_of(self._own_user, KILL_LIMIT))
             self._program.supervisor.kill()
             async with asyncio.timeout(KILL_LIMIT):
                 await self._program.gone.wait()
@@ -263,10 +270,7 @@ class ProcessSandbox:
             await Session(record.program).kill(KILL_LIMIT)
 
     async def _kill(self, program: Program) -> None:
-        survivors = await program.session.kill(KILL_LIMIT)
-        if survivors:
-            message = f"processes {survivors} hang in the kernel and survive SIGKILL; look at the node's kernel log"
-            raise ExecutionError(FailureKind.RUNTIME, message)
+        _refuse_survivors(await program.session.kill(KILL_LIMIT))
         await asyncio.shield(program.ended)
 
     def _arm(self, preparation: Preparation, launch: Launch) -> Order:
@@ -298,7 +302,7 @@ class ProcessSandbox:
             log=str(self._room.log.absolute()),
             log_limit=self._spool.limit,
             command=command,
-            path=str(Path(_find(command, env["PATH"], workdir)).absolute()),
+            path=str(Path(find_program(command, env["PATH"], workdir)).absolute()),
             env=env,
             workdir=str(workdir.absolute()),
             user=None if preparation.user is None else (preparation.user.uid, preparation.user.gid),
@@ -311,6 +315,12 @@ def _home(room: Room, user: JobUser | None) -> Mapping[str, str]:
     if user is None:
         return {}
     return {"HOME": str(room.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
+
+
+def _refuse_survivors(pids: Sequence[int]) -> None:
+    if pids:
+        message = f"processes {pids} hang in the kernel and survive SIGKILL; look at the node's kernel log"
+        raise ExecutionError(FailureKind.RUNTIME, message)
 
 
 def _problem() -> str | None:
@@ -340,36 +350,6 @@ def _refuse_container_options(assignment: Assignment) -> None:
         raise ExecutionError(FailureKind.INVALID_OPTION, message)
     if not role.entrypoint and not role.command:
         raise ExecutionError(FailureKind.INVALID_OPTION, "there is no command; a role without image needs one")
-
-
-def _find(command: Sequence[str], search: str, workdir: Path) -> str:
-    """Path of the program of a command, as a shell in the working directory would find it."""
-    name = command[0]
-    if "/" in name:
-        path = str(workdir / name)
-        reason = f"{path} is not executable" if Path(path).exists() else f"there is no {path}"
-    else:
-        path = name
-        reason = f"looked in {search}"
-    found = shutil.which(path, path=os.pathsep.join(str(workdir / each) for each in search.split(os.pathsep)))
-    if found is None:
-        raise ExecutionError(FailureKind.COMMAND_NOT_FOUND, f'no program "{name}" on the node: {reason}')
-    interpreter = _interpreter(found)
-    if interpreter is not None and shutil.which(interpreter) is None:
-        reason = f"{found} is a script for {interpreter}, which is not there"
-        raise ExecutionError(FailureKind.COMMAND_NOT_FOUND, f'no program "{name}" on the node: {reason}')
-    return found
-
-
-def _interpreter(path: str) -> str | None:
-    """The program that a script names in its first line."""
-    try:
-        # It may be a named pipe by now, with nobody at its other end.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:  # noqa: PTH123
-            first = (file.read(256) or b"").partition(b"\n")[0]
-    except OSError:
-        return None  # a program may be executable without being readable
-    return os.fsdecode(first[2:].split()[0]) if first.startswith(b"#!") and first[2:].split() else None
 
 
 def _write_failure(room: Room, problem: OSError) -> ExecutionError:

@@ -9,6 +9,7 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from agent.runtimes.pids import Process, boot_id, process, stat
 
@@ -59,6 +60,19 @@ class Session:
         return self.members()
 
 
+async def kill_all_of(uid: int, limit: float) -> tuple[int, ...]:
+    """Kill whatever a user runs, in whatever session; the pids that are still there after `limit` seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limit):
+            while pids := _of_user(uid):
+                for pid in pids:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                for pid in pids:
+                    await _ended(pid)
+    return _of_user(uid)
+
+
 def session_of(leader: int) -> Session:
     """The session that a process leads; nobody must have waited for it yet."""
     return Session(process(leader))
@@ -66,6 +80,19 @@ def session_of(leader: int) -> Session:
 
 def _pids() -> tuple[int, ...]:
     return tuple(int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 (ten times faster)
+
+
+def _of_user(uid: int) -> tuple[int, ...]:
+    return tuple(pid for pid in _pids() if uid in _uids(pid) and _runs(pid))
+
+
+def _uids(pid: int) -> tuple[int, ...]:
+    """Real, effective, saved and of the file system; none where there is no such process."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ()
+    return next((tuple(map(int, line.split()[1:])) for line in status.splitlines() if line.startswith("Uid:")), ())
 
 
 def _session_of(pid: int) -> int | None:

@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from agent.core.job_user import NOBODY, JobUser
 from agent.keeper import Keeper
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.other_user import may_switch
+from agent.runtimes.pids import stat as stat_of
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.process_record import read_record
 from agent.spool import LogSpool, Stream
@@ -296,6 +297,44 @@ async def test_with_users_of_their_own_processes_cannot_touch_each_other(state: 
             await third.end()
             assert third.printed() == [b"1879048193"]
     await runtime.close()
+
+
+async def test_of_a_user_of_its_own_nothing_is_left_and_nobody_else_gets_in(state: Path) -> None:
+    """The next execution of that user would be at the mercy of what has left the session of this one."""
+    runtime = ProcessRuntime(launcher=Launcher(spares=0, other_users=True), job_user=NOBODY, users=OWN_USERS)
+    escaped = "echo hush > secret; setsid sh -c 'echo up; exec sleep 1000' & sleep 1000"
+    async with closed(runtime), prepared(state, Role(command=shell(escaped)), runtime=runtime) as first:
+        await first.release()
+        await first.says(b"up")
+        assert (uid := first.room.work.stat().st_uid) in OWN_USERS
+        assert _running_as(uid)
+        other = Role(command=shell(f"cat {first.room.work}/secret 2>&1 | grep -o denied"))
+        async with prepared(state, other, runtime=runtime) as second:
+            await second.release()
+            await second.end()
+            assert second.printed() == [b"denied"]
+        await first.sandbox.remove()
+        assert _running_as(uid) == set()
+
+
+@asynccontextmanager
+async def closed(runtime: ProcessRuntime) -> AsyncIterator[None]:
+    """The runtime lets go at the end of what is within."""
+    try:
+        yield
+    finally:
+        await runtime.close()
+
+
+def _running_as(uid: int) -> set[str]:
+    """The names of what runs as a user."""
+    found = set()
+    for directory in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            there = stat_of(int(directory.name))
+            if directory.stat().st_uid == uid and there is not None and there.runs:
+                found.add((directory / "comm").read_text().strip())
+    return found
 
 
 async def test_an_agent_without_such_a_user_runs_them_as_itself(state: Path) -> None:
