@@ -58,7 +58,7 @@ class Exchange:
         channel = self._channel = self._transport.open_session(timeout=CONNECT)
         channel.settimeout(CONNECT)
         channel.exec_command(self._command)
-        left = b""
+        left, pause = b"", 0.0
         writing = True
         while not (channel.exit_status_ready() and channel.closed):
             if self._closed or time.monotonic() > until:
@@ -66,9 +66,11 @@ class Exchange:
             self._read(channel)
             if writing:
                 left = left or next(self._pieces, b"")
-                writing, left = self._write(channel, left)
-            # Nothing wakes for room to write, so that is looked for more often.
-            select.select([channel], [], [], 0.002 if writing and left else 0.1)
+                writing, after = self._write(channel, left)
+                # Nothing wakes for room to write, so that is looked for often.
+                pause = 0.002 if after == left else 0.0
+                left = after
+            select.select([channel], [], [], pause if writing else 0.1)
             if channel.exit_status_ready() and channel.eof_received:
                 break
         self._read(channel)
