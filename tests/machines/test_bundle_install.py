@@ -11,7 +11,7 @@ import pytest
 
 from muster.bundle.archive import read_bundle, sha256, write_bundle
 from tests.e2e.waiting import until
-from tests.machines.bundles import make_bundle, newer
+from tests.machines.bundles import newer
 from tests.machines.conftest import Machines
 from tests.machines.fleet import CommandError, Machine
 
@@ -24,9 +24,9 @@ TRACES = ("/opt/muster", "/etc/muster", STATE, "/run/muster", "/etc/systemd/syst
 
 
 @pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(frozen_bundle: Path) -> Path:
     """For machines with Python and without."""
-    return make_bundle(tmp_path_factory.mktemp("bundle"), frozen=True)
+    return frozen_bundle
 
 
 @pytest.fixture(scope="module")

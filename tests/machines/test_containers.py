@@ -13,7 +13,6 @@ import yaml
 from tests.e2e import images
 from tests.e2e.waiting import until
 from tests.house.generate_stubs import ROOT
-from tests.machines.bundles import make_bundle
 from tests.machines.conftest import Machines
 from tests.machines.fleet import Machine
 
@@ -35,11 +34,6 @@ OPTIONS = {
     "pid": "--pid",
 }
 """Of `docker run`, by their names in the Compose file."""
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("bundle"))
 
 
 def _services() -> Mapping[str, Any]:
