@@ -124,7 +124,8 @@ async def test_a_job_uses_its_secrets_and_nothing_of_them_is_left_anywhere(
     user = b"65534" if os.geteuid() == 0 and job_user != "none" else b"%d" % os.geteuid()
     script = (
         'echo "$WANDB_API_KEY"; echo "$WANDB_API_KEY" | cut -c 1-5; cat "$MUSTER_SECRETS_DIR/deploy/key"; '
-        'id -u; echo $(wc -c < "$MUSTER_SECRETS_DIR/deploy/key"); read line < "$GO"; echo last "$WANDB_API_KEY" >&2; exit 3'
+        'id -u; echo $(wc -c < "$MUSTER_SECRETS_DIR/deploy/key"); read line < "$GO"; '
+        'echo last "$WANDB_API_KEY" >&2; exit 3'
     )
     role = Role(command=("/bin/sh", "-c", script), secrets=USES, env={"GO": str(place / "go")})
     spec = JobSpec(name="secretive", roles=(role,), timeouts=shell("").timeouts)
