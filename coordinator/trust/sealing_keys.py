@@ -10,6 +10,9 @@ from muster.domain.errors import MusterError
 from muster.trust.files import read_secret, write_private
 from muster.trust.sealing import KEY_BYTES, SealingKey, new_sealing_key
 
+_OTHERS = 0o077
+"""What the mode of the file must not have."""
+
 
 def load_or_make(file: Path, used: Collection[str]) -> tuple[SealingKey, ...]:
     """The keys, made at the first start; MusterError where one is gone with whose name something is sealed."""
@@ -47,6 +50,8 @@ def keep_keys(file: Path, keys: Sequence[SealingKey]) -> tuple[SealingKey, ...]:
 
 
 def _read(file: Path) -> tuple[SealingKey, ...]:
+    if file.stat().st_mode & _OTHERS:
+        raise MusterError(f"{file} can be read by others than its owner: `chmod 600 {file}`, and rotate the key")
     try:
         keys = tuple(SealingKey(bytes.fromhex(line)) for line in read_secret(file).splitlines())
     except ValueError:

@@ -197,7 +197,7 @@ class Installation:
         installer = f"{self._stage}/bundle/install.sh"
         if before.version is not None:
             role = "coordinator" if before.coordinator else "cli"
-            await self._quietly(f"[ {before.version} = {_IN_USE} ] || sh {installer} --rollback {role}")
+            await self._quietly(f"[ {shlex.quote(before.version)} = {_IN_USE} ] || sh {installer} --rollback {role}")
         await self._shell.must(f"sh {installer} remove agent --purge", limit=UNDO_LIMIT)
         if before.version is None:
             traces = await self._shell.must(f"ls -d {_TRACES} 2>/dev/null || true")
@@ -208,7 +208,7 @@ class Installation:
         now = (await self._shell.must(f"printf %s {_IN_USE}")).strip()
         await self._shell.must(
             f"changed=; cmp -s {stage}/before.toml {CONFIG} || {{ cp -p {stage}/before.toml {CONFIG}; changed=1; }}; "
-            f"if [ {shlex.quote(now)} != {before.version} ]; then sh {stage}/bundle/install.sh --rollback agent; "
+            f"if [ {shlex.quote(now)} != {shlex.quote(str(before.version))} ]; then sh {stage}/bundle/install.sh --rollback agent; "
             f'elif [ -n "$changed" ]; then systemctl restart {UNIT}; fi',
             limit=UNDO_LIMIT,
         )

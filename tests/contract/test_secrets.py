@@ -154,6 +154,14 @@ async def test_without_its_key_a_coordinator_with_secrets_does_not_start(tmp_pat
         assert await Secrets.open(store, key_file(tmp_path)).delivered("vision", WANDB)
 
 
+async def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+    with trust(tmp_path) as store:
+        await keep(store, tmp_path, "wandb")
+        key_file(tmp_path).chmod(0o640)
+        with pytest.raises(MusterError, match=r"secrets\.key can be read by others than its owner: `chmod 600"):
+            Secrets.open(store, key_file(tmp_path))
+
+
 @pytest.mark.parametrize("left", [None, "rubbish\n"])
 async def test_secrets_whose_key_is_lost_can_be_given_up(tmp_path: Path, left: str | None) -> None:
     with trust(tmp_path) as store:
