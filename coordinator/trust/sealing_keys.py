@@ -20,6 +20,8 @@ def load_or_make(file: Path, used: Collection[str]) -> tuple[SealingKey, ...]:
         if used:
             raise MusterError(f"{file} is gone, and with it the key of the secrets in the database. {_remedy(file)}")
         return add_key(file, ())
+    if file.stat().st_mode & _OTHERS:
+        raise MusterError(f"{file} can be read by others than its owner: `chmod 600 {file}`, and rotate the key")
     keys = _read(file)
     if missing := sorted(set(used) - {key.name for key in keys}):
         raise MusterError(
@@ -50,8 +52,6 @@ def keep_keys(file: Path, keys: Sequence[SealingKey]) -> tuple[SealingKey, ...]:
 
 
 def _read(file: Path) -> tuple[SealingKey, ...]:
-    if file.stat().st_mode & _OTHERS:
-        raise MusterError(f"{file} can be read by others than its owner: `chmod 600 {file}`, and rotate the key")
     try:
         keys = tuple(SealingKey(bytes.fromhex(line)) for line in read_secret(file).splitlines())
     except ValueError:

@@ -205,10 +205,11 @@ class Installation:
 
     async def _put_back(self) -> None:
         before, stage = self._order.before, self._stage
+        version = shlex.quote(str(before.version))
         now = (await self._shell.must(f"printf %s {_IN_USE}")).strip()
         await self._shell.must(
             f"changed=; cmp -s {stage}/before.toml {CONFIG} || {{ cp -p {stage}/before.toml {CONFIG}; changed=1; }}; "
-            f"if [ {shlex.quote(now)} != {shlex.quote(str(before.version))} ]; then sh {stage}/bundle/install.sh --rollback agent; "
+            f"if [ {shlex.quote(now)} != {version} ]; then sh {stage}/bundle/install.sh --rollback agent; "
             f'elif [ -n "$changed" ]; then systemctl restart {UNIT}; fi',
             limit=UNDO_LIMIT,
         )
