@@ -22,7 +22,7 @@ import grpc.aio
 
 from muster import wire
 from muster.bundle_client import BundleClient
-from muster.domain.errors import UnavailableError
+from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
@@ -31,11 +31,11 @@ from muster.endpoint import login_of
 from muster.login_client import LoginClient
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import error_from
-from muster.rpc.v1 import jobs_pb2, nodes_pb2
+from muster.rpc.v1 import jobs_pb2, nodes_pb2, trust_pb2
 from muster.rpc.v1.bundles_pb2_grpc import BundleServiceStub
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
-from muster.rpc.v1.trust_pb2_grpc import LoginServiceStub, SecretServiceStub, TrustServiceStub
+from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub, LoginServiceStub, SecretServiceStub, TrustServiceStub
 from muster.secrets_client import SecretsClient
 from muster.trust_client import TrustClient
 
@@ -80,6 +80,7 @@ class Client:
         self._channel = open_channel(self.address, self._credentials)
         self._jobs = JobServiceStub(self._channel)
         self._nodes = NodeServiceStub(self._channel)
+        self._joining = JoinServiceStub(self._channel)
         self.trust = TrustClient(self._ask, TrustServiceStub(self._channel))
         self.secrets = SecretsClient(self._ask, SecretServiceStub(self._channel))
         self.bundles = BundleClient(self._ask, BundleServiceStub(self._channel), self._credentials, self.address)
@@ -250,6 +251,15 @@ class Client:
     async def uncordon_node(self, name: str) -> NodeView:
         """Have jobs placed on a node again."""
         return wire.node_from_wire(await self._ask(self._nodes.Uncordon, nodes_pb2.UncordonNodeRequest(node=name)))
+
+    async def agents_port(self) -> int:
+        """The port of the coordinator's host at which it serves agents; 0 where it serves none beside clients."""
+        try:
+            return (await self._ask(self._joining.Authority, trust_pb2.AuthorityRequest())).agents_port
+        except (UnavailableError, PermissionDeniedError, ExhaustedError):
+            raise
+        except MusterError:
+            return 0  # that of `muster up` has no such door
 
     async def _ask(
         self,

@@ -18,7 +18,9 @@ class Question:
     """What the answers depend on."""
 
     coordinator: str | None = None
-    """`host:port` where clients are served and nodes join; agents are served at the next port. None: none."""
+    """`host:port` where clients are served and nodes join; None: none."""
+    agents_port: int = 0
+    """The port at which agents are served there; 0: not known."""
     address: str | None = None
     """The interface, CIDR or address that the node shall be reached at; None: by the route to the coordinator."""
 
@@ -30,7 +32,7 @@ def script(question: Question) -> str:
     if question.coordinator is not None:
         target = parse_target(question.coordinator)
         host, port = target.host, target.port or 7460
-        ports = (port, port + 1)
+        ports = (port, question.agents_port) if question.agents_port else (port,)
     given = [f"coordinator={shlex.quote(host)}", f"wanted={shlex.quote(question.address or '')}"]
     given += [f"ports={shlex.quote(' '.join(map(str, ports)))}"]
     return "\n".join((*given, _SCRIPT))

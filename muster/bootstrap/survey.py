@@ -46,6 +46,8 @@ class Surveyor:
     password: Callable[[], Awaitable[str]]
     """For sudo; asked at most once."""
     coordinator: str | None = None
+    agents_port: int = 0
+    """At which it serves agents; 0: not known."""
     parallel: int = 8
     needs_root: bool = True
     """Whether those are given up where nobody can be root."""
@@ -90,7 +92,8 @@ class Surveyor:
             if self.needs_root:
                 raise
             run = shell.run
-        question = script(Question(coordinator=self.coordinator, address=wish.address)).encode()
+        asked = Question(coordinator=self.coordinator, agents_port=self.agents_port, address=wish.address)
+        question = script(asked).encode()
         asked_at = time.time()
         output = await run("exec sh -s", stdin=(question,), limit=PROBE_LIMIT)
         if output.code:

@@ -205,7 +205,7 @@ async def check(  # noqa: PLR0913 - one for each option
     from muster.cli.bootstrap_run import Way, inventory_of, situation_in, surveyor_of, unreached, way_to  # noqa: PLC0415
 
     way = Way(jump=jump, key=key, accepted=accept_host_key or (), parallel=parallel)
-    known, coordinator = await _asked(context)
+    known, coordinator, agents_port = await _asked(context)
     words = [word for word in hosts or () if word not in known]
     wishes = [way_to(word, known, (), way, user) for word in hosts or () if word in known]
     if words or file is not None:
@@ -220,7 +220,7 @@ async def check(  # noqa: PLR0913 - one for each option
         async def connect(wish: "Wish") -> "Executor":
             return LocalExecutor() if local and wish is wishes[0] else await surveyor.connect(wish)
 
-        looking = replace(surveyor, connect=connect)
+        looking = replace(surveyor, connect=connect, agents_port=agents_port)
         seen = await looking.look(wishes, situation_in(known, reach or coordinator, None))
         await close_all(seen)
     found = [(str(each.wish.target), each.findings or (unreached(each.problem),)) for each in seen]
@@ -270,18 +270,21 @@ async def remove_by_ssh(  # noqa: PLR0913 - one for each option
     return f"{node} removed; " + (f"uninstalled at {ssh}" if there else f"there was no Muster at {ssh}")
 
 
-async def _asked(context: typer.Context) -> "tuple[Mapping[str, Known], str | None]":
-    """What the coordinator knows, and where nodes reach it; nothing where none answers: looking is possible without."""
+async def _asked(context: typer.Context) -> "tuple[Mapping[str, Known], str | None, int]":
+    """What the coordinator knows, where nodes reach it, and the port for agents there.
+
+    Nothing where none answers: looking is possible without.
+    """
     from muster.bootstrap.registry import ClientRegistry  # noqa: PLC0415 - gRPC
     from muster.rpc.channel import is_loopback  # noqa: PLC0415
 
     try:
         async with session_of(context).client(timeout=_PATIENCE) as client:
-            known = await ClientRegistry(client).known()
+            known, agents_port = await ClientRegistry(client).known(), await client.agents_port()
     except MusterError as error:
         print(f"the coordinator is not asked: {error}", file=sys.stderr)
-        return {}, None
-    return known, None if is_loopback(client.address) else client.address
+        return {}, None, 0
+    return known, None if is_loopback(client.address) else client.address, agents_port
 
 
 def _setting(text: str) -> "tuple[str, Setting]":

@@ -57,6 +57,7 @@ class Run:
     way: Way
     bundle: Bundle
     known: Mapping[str, Known]
+    agents_port: int
     output: Format
 
     @classmethod
@@ -64,7 +65,8 @@ class Run:
         """Ask the coordinator what it knows, and have the bundle."""
         known = await ClientRegistry(client).known()
         have = await opened(bundle) if bundle is not None else await fetched(client, own_cache())
-        return cls(client=client, way=way, bundle=have, known=known, output=output)
+        agents_port = await client.agents_port()
+        return cls(client=client, way=way, bundle=have, known=known, agents_port=agents_port, output=output)
 
     @property
     def present(self) -> frozenset[str]:
@@ -75,7 +77,8 @@ class Run:
     async def looked(self, wishes: Sequence[Wish], coordinator: str | None) -> AsyncIterator[Sequence[Seen]]:
         """The computers, looked at; connected until the context ends."""
         async with surveyor_of(self.way, coordinator, needs_root=True, output=self.output) as surveyor:
-            seen = await surveyor.look(wishes, situation_in(self.known, coordinator, self.bundle))
+            looking = replace(surveyor, agents_port=self.agents_port)
+            seen = await looking.look(wishes, situation_in(self.known, coordinator, self.bundle))
             try:
                 yield seen
             finally:

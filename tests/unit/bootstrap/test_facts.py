@@ -86,6 +86,11 @@ def test_every_shell_understands_the_probe(shell: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_both_doors_of_the_coordinator_are_tried_where_they_are_known() -> None:
+    assert "ports='7460 9000'" in script(Question(coordinator="gpu:7460", agents_port=9000))
+    assert "ports=7460" in script(Question(coordinator="gpu:7460"))
+
+
 def test_nothing_that_a_question_holds_is_run() -> None:
     question = Question(coordinator="$(reboot):7460", address="'; touch /x; '")
     text = script(question)
