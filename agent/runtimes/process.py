@@ -80,9 +80,9 @@ class ProcessRuntime:
         del ports, progress  # nothing is published, nothing takes long
         _refuse_container_options(assignment)
         user = await self._chosen(room)
+        own = await self._own(room)
         supervisor = self._launcher.supervisor()  # made while others still check in
         preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user)
-        own = await asyncio.to_thread(own_user, room, self._users)
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, own))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
@@ -93,7 +93,7 @@ class ProcessRuntime:
             if self._user is not None:  # whoever started the agent may have closed its directory again
                 await asyncio.to_thread(let_through, room)
             spool = LogSpool(room.log)
-            own = await asyncio.to_thread(own_user, room, self._users)
+            own = await self._own(room)
             sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, own_user=own))
             sandbox.adopt(record)
             found.append((sandbox, spool, True))
@@ -113,6 +113,10 @@ class ProcessRuntime:
             user = await asyncio.to_thread(free_user, room, self._user, self._users)
             await asyncio.to_thread(open_to, room, user)
         return user
+
+    async def _own(self, room: Room) -> int | None:
+        """As whom nothing but this execution runs; None: there is nobody."""
+        return await asyncio.to_thread(own_user, room, self._users) if self._users else None
 
     def _remember(self, sandbox: "ProcessSandbox") -> "ProcessSandbox":
         self._sandboxes.add(sandbox)
