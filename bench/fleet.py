@@ -121,9 +121,7 @@ async def fleet(scratch: Scratch, nodes: int, *options: str | Path) -> AsyncIter
     directory = scratch.fresh("muster")
     async with coordinator(directory) as it, ended_at_exit() as agents:
         for number in range(1, nodes + 1):
-            agents.append(
-                _agent(it, directory, number, options or PROCESSES)
-            )
+            agents.append(_agent(it, directory, number, options or PROCESSES))
             it.agents.append(agents[-1].pid)
             await it.nodes_ready(number - AGENTS_AT_ONCE)
         await it.nodes_ready(nodes)
