@@ -48,8 +48,8 @@ FULL_DISK_PAUSE = 1.0
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Meant for agent or program; what these do, the supervisor sees."""
 
-_DEFAULT = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
-"""Ignored by launchers and supervisors; programs find them as usual."""
+_DEFAULT = tuple(each for each in signal.Signals if each not in {signal.SIGKILL, signal.SIGSTOP})
+"""Programs find all signals as usual, also those that whoever started the agent has ignored, as `nohup` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
