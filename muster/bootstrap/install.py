@@ -136,9 +136,9 @@ class Installation:
 
     async def _run_installer(self, *options: str) -> None:
         words = shlex.join(("sh", f"{self._stage}/bundle/install.sh", *options))
-        # Its process group is noted: a broken connection does not end it.
-        note = f"read -r _ _ _ _ group _ </proc/self/stat; echo $group >{self._stage}/group"
-        output = await self._shell.root(f"{note}; exec {words}", limit=INSTALL_LIMIT)
+        # Its process group is noted: a broken connection does not end it. Then it looks whether it was given up.
+        note = f"read -r _ _ _ _ group _ </proc/self/stat && echo $group >{self._stage}/group"
+        output = await self._shell.root(f"{note} && [ ! -e {self._stage}/ended ] && exec {words}", limit=INSTALL_LIMIT)
         if output.code:
             raise CommandFailedError(f"the installer failed: {output.last_words}")
 
@@ -180,12 +180,16 @@ class Installation:
                 self._left.append(f"{what}: {error or 'no answer'}")
 
     async def _end_installer(self) -> None:
-        """What was started there runs on when its connection breaks; nothing is undone beside it."""
+        """What was started there runs on when its connection breaks; nothing is undone beside it.
+
+        One that is only on its way notes its group before it looks for `ended`, so either it or this sees the other.
+        """
         if not self._stage:
             return
         group = f"{self._stage}/group"
         command = (
-            f"[ -s {group} ] || exit 0; group=$(cat {group}); kill -TERM -- -$group 2>/dev/null || exit 0; n=0; "
+            f"touch {self._stage}/ended; [ -s {group} ] || exit 0; "
+            f"group=$(cat {group}); kill -TERM -- -$group 2>/dev/null || exit 0; n=0; "
             "while kill -0 -- -$group 2>/dev/null && [ $n -lt 100 ]; do sleep 0.2; n=$((n + 1)); done; "
             "kill -KILL -- -$group 2>/dev/null; exit 0"
         )

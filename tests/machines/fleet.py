@@ -224,9 +224,16 @@ class Yard:
         return Machine(place, flavour, self.key)
 
 
+WATCHERS = Path("/proc/sys/fs/inotify/max_user_instances")
+"""Of one user. The machines share root with each other and with all else that runs, and each systemd needs several."""
+ENOUGH_WATCHERS = 2048
+
+
 @contextmanager
 def open_yard() -> Iterator[Yard]:
     """A yard in a slot of its own; nothing of it is left when the context ends, however it ends."""
+    if int(WATCHERS.read_text()) < ENOUGH_WATCHERS:
+        WATCHERS.write_text(f"{ENOUGH_WATCHERS}\n")  # as with ip_forward below, it stays so
     with take_slot() as slot:
         yield Yard(slot)
 
