@@ -5,11 +5,13 @@ with it. The kernel, the clock and `/dev/shm`'s size are those of the machine th
 SSH at its address. It is cut off from all other networks unless it is made with `online=True`.
 """
 
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tests.e2e.fleet import Place, join, sh
@@ -81,9 +83,18 @@ class Machine:
 
     def kill(self) -> None:
         """Cut the power; it keeps its disk and can be booted again."""
-        if self._program is not None:
-            self._program.kill()
-            self._program = None
+        if self._program is None:
+            return
+        try:
+            first = self._leader()
+        except (LookupError, OSError):
+            first = None
+        self._program.kill()
+        self._program = None
+        if first is not None:  # it would go on without the program that booted it; all others end with it
+            with suppress(ProcessLookupError):
+                os.kill(first, signal.SIGKILL)
+            until(lambda: not Path(f"/proc/{first}").exists(), within=20, what=f"the end of {self.name}")
 
     def reboot(self) -> None:
         """Shut it down and boot it again."""
