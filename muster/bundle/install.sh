@@ -73,7 +73,8 @@ main() {
   mkdir -p "$PREFIX"
   if command -v flock >/dev/null; then
     exec 9>"$PREFIX/.lock"
-    flock -n 9 || fail "another installation is at work on this machine"
+    # One that was given up may still be on its way out.
+    flock -w 60 9 || fail "another installation is at work on this machine"
   fi
   trap finish EXIT
   trap 'exit 130' INT
