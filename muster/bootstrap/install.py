@@ -187,11 +187,12 @@ class Installation:
         if not self._stage:
             return
         group = f"{self._stage}/group"
+        # Without `--` before the group, which dash takes for a number and refuses.
         command = (
             f"touch {self._stage}/ended; [ -s {group} ] || exit 0; "
-            f"group=$(cat {group}); kill -TERM -- -$group 2>/dev/null || exit 0; n=0; "
-            "while kill -0 -- -$group 2>/dev/null && [ $n -lt 100 ]; do sleep 0.2; n=$((n + 1)); done; "
-            "kill -KILL -- -$group 2>/dev/null; exit 0"
+            f"group=$(cat {group}); kill -TERM -$group 2>/dev/null || exit 0; n=0; "
+            "while kill -0 -$group 2>/dev/null && [ $n -lt 100 ]; do sleep 0.2; n=$((n + 1)); done; "
+            "kill -KILL -$group 2>/dev/null; exit 0"
         )
         with suppress(MusterError):
             await self._shell.root(command)

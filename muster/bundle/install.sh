@@ -73,8 +73,7 @@ main() {
   mkdir -p "$PREFIX"
   if command -v flock >/dev/null; then
     exec 9>"$PREFIX/.lock"
-    # One that was given up may still be on its way out.
-    flock -w 60 9 || fail "another installation is at work on this machine"
+    flock -n 9 || fail "another installation is at work on this machine"
   fi
   trap finish EXIT
   trap 'exit 130' INT
