@@ -5,7 +5,7 @@ The file format is a superset of the one that Valohai's distributed tasks use, s
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -74,12 +74,14 @@ class Roster:
 
 def config_files(roster: Roster, rank: int) -> dict[str, bytes]:
     """The files of one member by name: `distributed.json`, `distributed.yaml`, `hostfile`, `hosts`."""
-    document = _document(roster, rank)
+    names = host_names(roster)
+    heads = {"config": _text(_config(roster, rank)), "master": _text(_master(roster))}
+    members = [_text(_entry(roster, member, name)) for member, name in zip(roster.members, names, strict=True)]
     return {
-        "distributed.json": (json.dumps(document, indent=2) + "\n").encode(),
-        "distributed.yaml": ("\n".join(_yaml(document, "")) + "\n").encode(),
+        "distributed.json": _json(heads, members, rank).encode(),
+        "distributed.yaml": _yaml(heads, members, rank).encode(),
         "hostfile": _hostfile(roster).encode(),
-        "hosts": "".join(f"{address}\t{name}\n" for name, address in host_names(roster).items()).encode(),
+        "hosts": "".join(f"{address}\t{name}\n" for name, address in names.items()).encode(),
     }
 
 
@@ -94,24 +96,22 @@ def host_names(roster: Roster) -> dict[str, str]:
     return names
 
 
-def _document(roster: Roster, rank: int) -> dict[str, Json]:
-    names = list(host_names(roster))
-    members: list[Json] = [_entry(roster, member, names[member.rank]) for member in roster.members]
+def _config(roster: Roster, rank: int) -> Json:
+    size = len(roster.members)
     return {
-        "config": {
-            "group_name": f"task-{roster.job}-{roster.attempt}",
-            "member_id": str(rank),
-            "required_count": len(members),
-            "job_id": roster.job,
-            "job_name": roster.job_name,
-            "attempt": roster.attempt,
-            "rank": rank,
-            "world_size": len(members),
-        },
-        "master": {"address": roster.master.address, "port": roster.master_port},
-        "members": members,
-        "self": members[rank],
+        "group_name": f"task-{roster.job}-{roster.attempt}",
+        "member_id": str(rank),
+        "required_count": size,
+        "job_id": roster.job,
+        "job_name": roster.job_name,
+        "attempt": roster.attempt,
+        "rank": rank,
+        "world_size": size,
     }
+
+
+def _master(roster: Roster) -> Json:
+    return {"address": roster.master.address, "port": roster.master_port}
 
 
 def _entry(roster: Roster, member: Member, name: str) -> Json:
@@ -146,16 +146,19 @@ def _hostfile(roster: Roster) -> str:
     return "".join(f"{address} slots={count}\n" for address, count in slots.items())
 
 
-def _yaml(value: Json, indent: str) -> list[str]:
-    """Block YAML in which every string is quoted, so that YAML 1.1 and 1.2 readers load what the JSON says."""
-    if isinstance(value, dict) and value:
-        return [line for key, item in value.items() for line in _yaml_item(f"{json.dumps(key)}:", item, indent)]
-    if isinstance(value, list) and value:
-        return [line for item in value for line in _yaml_item("-", item, indent)]
-    return [indent + json.dumps(value)]
+def _text(value: Json) -> str:
+    """On one line, for JSON as for YAML, to which JSON on one line is a flow collection with quoted texts."""
+    return json.dumps(value)
 
 
-def _yaml_item(head: str, item: Json, indent: str) -> list[str]:
-    if isinstance(item, (dict, list)) and item:
-        return [indent + head, *_yaml(item, indent + "  ")]
-    return [f"{indent}{head} {json.dumps(item)}"]
+def _json(heads: Mapping[str, str], members: Sequence[str], rank: int) -> str:
+    """One line a member: written once for both files, and by every member of a gang at the same time."""
+    head = "".join(f'  "{key}": {text},\n' for key, text in heads.items())
+    listed = ",\n".join(f"    {member}" for member in members)
+    return f'{{\n{head}  "members": [\n{listed}\n  ],\n  "self": {members[rank]}\n}}\n'
+
+
+def _yaml(heads: Mapping[str, str], members: Sequence[str], rank: int) -> str:
+    head = "".join(f'"{key}": {text}\n' for key, text in heads.items())
+    listed = "".join(f"  - {member}\n" for member in members)
+    return f'{head}"members":\n{listed}"self": {members[rank]}\n'
