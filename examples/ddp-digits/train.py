@@ -5,6 +5,7 @@ unless the loss fell, held-out digits are recognised and the parameters of all r
 """
 
 import hashlib
+import os
 import sys
 from datetime import timedelta
 
@@ -96,4 +97,8 @@ def verdict(rank: int, losses: list[float], accuracy: float, digests: list[str])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    # DistributedDataParallel keeps the process group's threads for good, and those may crash a Python that shuts down
+    # around them ("terminate called without an active exception"), so this one does not.
+    os._exit(code)
