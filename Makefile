@@ -41,8 +41,8 @@ fuzz: setup      ## what others send and write, at random for MINUTES; SEED deci
 simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
 	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
 
-bench: setup     ## Muster beside Slurm, Ray, torchrun and Docker; QUICK=1, ONLY=gangs,core, WRITE_DOCS=1 (docs/performance.md)
-	$(PY) -m bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE_DOCS),--write-docs)
+bench: setup     ## Muster beside Slurm, Ray, torchrun and Docker; QUICK=1, ONLY=gangs,core, WITHIN=40 minutes, WRITE_DOCS=1 (docs/performance.md)
+	$(PY) -m bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(WITHIN),--within $(WITHIN)) $(if $(WRITE_DOCS),--write-docs)
 
 check: setup     ## formatting, lint, types, layers
 	$(VENV)/bin/ruff format --check .

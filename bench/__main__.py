@@ -8,14 +8,16 @@ import argparse
 import asyncio
 import os
 import sys
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench import actors, containers, core, deaths, gangs, rendezvous, resident, scale, throughput, transitions
-from bench.figures import Findings
+from bench import actors, containers, core, gangs, recovery, rendezvous, resident, scale, throughput, transitions
+from bench.figures import Findings, Part
 from bench.keeper import keep
-from bench.programs import ProgramError
+from bench.programs import ProgramError, run
 from bench.quiet import machine
 from bench.report import write_docs
 from bench.scratch import Scratch
@@ -25,7 +27,7 @@ from muster.domain.errors import MusterError
 SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "gangs": gangs.measure,
     "throughput": throughput.measure,
-    "recovery": deaths.measure,
+    "recovery": recovery.measure,
     "resident": resident.measure,
     "core": core.measure,
     "transitions": transitions.measure,
@@ -36,25 +38,47 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "queue": scale.measure_queue,
 }
 PEERS = ("slurm", "ray", "torch", "docker")
-SECTION_WITHIN = 3600.0
+WITHIN = 90.0
+"""Minutes for all of it, where nothing else is said: nothing may hang for ever."""
 KEPT = "MUSTER_BENCH_KEPT"
 """Set in the environment of the program that measures; its parent ends what it leaves behind."""
+RESULTS = "results.json"
 
 
-async def measure(setting: Setting, sections: list[str]) -> bool:
-    """Take the sections in turn; one that fails is reported and the others go on. True: none failed."""
-    well = True
-    for name in sections:
-        setting.findings.section = name
-        try:
-            async with asyncio.timeout(SECTION_WITHIN):
-                await SECTIONS[name](setting)
-        except* (MusterError, ProgramError, TimeoutError, OSError) as errors:
-            traceback.print_exception(errors)
-            setting.findings.remark(f"{name} could not be measured: {_first(errors)!r}")
-            well = False
-        setting.findings.write(setting.scratch.path / "results.json")
-    return well
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What is measured, of what, until when."""
+
+    setting: Setting
+    sections: list[str]
+    version: str
+    deadline: float
+    """On the monotonic clock."""
+
+    async def measure(self) -> bool:
+        """Take the sections in turn; one that fails is reported and the others go on. True: none failed."""
+        findings, well = self.setting.findings, True
+        for name in self.sections:
+            findings.section, began = name, time.monotonic()
+            at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+            try:
+                async with asyncio.timeout(self.deadline - began):
+                    await SECTIONS[name](self.setting)
+            except* (MusterError, ProgramError, TimeoutError, OSError) as errors:
+                traceback.print_exception(errors)
+                findings.remark(f"not all of {name} was measured: {_first(errors)!r}")
+                well = False
+            findings.done(
+                Part(
+                    at=at,
+                    took=time.monotonic() - began,
+                    version=self.version,
+                    quick=self.setting.quick,
+                    remarks=tuple(findings.remarks),
+                )
+            )
+            findings.write(self.setting.scratch.path / RESULTS)
+        return well
 
 
 def _first(error: BaseException) -> BaseException:
@@ -68,6 +92,7 @@ def main() -> None:
     options = parse()
     if KEPT not in os.environ:
         sys.exit(keep([sys.executable, "-m", "bench", *sys.argv[1:]], **{KEPT: "1"}))
+    _measure_what_is_installed()
     scratch = Scratch(options.scratch)
     findings = Findings(machine=machine())
     setting = Setting(
@@ -79,14 +104,35 @@ def main() -> None:
         largest=options.largest,
         fleets=tuple(map(int, (options.fleets or ("1000" if options.quick else "1000,5000")).split(","))),
     )
+    it = Run(
+        setting=setting,
+        sections=options.only.split(",") if options.only else list(SECTIONS),
+        version=_version(),
+        deadline=time.monotonic() + options.within * 60,
+    )
     try:
-        well = asyncio.run(measure(setting, options.only.split(",") if options.only else list(SECTIONS)))
+        well = asyncio.run(it.measure())
     except KeyboardInterrupt:
         sys.exit(130)
-    print(f"\n{findings.table()}\nall of it: {scratch.path / 'results.json'}")
+    print(f"\n{findings.table()}\nall of it: {scratch.path / RESULTS}")
     if options.write_docs:
-        write_docs(scratch, scratch.path / "results.json")
+        write_docs(scratch, scratch.path / RESULTS)
     sys.exit(not well)
+
+
+def _measure_what_is_installed() -> None:
+    """A shell may keep Python from writing bytecode, say; an installed Muster has it, and it is half of a start."""
+    for name in [name for name in os.environ if name.startswith("PYTHON") and name != "PYTHONPATH"]:
+        del os.environ[name]
+
+
+def _version() -> str:
+    """What git calls this tree."""
+    try:
+        root = Path(__file__).parent.parent
+        return run(["git", "-C", root, "describe", "--always", "--dirty", "--exclude=*"], 30).strip()
+    except ProgramError:
+        return "unknown"
 
 
 def parse() -> argparse.Namespace:
@@ -99,6 +145,7 @@ def parse() -> argparse.Namespace:
     add("--only", metavar="A,B", help=f"only these sections: {', '.join(SECTIONS)}")
     add("--peers", default=",".join(PEERS), help="which peers to measure beside (%(default)s)")
     add("--write-docs", action="store_true", help="write docs/performance.md and its charts from all that was found")
+    add("--within", metavar="MINUTES", type=float, default=WITHIN, help="give up what is left then (%(default)g)")
     add("--largest", type=int, default=64, help="executions of the largest gang (%(default)s)")
     add("--fleets", metavar="N,N", help="numbers of simulated nodes (1000,5000; quick: 1000)")
     add("--patience", type=float, help="seconds to wait for a quiet machine before each measurement (60; quick: 10)")

@@ -3,9 +3,10 @@
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,8 +16,10 @@ class Series:
     name: str
     unit: str
     values: tuple[float, ...]
-    busy: float
-    """Share of all CPUs that was in use just before, by whatever else runs here; 0 … 1."""
+    section: str = ""
+    """Which part of the benchmarks it belongs to."""
+    busy: float = 0.0
+    """Share of all CPUs that others used while it was taken; 0 … 1."""
 
     @property
     def median(self) -> float:
@@ -34,17 +37,22 @@ class Bar:
     """What a figure must reach."""
 
     figure: str
-    limit: float
+    limit: float | None = None
+    """None for a figure that is only shown."""
     unit: str = ""
     at_least: bool = False
     """Whether more is better."""
 
-    def met_by(self, value: float) -> bool:
-        """Whether a value is good enough."""
+    def met_by(self, value: float) -> bool | None:
+        """Whether a value is good enough; None where nothing is asked for."""
+        if self.limit is None:
+            return None
         return value >= self.limit if self.at_least else value <= self.limit
 
     def shown(self) -> str:
         """Like `≤ 0.4`."""
+        if self.limit is None:
+            return ""
         return f"{'≥' if self.at_least else '≤'} {number(self.limit)} {self.unit}".rstrip()
 
 
@@ -59,12 +67,34 @@ class Verdict:
     section: str
     """Which part of the benchmarks it belongs to."""
     busy: float = 0.0
-    """As for a series, when it was judged."""
+    """As for a series; the busiest of those that it follows from."""
+    spread: tuple[float, float] | None = None
+    """Least and greatest of the single values; of a comparison, of the pairs that were taken one after the other."""
 
     @property
-    def met(self) -> bool:
+    def met(self) -> bool | None:
         """Whether the bar was reached."""
         return self.bar.met_by(self.value)
+
+    def shown(self) -> str:
+        """Value, unit and spread."""
+        value = number(self.value) if math.isinf(self.value) else f"{number(self.value)} {self.bar.unit}".rstrip()
+        return value if self.spread is None else f"{value} ({number(self.spread[0])} … {number(self.spread[1])})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One section of the benchmarks, once it has been run."""
+
+    at: str
+    """When it began."""
+    took: float
+    """Seconds."""
+    version: str
+    """What of Muster was measured."""
+    quick: bool
+    remarks: tuple[str, ...]
+    """What a reader must know: peers that are missing, a machine that was not quiet, why it could not be measured."""
 
 
 @dataclass(slots=True)
@@ -74,66 +104,99 @@ class Findings:
     machine: Mapping[str, str]
     series: dict[str, Series] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
+    parts: dict[str, Part] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
-    """What a reader must know: peers that are missing, a machine that was not quiet."""
-    busy: float = 0.0
-    """Of the machine when it was last looked at."""
+    """Of the section that is at work."""
+    others: Callable[[], float] = lambda: 0.0
+    """Share of all CPUs that others have used since the machine was last looked at."""
     section: str = ""
     """Which part of the benchmarks is at work."""
 
     def take(self, name: str, values: Sequence[float], unit: str) -> Series:
         """Keep a measurement, and say it."""
-        series = self.series[name] = Series(name=name, unit=unit, values=tuple(values), busy=self.busy)
+        series = Series(name=name, unit=unit, values=tuple(values), section=self.section, busy=self.others())
+        self.series[name] = series
         print(f"  {name:<64} {series.shown()}", flush=True)
         return series
 
     def judge(self, bar: Bar, value: float, of: str) -> None:
         """Compare with a bar, and say it."""
-        verdict = Verdict(bar=bar, value=value, of=of, section=self.section, busy=self.busy)
-        self.verdicts.append(verdict)
-        print(
-            f"  {'met   ' if verdict.met else 'MISSED'} {bar.figure}: {number(value)} (bar {bar.shown()})", flush=True
-        )
+        self._judge(Verdict(bar=bar, value=value, of=of, section=self.section, busy=self.others()))
 
     def ratio(self, bar: Bar, ours: str, theirs: str) -> None:
         """Compare the ratio of two medians with a bar; without one of them there is nothing to say."""
         if ours in self.series and theirs in self.series:
             value = self.series[ours].median / self.series[theirs].median
-            self.judge(bar, value, f"{ours} / {theirs}")
+            ratios = [mine / other for mine, other in self._pairs(ours, theirs)]
+            self._judge(self._verdict(bar, value, f"{ours} / {theirs}", (ours, theirs), ratios))
 
     def excess(self, bar: Bar, ours: str, theirs: str) -> None:
-        """Compare by how much one median is above another with a bar."""
+        """Compare by how much one is above the other with a bar: in the median of the pairs, where there are pairs."""
         if ours in self.series and theirs in self.series:
+            excesses = [mine - other for mine, other in self._pairs(ours, theirs)]
             value = self.series[ours].median - self.series[theirs].median
-            self.judge(bar, value, f"{ours} - {theirs}")
+            value = statistics.median(excesses) if excesses else value
+            self._judge(self._verdict(bar, value, f"{ours} - {theirs}", (ours, theirs), excesses))
 
     def absolute(self, bar: Bar, ours: str) -> None:
         """Compare a median with a bar."""
         if ours in self.series:
-            self.judge(bar, self.series[ours].median, ours)
+            series = self.series[ours]
+            self._judge(self._verdict(bar, series.median, ours, (ours,), series.values))
 
     def remark(self, text: str) -> None:
         """Keep what a reader must know, and say it."""
         self.remarks.append(text)
         print(f"  ! {text}", flush=True)
 
+    def done(self, part: Part) -> None:
+        """The section that was at work is over."""
+        self.parts[self.section] = part
+        self.remarks = []
+
     def write(self, file: Path) -> None:
-        """Everything as JSON; what earlier runs found of other measurements stays."""
-        known = json.loads(file.read_text()) if file.exists() else {"series": {}, "verdicts": {}}
-        known["machine"] = dict(self.machine)
-        known["series"].update({name: {**asdict(each), "median": each.median} for name, each in self.series.items()})
-        known["verdicts"].update({each.bar.figure: {**asdict(each), "met": each.met} for each in self.verdicts})
-        known["remarks"] = self.remarks
+        """Everything as JSON; what earlier runs found in other sections stays, with when and of what that was."""
+        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        parts = {name: part for name, part in known.get("parts", {}).items() if name not in self.parts}
+        series = {name: each for name, each in known.get("series", {}).items() if each.get("section") in parts}
+        verdicts = {name: each for name, each in known.get("verdicts", {}).items() if each.get("section") in parts}
+        series |= {name: {**asdict(each), "median": each.median} for name, each in self.series.items()}
+        verdicts |= {
+            each.bar.figure: {**asdict(each), "met": each.met, "shown": each.shown()} for each in self.verdicts
+        }
+        parts |= {name: asdict(part) for name, part in self.parts.items()}
+        found = {"machine": dict(self.machine), "parts": parts, "verdicts": verdicts, "series": series}
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+        file.write_text(json.dumps(_finite(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def table(self) -> str:
-        """The bars as text."""
+        """The bars, and what else was compared, as text."""
+        words = {True: "met", False: "MISSED", None: ""}
         rows = [
-            f"{'met' if each.met else 'MISSED':<7} {each.bar.figure:<70} {number(each.value):>9}  {each.bar.shown()}"
+            f"{words[each.met]:<7} {each.bar.figure:<80} {each.shown():>28}  {each.bar.shown()}"
             for each in self.verdicts
         ]
-        return "\n".join([*rows, *(f"! {remark}" for remark in self.remarks)])
+        parts = [
+            f"{name}: {part.took:.0f} s" + "".join(f"\n  ! {text}" for text in part.remarks)
+            for name, part in self.parts.items()
+        ]
+        return "\n".join([*rows, *parts, f"in all: {sum(part.took for part in self.parts.values()):.0f} s"])
+
+    def _pairs(self, ours: str, theirs: str) -> list[tuple[float, float]]:
+        """Values of the same turn, where both were taken in every turn."""
+        mine, others = self.series[ours].values, self.series[theirs].values
+        return list(zip(mine, others, strict=True)) if len(mine) == len(others) else []
+
+    def _verdict(self, bar: Bar, value: float, of: str, names: Sequence[str], single: Sequence[float]) -> Verdict:
+        busy = max(self.series[name].busy for name in names)
+        spread = (min(single), max(single)) if len(single) > 1 else None
+        return Verdict(bar=bar, value=value, of=of, section=self.section, busy=busy, spread=spread)
+
+    def _judge(self, verdict: Verdict) -> None:
+        self.verdicts.append(verdict)
+        words = {True: "met   ", False: "MISSED", None: "      "}
+        bar = "" if verdict.bar.limit is None else f"  bar {verdict.bar.shown()}"
+        print(f"  {words[verdict.met]} {verdict.bar.figure}: {verdict.shown()}{bar}", flush=True)
 
 
 def number(value: float) -> str:
@@ -143,3 +206,16 @@ def number(value: float) -> str:
     if value == 0 or abs(value) >= 100:  # noqa: PLR2004
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def _finite(found: Any) -> Any:  # noqa: ANN401 - whatever JSON may hold
+    """With null where a value is infinite, for which JSON has no word."""
+    match found:
+        case float() if math.isinf(found):
+            return None
+        case dict():
+            return {key: _finite(value) for key, value in found.items()}
+        case list() | tuple():
+            return [_finite(value) for value in found]
+        case _:
+            return found

@@ -1,6 +1,7 @@
 """Muster as it is deployed: a coordinator and one agent process for each node, mTLS between all of them."""
 
 import asyncio
+import math
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -8,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.programs import ProgramError, ended_at_exit, start
+from bench.programs import ProgramError, cpu_seconds, ended_at_exit, start
 from bench.scratch import Scratch
 from muster.client import Client
 from muster.domain.job import JobSpec, Packing, Resources, Role
@@ -24,8 +25,10 @@ MOST_NODES = 10_000
 ENDED_WITHIN = 120.0
 CPUS = 4
 FIRST_PORT, PORTS_EACH = 20_000, 100
-SETTLES = 0.15
-"""Seconds in which agents clear away what is of no use any more; nobody is told when they have."""
+LOOK = 0.1
+"""Seconds of one look at how much CPU coordinator and agents use."""
+RESTING = 0.01
+"""Seconds of CPU that all of them together use in a look when there is nothing to do."""
 PROCESSES = ("--no-docker", "--processes", "--job-user", "none")
 """What agents are told where nothing else is said: workers run as the agent's user, as under srun."""
 AGENTS_AT_ONCE = 8
@@ -69,8 +72,16 @@ class Fleet:
                 if all(each.log_complete for each in view.attempts[-1].executions):
                     break
                 await asyncio.sleep(0.02)
-        await asyncio.sleep(SETTLES)
+            # Agents still clear away what is of no use any more, and nobody is told when they have.
+            used = -math.inf
+            while sum(self.used()) - used > RESTING:
+                used = sum(self.used())
+                await asyncio.sleep(LOOK)
         return view
+
+    def used(self) -> tuple[float, float]:
+        """Seconds of CPU of the coordinator, and of all agents; what they start not included."""
+        return cpu_seconds(self.coordinator), sum(map(cpu_seconds, self.agents))
 
     async def nodes_ready(self, count: int) -> None:
         """Wait until so many nodes can be used."""
@@ -94,24 +105,28 @@ async def coordinator(directory: Path) -> AsyncIterator[Fleet]:
     async with ended_at_exit() as programs:
         process, address = await start_coordinator(directory)
         programs.append(process)
-        shown = Credentials(authority=(state / AUTHORITY).read_bytes(), token=read_secret(state / "admin-token"))
-        async with Client(address, shown, timeout=60) as client:
+        async with Client(address, credentials(state), timeout=60) as client:
             join_token, _ = await client.trust.create_join_token(uses=MOST_NODES)
             yield Fleet(client, address, state, join_token, process.pid)
 
 
-async def start_coordinator(directory: Path, listen: str = "127.0.0.1:0") -> "tuple[subprocess.Popen[bytes], str]":
-    """The process, and where it serves."""
+def credentials(state: Path) -> Credentials:
+    """Of the admin of a coordinator, from its directory."""
+    return Credentials(authority=(state / AUTHORITY).read_bytes(), token=read_secret(state / "admin-token"))
+
+
+async def start_coordinator(directory: Path, *options: str) -> "tuple[subprocess.Popen[bytes], str]":
+    """The process, and where it serves; without options it takes any port."""
     ready = directory / "address"
     ready.unlink(missing_ok=True)
-    places = ["--state", directory / "coordinator", "--listen", listen, "--ready-file", ready]
+    places = ["--state", directory / "coordinator", "--ready-file", ready, *(options or ("--listen", "127.0.0.1:0"))]
     command = [sys.executable, "-m", "coordinator", *places, "--log-level", "warning"]
     process = start(command, directory / "coordinator.log")
     async with asyncio.timeout(READY_WITHIN):
         while not ready.exists():
             if process.poll() is not None:
                 raise ProgramError(f"the coordinator ended: {(directory / 'coordinator.log').read_text()[-2000:]}")
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.005)
     return process, ready.read_text().strip()
 
 

@@ -20,11 +20,13 @@ from muster.domain.view import JobView
 
 SIZES = (1, 8, 16, 32, 64)
 COMMAND_WITHIN = 120.0
+REPEATS = 12
 PMI2_BARS = {8: 0.6, 16: 0.6, 32: 0.4}
-SRUN_BAR = Bar(figure="all started with all addresses, 64 executions, API: Muster / plain srun", limit=0.6)
-QUEUED_BAR = Bar(figure="queued submit → running: Muster / tuned sbatch", limit=0.15)
-CLI_FROM = 16
+SRUN_BARS = {64: 0.6}
+CLI_BARS = {16: 1.0, 32: 1.0, 64: 1.0}
 """From so many executions on the command line must keep up with srun."""
+QUEUED_BAR = Bar(figure="queued submit → running: Muster / tuned sbatch", limit=0.15)
+QUEUED_CLI = Bar(figure="queued, both through their command lines: Muster / tuned sbatch")
 
 
 class Stamped:
@@ -44,12 +46,17 @@ class Stamped:
 
     async def api(self, size: int) -> Mapping[str, float]:
         """Through a client that is connected."""
+        before = self._muster.used()
         file, began = self._file(), time.time_ns()
         job = await self._muster.client.submit(gang(size, self._program, file))
         accepted = time.time_ns()
         await self._muster.ended(job.id)
         phases = _phases(await self._muster.settled(job.id))
-        return {"API accepted": (accepted - began) / 1e6, **_times("API", file, began, size), **phases}
+        coordinator, agents = (
+            (after - earlier) * 1000 for after, earlier in zip(self._muster.used(), before, strict=True)
+        )
+        used = {"API: CPU of the coordinator": coordinator, "API: CPU of one agent": agents / size}
+        return {"API accepted": (accepted - began) / 1e6, **_times("API", file, began, size), **phases, **used}
 
     async def command_line(self, size: int) -> Mapping[str, float]:
         """Through `muster run`, from its start to its end."""
@@ -62,6 +69,17 @@ class Stamped:
         newest = [job async for job in self._muster.client.jobs(limit=1)]
         await self._muster.settled(newest[0].id)
         return {"CLI whole command": returned, **_times("CLI", file, began, size)}
+
+    async def submitted(self) -> Mapping[str, float]:
+        """A job that a file describes, through `muster submit`, to its first instruction."""
+        file, described = self._file(), self._directory / "job.yaml"
+        described.write_text(f"name: bench\ncommand: [{self._program}, {file}]\nresources: {{cpus: 0.1}}\n")
+        words, environment = self._muster.command_line()
+        began = time.time_ns()
+        job = (await finished([*words, "submit", described], COMMAND_WITHIN, **environment)).strip()
+        await self._muster.ended(job)
+        await self._muster.settled(job)
+        return {"CLI started": _times("CLI", file, began, 1)["CLI started"]}
 
     async def srun(self, size: int) -> Mapping[str, float]:
         """The same program under srun, which tells it no addresses."""
@@ -133,7 +151,7 @@ async def measure(setting: Setting) -> None:
             await setting.quiet(f"gangs of {size}: API, CLI" + (", srun, srun with PMI2" if peer else ""))
             await _gangs(setting, stamped, size, with_slurm=peer is not None)
         if peer is not None:
-            await setting.quiet("sbatch")
+            await setting.quiet("queued: sbatch, API, `muster submit`")
             await _queued(setting, stamped)
     _judge(setting, sizes)
 
@@ -142,9 +160,11 @@ async def _gangs(setting: Setting, stamped: Stamped, size: int, *, with_slurm: b
     ways = [stamped.api, stamped.command_line]
     if with_slurm:
         ways = [stamped.api, stamped.pmi2, stamped.command_line, stamped.srun]
+    repeats = setting.repeats(REPEATS, 4)
     found: dict[str, list[float]] = {}
-    for turn in range(setting.repeats(12, 4) + 1):
-        for way in ways:
+    for turn in range(repeats + 1):
+        # Each goes first in turn, so that none always comes after the same one.
+        for way in ways[turn % len(ways) :] + ways[: turn % len(ways)]:
             for name, value in (await way(size)).items():
                 # The first of each warms up.
                 if turn:
@@ -155,25 +175,31 @@ async def _gangs(setting: Setting, stamped: Stamped, size: int, *, with_slurm: b
 
 async def _queued(setting: Setting, stamped: Stamped) -> None:
     found: dict[str, list[float]] = {}
-    for turn in range(setting.repeats(10, 3) + 1):
-        for result in (await stamped.sbatch(), await stamped.api(1)):
+    for turn in range(setting.repeats(REPEATS, 4) + 1):
+        for result in (await stamped.sbatch(), await stamped.api(1), await stamped.submitted()):
             for name, value in result.items():
                 if turn:
                     found.setdefault(name, []).append(value)
-    for name in ("sbatch started", "API started"):
+    for name in ("sbatch started", "API started", "CLI started"):
         setting.findings.take(f"queued: {name}", found[name], "ms")
     setting.findings.ratio(QUEUED_BAR, "queued: API started", "queued: sbatch started")
+    setting.findings.ratio(QUEUED_CLI, "queued: CLI started", "queued: sbatch started")
 
 
 def _judge(setting: Setting, sizes: Sequence[int]) -> None:
-    findings = setting.findings
-    for size, limit in PMI2_BARS.items():
-        figure = f"all started with all addresses, {size} executions, API: Muster / (srun + PMI2)"
-        ours, theirs = f"gang {size}: API all addresses", f"gang {size}: srun+PMI2 all addresses"
-        findings.ratio(Bar(figure=figure, limit=limit), ours, theirs)
-    findings.ratio(SRUN_BAR, "gang 64: API all addresses", "gang 64: srun started")
+    ratio = setting.findings.ratio
     for size in sizes:
-        if size >= CLI_FROM:
-            figure = f"through the CLI, {size} executions: Muster / plain srun (whole command)"
-            bar = Bar(figure=figure, limit=1.0)
-            findings.ratio(bar, f"gang {size}: CLI whole command", f"gang {size}: srun whole command")
+        gang, api = f"gang {size}", f"all started with all addresses, {size} executions, API: Muster"
+        bar = Bar(figure=f"{api} / (srun + PMI2)", limit=PMI2_BARS.get(size))
+        ratio(bar, f"{gang}: API all addresses", f"{gang}: srun+PMI2 all addresses")
+    for size in sizes:
+        gang, api = f"gang {size}", f"all started with all addresses, {size} executions, API: Muster"
+        ratio(
+            Bar(figure=f"{api} / plain srun", limit=SRUN_BARS.get(size)),
+            f"{gang}: API all addresses",
+            f"{gang}: srun started",
+        )
+    for size in sizes:
+        figure = f"through the CLI, {size} executions: Muster / plain srun (whole command)"
+        bar = Bar(figure=figure, limit=CLI_BARS.get(size))
+        ratio(bar, f"gang {size}: CLI whole command", f"gang {size}: srun whole command")

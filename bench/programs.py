@@ -13,6 +13,8 @@ from muster.domain.errors import MusterError
 
 GRACE = 15.0
 """Seconds between SIGTERM and SIGKILL."""
+CLOCK = 2
+"""CPUCLOCK_SCHED: with the complement of a process id above it, the number of that process's clock."""
 
 
 class ProgramError(MusterError):
@@ -85,6 +87,5 @@ def resident(pid: int) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU that a process has used, in user and system mode."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU that all threads of a process have used, to the nanosecond; not its children."""
+    return time.clock_gettime((~pid << 3) | CLOCK)

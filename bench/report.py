@@ -1,8 +1,7 @@
-"""docs/performance.md: the part between its markers is written from what was measured."""
+"""docs/performance.md: the part between its markers is written from what was measured, and so are its charts."""
 
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,34 @@ from bench.scratch import PROGRAMS, PeerMissingError, Scratch
 DOCS = Path(__file__).parent.parent / "docs"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 DRAW_WITHIN = 120.0
-QUIET = 0.1
-"""Above this share of the CPUs in use by others, a figure carries a mark."""
+QUIET = 0.05
+"""Where others used more of the CPUs than this while it was taken, a figure carries a mark."""
+GANGS: Mapping[str, str] = {
+    "Muster, API: all addresses": "API all addresses",
+    "srun + PMI2: all addresses": "srun+PMI2 all addresses",
+    "plain srun: started": "srun started",
+    "`muster run`: whole command": "CLI whole command",
+    "`srun`: whole command": "srun whole command",
+}
+SIZES = (1, 8, 16, 32, 64)
+SERIES_HEAD = """\
+# All series
+
+Written by `make bench WRITE_DOCS=1`; [performance.md](../performance.md) says what they mean, and
+[performance.json](../performance.json) has every single value.
+
+| series | median | range | n | others used |
+|---|--:|---|--:|--:|
+"""
 
 
 def write_docs(scratch: Scratch, results: Path) -> None:
-    """The table, the series and the charts; other text of the page stays."""
-    page = DOCS / "performance.md"
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    measured = "\n".join(_measured(json.loads(results.read_text(encoding="utf-8"))))
-    page.write_text(f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}", encoding="utf-8")
+    """The tables, the series and the charts; other text of the page stays."""
+    page, found = DOCS / "performance.md", json.loads(results.read_text(encoding="utf-8"))
+    page.write_text(with_measured(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     (DOCS / "performance.json").write_text(results.read_text(encoding="utf-8"), encoding="utf-8")
+    rows = (_series(name, each) for name, each in found["series"].items())
+    (DOCS / "performance" / "series.md").write_text(SERIES_HEAD + "\n".join(rows) + "\n", encoding="utf-8")
     try:
         scratch.need("charts")
     except PeerMissingError as error:
@@ -33,30 +48,55 @@ def write_docs(scratch: Scratch, results: Path) -> None:
     run([scratch.python, PROGRAMS / "draw_charts.py", results, DOCS / "performance"], DRAW_WITHIN)
 
 
-def _measured(found: dict[str, Any]) -> Iterator[str]:
-    machine = ", ".join(f"{key} {value}" for key, value in found["machine"].items() if key not in {"at", "load"})
-    yield f"On {machine}; the last of it at {found['machine']['at']}.\n"
+def with_measured(page: str, found: Mapping[str, Any]) -> str:
+    """The page with what was found between its markers."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    measured = "\n".join(_measured(found))
+    return f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}"
+
+
+def _measured(found: Mapping[str, Any]) -> Iterator[str]:
+    machine = ", ".join(f"{key} {value}" for key, value in found["machine"].items())
+    yield f"On {machine}.\n"
     yield "| figure | bar | measured | | others used | reproduce with |"
-    yield "|---|---|---|---|---|---|"
-    series = found["series"]
-    for verdict in found["verdicts"].values():
-        bar = Bar(**verdict["bar"])
-        sources = [part.strip() for part in verdict["of"].replace(" - ", " / ").split(" / ")]
-        busy = max((series[name]["busy"] for name in sources if name in series), default=verdict.get("busy", 1.0))
-        met = ("met" if verdict["met"] else "**missed**") + (", not quiet" if busy > QUIET else "")
-        value = number(verdict["value"])
-        if not math.isinf(verdict["value"]):
-            value = f"{value} {bar.unit}".rstrip()
-        yield f"| {bar.figure} | {bar.shown()} | {value} | {met} | {busy:.0%} | `{_command(verdict)}` |"
-    yield "\nAll series (median, range, number):\n"
-    yield "| series | median | range | n | others used |"
-    yield "|---|--:|---|--:|--:|"
-    for name, each in series.items():
-        values = each["values"]
-        span = f"{number(min(values))} … {number(max(values))}"
-        median = f"{number(each['median'])} {each['unit']}".rstrip()
-        yield f"| {name} | {median} | {span} | {len(values)} | {each['busy']:.0%} |"
+    yield "|---|---|---|---|--:|---|"
+    verdicts = list(found["verdicts"].values())
+    for verdict in verdicts:
+        if verdict["met"] is not None:
+            met = ("met" if verdict["met"] else "**missed**") + (", not quiet" if verdict["busy"] > QUIET else "")
+            bar, busy, command = Bar(**verdict["bar"]), verdict["busy"], f"make bench ONLY={verdict['section']}"
+            yield f"| {bar.figure} | {bar.shown()} | {verdict['shown']} | {met} | {busy:.0%} | `{command}` |"
+    yield "\nOf what has no bar:\n"
+    yield "| figure | measured | others used |"
+    yield "|---|---|--:|"
+    for verdict in verdicts:
+        if verdict["met"] is None:
+            yield f"| {verdict['bar']['figure']} | {verdict['shown']} | {verdict['busy']:.0%} |"
+    yield from _gangs(found["series"])
+    yield "\nHow long each part took; [all series](performance/series.md).\n"
+    yield "| part | began | seconds | version | remarks |"
+    yield "|---|---|--:|---|---|"
+    for name, part in found["parts"].items():
+        remarks = "; ".join((*(("quick",) if part["quick"] else ()), *part["remarks"])).replace("|", "/")
+        yield f"| {name} | {part['at']} | {part['took']:.0f} | `{part['version']}` | {remarks} |"
 
 
-def _command(verdict: dict[str, Any]) -> str:
-    return f"make bench ONLY={verdict['section']}"
+def _gangs(series: Mapping[str, Any]) -> Iterator[str]:
+    """Medians side by side."""
+    sizes = [size for size in SIZES if any(f"gang {size}: {way}" in series for way in GANGS.values())]
+    if sizes:
+        yield "\nGangs, medians in ms:\n"
+        yield f"| executions | {' | '.join(map(str, sizes))} |"
+        yield "|---|" + "--:|" * len(sizes)
+        for label, way in GANGS.items():
+            found = [series.get(f"gang {size}: {way}") for size in sizes]
+            cells = (number(each["median"]) if each else "" for each in found)
+            yield f"| {label} | {' | '.join(cells)} |"
+
+
+def _series(name: str, each: Mapping[str, Any]) -> str:
+    values = each["values"]
+    median = f"{number(each['median'])} {each['unit']}".rstrip()
+    span = f"{number(min(values))} … {number(max(values))}"
+    return f"| {name} | {median} | {span} | {len(values)} | {each['busy']:.0%} |"

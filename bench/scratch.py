@@ -77,15 +77,19 @@ class Scratch:
         return binary
 
     def _need_debian(self, peer: str) -> None:
-        if all(shutil.which(each) or Path(each).exists() for each in NEEDS[peer]):
+        if not (missing := missing_of(peer)):
             return
         if os.geteuid() != 0 or shutil.which("apt-get") is None:
-            raise PeerMissingError(f"{peer} is missing, and only root on Debian can install it here")
+            packages = " ".join(DEBIAN[peer])
+            remedy = f"only root on Debian can install it: apt-get install {packages}"
+            raise PeerMissingError(f"{peer} is missing ({', '.join(missing)}), and {remedy}")
         print(f"installing {' '.join(DEBIAN[peer])} ...", flush=True)
         quiet = {"DEBIAN_FRONTEND": "noninteractive"}
         with _services_stay_off():
             run(["apt-get", "update", "-qq"], INSTALL_WITHIN, quiet)
             run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *DEBIAN[peer]], INSTALL_WITHIN, quiet)
+        if missing := missing_of(peer):
+            raise PeerMissingError(f"{peer} was installed, but not {', '.join(missing)}")
 
     def _need_python(self, peer: str) -> None:
         if not self.python.exists():
@@ -98,6 +102,11 @@ class Scratch:
         if subprocess.run(list(map(str, probe)), check=False, timeout=60).returncode:
             print(f"installing {' '.join(PYTHON[peer])} ...", flush=True)
             run([self.python, "-m", "pip", "install", "-q", *PYTHON[peer]], INSTALL_WITHIN)
+
+
+def missing_of(peer: str, path: str | None = None) -> list[str]:
+    """Which programs and files of a peer are not there; `path` instead of PATH."""
+    return [each for each in NEEDS[peer] if not shutil.which(each, path=path) and not Path(each).exists()]
 
 
 def unmount(directory: Path) -> None:

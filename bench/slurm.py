@@ -29,7 +29,7 @@ SlurmUser=root
 SlurmctldPort={port}
 AuthType=auth/munge
 AuthInfo=socket={directory}/munge.socket
-CryptoType=crypto/munge
+CredType=cred/munge
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -47,6 +47,8 @@ StateSaveLocation={directory}/state
 SlurmctldPidFile={directory}/slurmctld.pid
 SlurmdPidFile={directory}/slurmd.%n.pid
 SlurmdSpoolDir={directory}/spool.%n
+SlurmctldDebug=error
+SlurmdDebug=error
 SlurmctldLogFile={directory}/slurmctld.log
 SlurmdLogFile={directory}/slurmd.%n.log
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cpus} RealMemory=500

@@ -16,6 +16,8 @@ TRIVIAL = "/bin/true"
 GANG = 4
 IN_FLIGHT = 64
 """Submits that wait for their answer at a time on the one connection."""
+ONE_BY_ONE = 200
+"""Submits each of which waits for the answer to the one before."""
 COMPLETED_WITHIN = 300.0
 COMPLETED_BAR = Bar(figure="trivial jobs completed per second: Muster / Slurm", limit=1.5, at_least=True)
 SUBMITS_BAR = Bar(figure="durable submits per second, one connection, bulk", limit=1000, unit="/s", at_least=True)
@@ -38,8 +40,11 @@ async def _completed(setting: Setting, muster: Fleet, peer: Slurm | None) -> Non
     found: dict[str, list[float]] = {}
     for _ in range(setting.repeats(5, 2)):
         if peer is not None:
-            rate = await _slurm_array(peer, jobs, setting)
+            rate = await _slurm_array(peer, jobs, f"exec {TRIVIAL}", setting)
             found.setdefault("trivial jobs: Slurm (array)", []).append(rate)
+            nodes = (f"-N{GANG}", f"-n{GANG}")
+            rate = await _slurm_array(peer, jobs // GANG // 2, f"exec srun {TRIVIAL}", setting, *nodes)
+            found.setdefault(f"gangs of {GANG}: Slurm (array of srun)", []).append(rate)
         single = gang(1, TRIVIAL, cpus=1000, spread=False)
         found.setdefault("trivial jobs: Muster", []).append(await _muster_jobs(muster, single, jobs))
         four = gang(GANG, TRIVIAL, cpus=1000)
@@ -47,13 +52,15 @@ async def _completed(setting: Setting, muster: Fleet, peer: Slurm | None) -> Non
     for name, values in found.items():
         setting.findings.take(name, values, "/s")
     setting.findings.ratio(COMPLETED_BAR, "trivial jobs: Muster", "trivial jobs: Slurm (array)")
+    gangs = Bar(figure=f"gangs of {GANG} completed per second: Muster / Slurm", at_least=True)
+    setting.findings.ratio(gangs, f"gangs of {GANG}: Muster", f"gangs of {GANG}: Slurm (array of srun)")
 
 
-async def _slurm_array(peer: Slurm, jobs: int, setting: Setting) -> float:
+async def _slurm_array(peer: Slurm, jobs: int, command: str, setting: Setting, *options: str) -> float:
     """Jobs per second of one array, which is the fastest way to give Slurm many jobs."""
-    script = setting.scratch.path / "slurm" / "true"
-    script.write_text(f"#!/bin/sh\nexec {TRIVIAL}\n")
-    began = await peer.sbatch(f"--array=1-{jobs}", script)
+    script = setting.scratch.path / "slurm" / "script"
+    script.write_text(f"#!/bin/sh\n{command}\n")
+    began = await peer.sbatch(*options, f"--array=1-{jobs}", script)
     await peer.idle()
     return jobs / (time.time_ns() - began) * 1e9
 
@@ -88,12 +95,17 @@ async def submit_all(muster: Fleet, spec: JobSpec, jobs: int, *, queue_anyway: b
 async def _submits(setting: Setting, muster: Fleet) -> None:
     """Jobs that fit nowhere now: what is measured is taking them in, not running them."""
     waiting = gang(1, TRIVIAL, cpus=CPUS * 1000 + 1, spread=False)
-    rates, waits = [], []
+    rates, waits, single = [], [], []
     jobs = 1000 if setting.quick else 4000
     for _ in range(setting.repeats(5, 2)):
         began = time.monotonic()
         waits += await submit_all(muster, waiting, jobs, queue_anyway=True)
         rates.append(jobs / (time.monotonic() - began))
+        began = time.monotonic()
+        for _ in range(ONE_BY_ONE):
+            await muster.client.submit(waiting, queue_anyway=True)
+        single.append(ONE_BY_ONE / (time.monotonic() - began))
+    setting.findings.take("durable submits, one after the other", single, "/s")
     setting.findings.take("durable submits", rates, "/s")
     setting.findings.take("durable submits: answer", sorted(waits)[:: max(1, len(waits) // 50)], "ms")
     setting.findings.absolute(SUBMITS_BAR, "durable submits")

@@ -1,4 +1,8 @@
-"""Draws the charts of docs/performance.md, in the environment of the peers: `draw_charts.py RESULTS DIRECTORY`."""
+"""Draws the charts of docs/performance.md, in the environment of the peers: `draw_charts.py RESULTS DIRECTORY`.
+
+Both scales of every chart are logarithmic. Where a line has a slope, the legend has it: what costs the same at any size
+has 0, what is proportional to the size has 1.
+"""
 
 import json
 import re
@@ -6,49 +10,66 @@ import sys
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "muster"
 from matplotlib import pyplot as plt  # noqa: E402 - the backend is chosen first
 
 GANGS = {
-    "API all addresses": "Muster, API, all addresses",
-    "srun+PMI2 all addresses": "srun + PMI2, all addresses",
-    "srun started": "srun, started only",
-    "CLI whole command": "muster run, whole command",
-    "srun whole command": "srun, whole command",
+    "Muster, API, all addresses": r"gang (\d+): API all addresses",
+    "srun + PMI2, all addresses": r"gang (\d+): srun\+PMI2 all addresses",
+    "srun, started only": r"gang (\d+): srun started",
+    "muster run, whole command": r"gang (\d+): CLI whole command",
+    "srun, whole command": r"gang (\d+): srun whole command",
 }
+FLEETS = {
+    "reconnect storm": r"(\d+) nodes: reconnect storm",
+    "a gang of all nodes, submit → all running": r"gang of (\d+): submit → all running",
+    "of that, release barrier": r"gang of (\d+): released → all running \(release barrier\)",
+}
+LEAST_FOR_SLOPE = 3
 
 
 def main(results: Path, directory: Path) -> None:
-    """One chart for gangs, one for each axis of the core."""
+    """One chart for gangs, one for fleets, one for each axis of the core."""
     medians = {name: each["median"] for name, each in json.loads(results.read_text())["series"].items()}
     directory.mkdir(parents=True, exist_ok=True)
-    gangs = {label: points(medians, rf"gang (\d+): {re.escape(way)}") for way, label in GANGS.items()}
-    draw(gangs, ("executions", "ms, median"), directory / "gangs.svg")
+    draw(lines(medians, GANGS), ("executions", "ms, median"), directory / "gangs.svg")
+    draw(lines(medians, FLEETS), ("nodes", "s, median"), directory / "fleets.svg")
     for axis, file in (("nodes", "cost-nodes.svg"), ("queued jobs", "cost-queue.svg")):
-        found = {}
-        for name in medians:
-            match = re.fullmatch(rf"event, \d+ {axis}: (.*)", name)
-            if match:
-                found[match[1]] = points(medians, rf"event, (\d+) {axis}: {re.escape(match[1])}")
-        draw(found, (axis, "ms for one event, median"), directory / file)
+        matches = (re.fullmatch(rf"event, \d+ {axis}: (.*)", name) for name in medians)
+        events = sorted({match[1] for match in matches if match})
+        patterns = {event: rf"event, (\d+) {axis}: {re.escape(event)}" for event in events}
+        draw(lines(medians, patterns), (axis, "ms for one event, median"), directory / file)
 
 
-def points(medians: dict[str, float], pattern: str) -> list[tuple[int, float]]:
-    """Size and median, by size."""
-    matches = ((re.fullmatch(pattern, name), value) for name, value in medians.items())
-    return sorted((int(match[1]), value) for match, value in matches if match)
+def lines(medians: dict[str, float], patterns: dict[str, str]) -> dict[str, list[tuple[int, float]]]:
+    """Size and median, by size, for each pattern that was measured."""
+    found = {}
+    for label, pattern in patterns.items():
+        matches = ((re.fullmatch(pattern, name), value) for name, value in medians.items())
+        values = sorted((int(match[1]), value) for match, value in matches if match and value > 0)
+        if values:
+            found[f"{label}{slope(values)}"] = values
+    return found
 
 
-def draw(lines: dict[str, list[tuple[int, float]]], axes: tuple[str, str], file: Path) -> None:
-    """Both scales are logarithmic; nothing is drawn where nothing was measured."""
-    if not any(lines.values()):
+def slope(values: list[tuple[int, float]]) -> str:
+    """Of the straight line through the points on logarithmic scales."""
+    if len(values) < LEAST_FOR_SLOPE:
+        return ""
+    sizes, medians = np.log(np.array(values)).T
+    return f" (slope {np.polyfit(sizes, medians, 1)[0]:.2f})"
+
+
+def draw(found: dict[str, list[tuple[int, float]]], axes: tuple[str, str], file: Path) -> None:
+    """Nothing is drawn where nothing was measured."""
+    if not found:
         return
     figure, plot = plt.subplots(figsize=(7, 4.2))
-    for label, values in lines.items():
-        if values:
-            plot.loglog(*zip(*values, strict=True), marker="o", label=label)
+    for label, values in found.items():
+        plot.loglog(*zip(*values, strict=True), marker="o", label=label)
     plot.set_xlabel(axes[0])
     plot.set_ylabel(axes[1])
     plot.grid(visible=True, which="both", alpha=0.3)

@@ -1,0 +1,57 @@
+"""What docs/performance.md shows of the results."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Bar, Findings, Part
+from bench.report import BEGIN, END, with_measured
+
+PAGE = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
+
+
+def results(tmp_path: Path, *, others: float = 0.0, remarks: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Of a run that measured gangs of 8 beside Slurm."""
+    found = Findings(machine={"CPUs": "2 x AMD EPYC"}, section="gangs", others=lambda: others)
+    found.take("gang 8: API all addresses", [30.0, 40.0, 50.0], "ms")
+    found.take("gang 8: srun+PMI2 all addresses", [80.0, 80.0, 100.0], "ms")
+    found.ratio(Bar(figure="8, API", limit=0.4), "gang 8: API all addresses", "gang 8: srun+PMI2 all addresses")
+    found.ratio(Bar(figure="8, shown"), "gang 8: API all addresses", "gang 8: srun+PMI2 all addresses")
+    found.done(Part(at="2026-11-21 20:10 UTC", took=61.4, version="abc1234", quick=True, remarks=remarks))
+    found.write(tmp_path / "results.json")
+    read: dict[str, Any] = json.loads((tmp_path / "results.json").read_text())
+    return read
+
+
+def test_only_what_is_between_the_markers_changes(tmp_path: Path) -> None:
+    page = with_measured(PAGE, results(tmp_path))
+    assert page.startswith("# Performance\n\nBefore.\n\n")
+    assert page.endswith("\n\nAfter.\n")
+    assert "old" not in page
+    assert with_measured(page, results(tmp_path)) == page
+
+
+def test_a_bar_that_was_missed_says_so_with_its_spread_and_how_to_see_it_again(tmp_path: Path) -> None:
+    row = "| 8, API | ≤ 0.4 | 0.5 (0.375 … 0.5) | **missed** | 0% | `make bench ONLY=gangs` |"
+    assert row in with_measured(PAGE, results(tmp_path)).splitlines()
+
+
+def test_a_figure_that_was_taken_on_a_busy_machine_says_so(tmp_path: Path) -> None:
+    row = "| 8, API | ≤ 0.4 | 0.5 (0.375 … 0.5) | **missed**, not quiet | 30% | `make bench ONLY=gangs` |"
+    assert row in with_measured(PAGE, results(tmp_path, others=0.3)).splitlines()
+
+
+def test_figures_without_a_bar_stand_apart(tmp_path: Path) -> None:
+    assert "| 8, shown | 0.5 (0.375 … 0.5) | 0% |" in with_measured(PAGE, results(tmp_path)).splitlines()
+
+
+def test_medians_of_gangs_stand_side_by_side(tmp_path: Path) -> None:
+    lines = with_measured(PAGE, results(tmp_path)).splitlines()
+    assert "| executions | 8 |" in lines
+    assert "| Muster, API: all addresses | 40 |" in lines
+    assert "| plain srun: started |  |" in lines
+
+
+def test_every_part_says_how_long_it_took_and_what_was_wrong(tmp_path: Path) -> None:
+    page = with_measured(PAGE, results(tmp_path, remarks=("slurm is missing",)))
+    assert "| gangs | 2026-11-21 20:10 UTC | 61 | `abc1234` | quick; slurm is missing |" in page.splitlines()
