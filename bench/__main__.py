@@ -66,7 +66,8 @@ class Run:
                     await SECTIONS[name](self.setting)
             except* (MusterError, ProgramError, TimeoutError, OSError) as errors:
                 traceback.print_exception(errors)
-                findings.remark(f"not all of {name} was measured: {_first(errors)!r}")
+                late = time.monotonic() >= self.deadline
+                findings.remark(f"not all of {name} was measured: {'no time was left' if late else _first(errors)!r}")
                 well = False
             findings.done(
                 Part(
