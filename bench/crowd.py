@@ -4,10 +4,12 @@
 
 First each joins, one after the other, and has a certificate of its own.
 
-They do at once what a plan asks for and report it; nothing is started. Orders come on stdin, one a line; each is
-answered with one line of JSON:
+They do at once what a plan asks for and report it; nothing is started, rosters are not looked at, and there are no logs
+to carry. What costs nothing while a fleet connects, because each node does it for itself and beforehand, is done
+beforehand here, too: reading certificates, making channels. Orders come on stdin, one a line; each is answered with one
+line of JSON:
 
-* `connect`: all connect at once; seconds until the last was welcomed, and the longest wait of one
+* `connect`: all connect at once; seconds until the last was welcomed, and the median
 * `drop`: all connections are closed at once
 * `state`: how many are connected, how often a stream was lost
 """
@@ -19,6 +21,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -57,13 +60,20 @@ class Agent:
         self._coordinator = address
         self._credentials = credentials
         self._inventory = wire.inventory_to_wire(_inventory(self._name))
+        self._channel = open_channel(address, credentials)
         self._opened = 0
         self._revision = 0
         self._reports: dict[str, pb.ExecutionReport] = {}
         self._writing = asyncio.Lock()
         self.lost = 0
         """How often the stream ended although nobody here wanted it to."""
-        self.connected = False
+        self._call: Any = None
+        self._beats = 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether it has been welcomed on a stream that is still open."""
+        return self._call is not None
 
     async def run(self, welcomed: "asyncio.Future[None]") -> None:
         """Streams, one after the other, until cancelled; with the pauses of real agents."""
@@ -72,30 +82,42 @@ class Agent:
             began = clock()
             try:
                 await self._stream(welcomed)
-            except* (grpc.aio.AioRpcError, asyncio.InvalidStateError, EOFError) as errors:
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError, EOFError) as error:
                 self.lost += 1
-                print(f"{self._name} lost its stream: {errors.exceptions[0]!r:.300}", file=sys.stderr, flush=True)
+                print(f"{self._name} lost its stream: {error!r:.300}", file=sys.stderr, flush=True)
             lasted = clock() - began > LONGEST_PAUSE
             pause = FIRST_PAUSE if lasted else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
 
+    async def redial(self) -> None:
+        """Break the connection, and have a channel for the next one."""
+        await self._channel.close()
+        self._channel = open_channel(self._coordinator, self._credentials)
+
+    async def beat(self) -> None:
+        """A heartbeat, while there is a stream."""
+        if self._call is None:
+            return
+        self._beats += 1
+        beat = pb.Heartbeat(sequence=self._beats, plan_revision=self._revision)
+        # The reader hears of it if the stream ends just now.
+        with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            await self._write(self._call, pb.AgentMessage(heartbeat=beat))
+
     async def _stream(self, welcomed: "asyncio.Future[None]") -> None:
-        async with open_channel(self._coordinator, self._credentials) as channel:
-            stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
-            call = stub.Connect()
-            try:
-                await self._write(call, pb.AgentMessage(hello=self._hello()))
-                answer = await call.read()
-                if answer is grpc.aio.EOF:
-                    raise EOFError
-                self.connected = True
-                if not welcomed.done():
-                    welcomed.set_result(None)
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._beat(call), name=f"{self._name}: heartbeats")
-                    await self._read(call)
-            finally:
-                self.connected = False
+        stub: Any = agents_pb2_grpc.AgentServiceStub(self._channel)
+        call = stub.Connect()
+        try:
+            await self._write(call, pb.AgentMessage(hello=self._hello()))
+            if await call.read() is grpc.aio.EOF:
+                raise EOFError
+            self._call = call
+            if not welcomed.done():
+                welcomed.set_result(None)
+            await self._read(call)
+        finally:
+            self._call = None
+            call.cancel()
 
     async def _read(self, call: Any) -> None:  # noqa: ANN401 - grpc's generic call
         while True:
@@ -125,15 +147,6 @@ class Agent:
             report.address = self._address
             report.ports.append(model_pb2.PortLease(name="master", host_port=20000, container_port=20000))
         return report
-
-    async def _beat(self, call: Any) -> None:  # noqa: ANN401 - grpc's generic call
-        await asyncio.sleep(random.uniform(0, HEARTBEAT))  # noqa: S311 - not a secret
-        sequence = 0
-        while True:
-            sequence += 1
-            beat = pb.Heartbeat(sequence=sequence, plan_revision=self._revision)
-            await self._write(call, pb.AgentMessage(heartbeat=beat))
-            await asyncio.sleep(HEARTBEAT)
 
     async def _write(self, call: Any, message: pb.AgentMessage) -> None:  # noqa: ANN401 - grpc's generic call
         """GRPC loses messages of concurrent writers."""
@@ -182,7 +195,19 @@ class Crowd:
             each.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
         self._running.clear()
+        await asyncio.gather(*(agent.redial() for agent in self._agents))
         return {}
+
+    async def beat(self) -> None:
+        """Have each send a heartbeat, in turn, for as long as they are there; one task for all of them."""
+        clock = asyncio.get_running_loop().time
+        due = clock()
+        while True:
+            for agent in self._agents:
+                due += HEARTBEAT / len(self._agents)
+                if due > clock():
+                    await asyncio.sleep(due - clock())
+                self._tasks.create_task(agent.beat(), name="heartbeat")
 
     async def state(self) -> dict[str, float]:
         """How they are."""
@@ -196,9 +221,11 @@ async def main() -> None:
     agents = await _joined(address, int(count), parse_join_token(os.environ["MUSTER_JOIN_TOKEN"]))
     async with asyncio.TaskGroup() as tasks:
         crowd = Crowd(agents, tasks)
+        beating = tasks.create_task(crowd.beat(), name="heartbeats")
         orders = {"connect": crowd.connect, "drop": crowd.drop, "state": crowd.state}
         while order := (await asyncio.to_thread(sys.stdin.readline)).strip():
             print(json.dumps(await orders[order]()), flush=True)
+        beating.cancel()
         await crowd.drop()
 
 

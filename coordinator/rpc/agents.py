@@ -24,6 +24,7 @@ from coordinator.core.events import (
 )
 from coordinator.engine import Engine, Session
 from coordinator.rpc.callers import caller
+from coordinator.rpc.lanes import Lanes
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
@@ -48,6 +49,10 @@ log = logging.getLogger(__name__)
 _LAST_PORT = 65535
 HELLO_WITHIN = 10.0
 """Seconds in which a new stream must say who it is."""
+LANES = 32
+"""So many plans with rosters are written at a time. One of a gang of 5,000 has about 2 MB."""
+LANE_PATIENCE = 2.0
+"""Seconds after which the next one is written although an agent has not taken its own yet."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
@@ -68,7 +73,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._registry = registry
         self._secrets = secrets
         self._authority = authority
-        self._rosters = wire.RosterMessages()
+        self._rosters = wire.RosterBytes()
+        self._lanes = Lanes(LANES, LANE_PATIENCE)
         self.closing = asyncio.Event()
 
     @streaming
@@ -165,9 +171,15 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             log.info("node disconnected", extra={"node": node})
 
     async def _collect(self, session: Session, outbox: "asyncio.Queue[pb.CoordinatorMessage]") -> None:
+        """Have plans written; acknowledgements overtake those that wait for a lane."""
         while True:
-            plan = wire.plan_to_wire(await session.outbox.get(), self._rosters.of)
-            await outbox.put(pb.CoordinatorMessage(plan=plan))
+            plan = await session.outbox.get()
+            if not plan.rosters:
+                await outbox.put(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan)))
+                continue
+            async with self._lanes.one():
+                await outbox.put(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan, self._rosters.of)))
+                await outbox.join()
 
     async def _read(
         self,
@@ -276,6 +288,7 @@ async def _write(outbox: "asyncio.Queue[pb.CoordinatorMessage]", context: Contex
     """The only writer of the stream: gRPC loses messages of concurrent writers."""
     while True:
         await send(context, await outbox.get())
+        outbox.task_done()
 
 
 async def _until_closed(session: Session) -> None:

@@ -63,6 +63,7 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
         peer = self._authority.certify_peer(request.request, node, now)
         joined = shortened(entry(context, _JOIN, node, f"ok, join token {token.id}", now))
         await self._registry.enrol(token, node, requested_key(request.request), joined)
+        self._pace.joined(str(context.peer()))
         return pb.JoinResponse(certificate=certificate, agents_port=self._agents_port, peer_certificate=peer)
 
     def _refused(self, context: Context, request: pb.JoinRequest, cause: str) -> None:

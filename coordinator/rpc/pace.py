@@ -17,7 +17,7 @@ from muster.domain.errors import ExhaustedError
 
 STRANGERS_AT_ONCE = 3_000
 STRANGERS_PER_SECOND = 50
-"""Calls that anybody may make, from one address: 1,000 nodes behind it join at once with two each."""
+"""Calls that anybody may make, from one address: 3,000 nodes behind it join at once; the join itself does not count."""
 LOGINS_AT_ONCE = 300
 LOGINS_PER_SECOND = 20
 """Of these, calls by which somebody logs in: each may ask the identity provider something."""
@@ -84,6 +84,10 @@ class Pace:
             wait = self._logins.take(place, now)
         if wait:
             raise TooFastError("too many calls come from this address", wait)
+
+    def joined(self, peer: str) -> None:
+        """What a stranger called was a join on a token that counts: it is not held against his address."""
+        self._strangers.give_back(place_of(peer))
 
     def known(self, who: Caller) -> None:
         """Somebody calls who is known; the user of `muster up` has the machine to himself."""

@@ -45,3 +45,8 @@ class Buckets(Generic[Key]):
         if len(self._full_at) > self._keys:
             del self._full_at[next(iter(self._full_at))]
         return 0.0
+
+    def give_back(self, key: Key) -> None:
+        """What was taken last does not count after all."""
+        if key in self._full_at:
+            self._full_at[key] -= self._each

@@ -27,7 +27,7 @@ from muster.wire.jobs import (
     log_line_to_wire,
 )
 from muster.wire.model import (
-    RosterMessages,
+    RosterBytes,
     exit_from_wire,
     exit_to_wire,
     failure_from_wire,
@@ -77,7 +77,7 @@ from muster.wire.trust import (
 )
 
 __all__ = [
-    "RosterMessages",
+    "RosterBytes",
     "WireError",
     "account_from_wire",
     "account_to_wire",

@@ -8,7 +8,6 @@ from muster.domain.job import Network
 from muster.domain.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.domain.roster import Roster
 from muster.rpc.v1 import agents_pb2 as pb
-from muster.rpc.v1 import model_pb2
 from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.model import (
@@ -20,8 +19,8 @@ from muster.wire.model import (
     port_lease_to_wire,
     role_from_wire,
     role_to_wire,
-    roster_from_wire,
-    roster_to_wire,
+    roster_from_bytes,
+    roster_to_bytes,
 )
 
 _MAX_REVISION = 2**63 - 1
@@ -31,8 +30,8 @@ _STAGE_TO_WIRE = {stage: pb.Stage.Value(f"STAGE_{stage.name}") for stage in Stag
 _STAGE_FROM_WIRE = {number: stage for stage, number in _STAGE_TO_WIRE.items()}
 
 
-def plan_to_wire(plan: Plan, roster: Callable[[Roster], model_pb2.Roster] = roster_to_wire) -> pb.Plan:
-    """The desired executions of a node; `roster` makes the messages of its rosters."""
+def plan_to_wire(plan: Plan, roster: Callable[[Roster], bytes] = roster_to_bytes) -> pb.Plan:
+    """The desired executions of a node; `roster` writes its rosters."""
     return pb.Plan(
         revision=plan.revision,
         base=plan.base,
@@ -45,13 +44,14 @@ def plan_to_wire(plan: Plan, roster: Callable[[Roster], model_pb2.Roster] = rost
 def plan_from_wire(message: pb.Plan) -> Plan:
     """The desired executions of a node; raises WireError."""
     checks.unique([line.execution for line in message.desired], "Plan.desired")
-    checks.unique([f"{roster.job}-{roster.attempt}" for roster in message.rosters], "Plan.rosters")
+    rosters = tuple(map(roster_from_bytes, message.rosters))
+    checks.unique([f"{roster.job}-{roster.attempt}" for roster in rosters], "Plan.rosters")
     revision = checks.between(message.revision, 1, _MAX_REVISION, "Plan.revision")
     return Plan(
         revision=revision,
         base=checks.between(message.base, 0, revision - 1, "Plan.base"),
         desired=tuple(desired_from_wire(line) for line in message.desired),
-        rosters=tuple(roster_from_wire(roster) for roster in message.rosters),
+        rosters=rosters,
         removed=tuple(ExecutionId(checks.identifier(execution, "Plan.removed")) for execution in message.removed),
     )
 

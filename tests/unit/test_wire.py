@@ -15,10 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster import wire
-from muster.domain.job import JobSpec, PortRequest, Role
+from muster.domain.ids import JobId
+from muster.domain.job import JobSpec, Network, PortRequest, Role
+from muster.domain.roster import Roster
 from muster.domain.view import Transition
 from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
-from muster.wire import WireError
+from muster.wire import RosterBytes, WireError
 from tests.unit import secret_values, trust_values
 from tests.unit import wire_values as values
 
@@ -234,6 +236,22 @@ def test_a_roster_with_a_gap_is_refused() -> None:
     message = model_pb2.Roster(members=[model_pb2.Member(rank=0), model_pb2.Member(rank=2)])
     with pytest.raises(WireError, match=r"Roster\.members must be one for each rank from 0, in order"):
         wire.roster_from_wire(message)
+
+
+def test_a_plan_with_bytes_that_are_no_roster_is_refused() -> None:
+    with pytest.raises(WireError, match=r"Plan\.rosters holds what is no roster"):
+        wire.plan_from_wire(agents_pb2.Plan(revision=1, rosters=[b"\xff"]))
+
+
+def test_rosters_in_plans_look_like_messages_on_the_wire() -> None:
+    gang = model_pb2.Roster(job="j", members=[model_pb2.Member(rank=0)])
+    inside = gang.SerializeToString()
+    assert agents_pb2.Plan(rosters=[inside]).SerializeToString() == bytes([5 << 3 | 2, len(inside)]) + inside
+
+
+def test_a_roster_is_written_once_for_all_nodes() -> None:
+    gang, written = Roster(job=JobId("j"), job_name="train", attempt=1, network=Network.HOST, members=()), RosterBytes()
+    assert written.of(gang) is written.of(gang)
 
 
 @quick

@@ -352,8 +352,10 @@ class Plan(_message.Message):
         """Executions to be cleared away."""
 
     @_builtins.property
-    def rosters(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.Roster]:
-        """One per attempt that is to be armed; in whole plans also of those that are further."""
+    def rosters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """One Roster per attempt that is to be armed; in whole plans also of those that are further. As bytes, which look the
+        same on the wire: all nodes of an attempt are sent the same ones, so they are written once.
+        """
 
     def __init__(
         self,
@@ -362,7 +364,7 @@ class Plan(_message.Message):
         base: _builtins.int = ...,
         desired: _abc.Iterable[Global___DesiredExecution] | None = ...,
         removed: _abc.Iterable[_builtins.str] | None = ...,
-        rosters: _abc.Iterable[_model_pb2.Roster] | None = ...,
+        rosters: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

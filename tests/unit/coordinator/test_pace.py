@@ -50,6 +50,17 @@ def test_strangers_of_one_address_share_their_calls_and_those_of_another_have_th
     held.stranger("ipv4:10.0.0.2:1", JOIN)
 
 
+def test_nodes_that_join_on_tokens_that_count_are_not_held_up() -> None:
+    held = pace()
+    for port in range(10):
+        held.stranger(f"ipv4:10.0.0.1:{port}", JOIN)
+        held.joined(f"ipv4:10.0.0.1:{port}")
+    held.stranger("ipv4:10.0.0.1:1", JOIN)
+    held.stranger("ipv4:10.0.0.1:1", JOIN)
+    with pytest.raises(TooFastError):
+        held.stranger("ipv4:10.0.0.1:1", JOIN)
+
+
 def test_logins_are_fewer_than_other_calls() -> None:
     held = pace()
     held.stranger("ipv4:10.0.0.1:1", LOGIN)

@@ -21,6 +21,15 @@ def test_who_is_refused_has_taken_nothing() -> None:
     assert buckets.take("a", 0.5) == 0.0
 
 
+def test_what_is_given_back_can_be_taken_again() -> None:
+    buckets = Buckets[str](PLAIN)
+    for _ in range(3):
+        buckets.take("a", 0.0)
+    buckets.give_back("a")
+    buckets.give_back("b")
+    assert [buckets.take("a", 0.0), buckets.take("a", 0.0)] == [0.0, 0.5]
+
+
 def test_one_key_does_not_take_from_another() -> None:
     buckets = Buckets[str](PLAIN)
     for _ in range(4):
