@@ -62,6 +62,19 @@ class _StreamEnded(Exception):  # noqa: N818 - not an error: it ends the tasks o
     """The agent or the engine ended the stream."""
 
 
+class _Down:
+    """What goes down to an agent, one message after the other: gRPC loses messages of concurrent writers."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._writing = asyncio.Lock()
+
+    async def send(self, message: pb.CoordinatorMessage) -> None:
+        """Write a message; waits for an agent that does not read."""
+        async with self._writing:
+            await send(self._context, message)
+
+
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
@@ -157,36 +170,34 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """Write and read side by side until one of them ends, or the engine closes the session."""
         node = connected.node
         log.info("node connected", extra={"node": node, "address": connected.address, "version": connected.version})
-        outbox: asyncio.Queue[pb.CoordinatorMessage] = asyncio.Queue(16)
-        await outbox.put(pb.CoordinatorMessage(welcome=welcome))
+        down = _Down(context)
+        await down.send(pb.CoordinatorMessage(welcome=welcome))
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._read(node, session, messages, outbox), name=f"{node}: read")
-                tasks.create_task(self._collect(session, outbox), name=f"{node}: plans")
-                tasks.create_task(_write(outbox, context), name=f"{node}: write")
+                tasks.create_task(self._send_plans(session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session), name=f"{node}: closed")
+                await self._read(node, session, messages, down)
         except* _StreamEnded:
             pass
         finally:
             log.info("node disconnected", extra={"node": node})
 
-    async def _collect(self, session: Session, outbox: "asyncio.Queue[pb.CoordinatorMessage]") -> None:
-        """Have plans written; acknowledgements overtake those that wait for a lane."""
+    async def _send_plans(self, session: Session, down: "_Down") -> None:
+        """Acknowledgements overtake plans that wait for a lane."""
         while True:
             plan = await session.outbox.get()
             if not plan.rosters:
-                await outbox.put(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan)))
+                await down.send(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan)))
                 continue
             async with self._lanes.one():
-                await outbox.put(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan, self._rosters.of)))
-                await outbox.join()
+                await down.send(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan, self._rosters.of)))
 
     async def _read(
         self,
         node: NodeId,
         session: Session,
         messages: AsyncIterator[pb.AgentMessage],
-        outbox: "asyncio.Queue[pb.CoordinatorMessage]",
+        down: "_Down",
     ) -> None:
         async for message in messages:
             event = _event(node, session, message)
@@ -197,7 +208,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             # Acknowledged once it counts, and only then: the agent's fence relies on it.
             elif not isinstance(await self._engine.ask(event), Refused):
                 ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
-                await outbox.put(pb.CoordinatorMessage(heartbeat_ack=ack))
+                await down.send(pb.CoordinatorMessage(heartbeat_ack=ack))
         raise _StreamEnded
 
     async def _store(self, chunk: pb.LogChunk) -> pb.LogAck:
@@ -282,13 +293,6 @@ def _welcome(spoken: int) -> pb.Welcome:
     welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
     welcome.lease.FromTimedelta(LEASE)
     return welcome
-
-
-async def _write(outbox: "asyncio.Queue[pb.CoordinatorMessage]", context: Context) -> None:
-    """The only writer of the stream: gRPC loses messages of concurrent writers."""
-    while True:
-        await send(context, await outbox.get())
-        outbox.task_done()
 
 
 async def _until_closed(session: Session) -> None:
