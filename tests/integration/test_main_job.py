@@ -95,7 +95,10 @@ async def test_no_worker_runs_before_the_last_one_has_checked_in(tmp_path: Path)
         submitted = await fleet.client.submit(
             shell(f"touch {marks}/$RANK; date +%s.%N", 3, max_per_node=1, check_in=CHECK_IN)
         )
-        job = await fleet.until(submitted.id, lambda view: states_of(view).count(State.CHECKED_IN) == 2)
+        job = await fleet.until(
+            submitted.id,
+            lambda view: states_of(view).count(State.CHECKED_IN) == 2 and any(each.detail for each in executions(view)),
+        )
         (missing,) = [each for each in executions(job) if each.state is not State.CHECKED_IN]
         assert (missing.node, missing.state) == ("c", State.PREPARING)
         assert list(marks.iterdir()) == []
