@@ -38,8 +38,8 @@ def write_docs(scratch: Scratch, results: Path) -> None:
     page, found = DOCS / "performance.md", json.loads(results.read_text(encoding="utf-8"))
     page.write_text(with_measured(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     (DOCS / "performance.json").write_text(results.read_text(encoding="utf-8"), encoding="utf-8")
-    rows = (_series(name, each) for name, each in found["series"].items())
-    (DOCS / "performance" / "series.md").write_text(SERIES_HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+    (DOCS / "performance").mkdir(exist_ok=True)
+    (DOCS / "performance" / "series.md").write_text(series_page(found), encoding="utf-8")
     try:
         scratch.need("charts")
     except PeerMissingError as error:
@@ -54,6 +54,12 @@ def with_measured(page: str, found: Mapping[str, Any]) -> str:
     _, _, after = rest.partition(END)
     measured = "\n".join(_measured(found))
     return f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}"
+
+
+def series_page(found: Mapping[str, Any]) -> str:
+    """A page with all series."""
+    rows = (_series(name, each) for name, each in found["series"].items())
+    return SERIES_HEAD + "\n".join(rows) + "\n"
 
 
 def _measured(found: Mapping[str, Any]) -> Iterator[str]:
