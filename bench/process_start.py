@@ -5,7 +5,9 @@
 All start `/bin/true` with pipes for its output, in turn, in the same run, on this machine. `start` is from the release
 until it is known that the program runs; what `prepare` and `arm` did before is shown beside it. The others are timed
 until the spawned process runs, whatever it still has to do. CPU is that of all processes for one program from first to
-last, the measuring one included. The memory of a supervisor is its proportional share (PSS) beside all others.
+last, the measuring one included: once for supervisors that are forked for it (`first use`), once for one that has done
+the same before (`start`), as it is in an agent from its first jobs on. The memory of a supervisor is its proportional
+share (PSS) beside all others.
 """
 
 import argparse
@@ -22,9 +24,9 @@ import time
 from pathlib import Path
 
 from agent.runtimes.launcher import Launcher, Supervisor
-from agent.runtimes.supervisor import Order
+from agent.runtimes.process_record import ProcessRecord, read_record
+from agent.runtimes.supervisor import BELL, Order
 
-PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
 PEERS = {
     "Popen": ["/bin/true"],
     "sh -c": ["/bin/sh", "-c", "/bin/true; exit $?"],
@@ -93,56 +95,97 @@ async def one_by_one(launcher: Launcher, rooms: Rooms, repeats: int) -> dict[str
         supervisor = launcher.supervisor()
         prepares.append(time.perf_counter() - begun)
         await asyncio.sleep(0.005)  # the others of a gang check in meanwhile
+        order = rooms.order("/bin/true")
         begun = time.perf_counter()
-        await supervisor.arm(rooms.order("/bin/true"))
+        await supervisor.arm(order)
         arms.append(time.perf_counter() - begun)
         await asyncio.sleep(0.005)  # and are armed
+        bell = listen(order)
         begun = time.perf_counter()
         await supervisor.release()
         starts.append(time.perf_counter() - begun)
+        hear_out(bell, order)
+        launcher.take_back(supervisor)
 
     await supervised()
     for _ in range(repeats):
         await supervised()
         for name, command in PEERS.items():
             begun = time.perf_counter()
-            with subprocess.Popen(command, **PIPES):  # noqa: ASYNC220 (this is what is compared with)
+            with spawned(command):
                 whole[name].append(time.perf_counter() - begun)
     found = {"prepare": spread(prepares[1:]), "arm": spread(arms[1:]), "start": spread(starts[1:])}
     found.update({name: spread(values) for name, values in whole.items()})
     for name, command in PEERS.items():
         found[name]["CPU ms"] = spawn_cpu(command, repeats)
-    found["start"]["CPU ms"] = await supervised_cpu(rooms, repeats)
+    found["first use"], found["start"]["CPU ms"] = await supervised_cpu(rooms, repeats)
     return found
+
+
+def spawned(command: list[str]) -> "subprocess.Popen[bytes]":
+    """As a supervisor does it."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True)
 
 
 def spawn_cpu(command: list[str], repeats: int) -> float:
     """CPU of the children and of making them, for each."""
     before = _cpu(resource.RUSAGE_CHILDREN) + _cpu(resource.RUSAGE_SELF)
     for _ in range(repeats):
-        subprocess.run(command, check=False, **PIPES)
+        with spawned(command) as process:
+            process.communicate()
     return (_cpu(resource.RUSAGE_CHILDREN) + _cpu(resource.RUSAGE_SELF) - before) / repeats * 1000
 
 
-async def supervised_cpu(rooms: Rooms, count: int) -> float:
-    """CPU of supervisors, launcher and this process, for each.
+async def supervised_cpu(rooms: Rooms, count: int) -> tuple[dict[str, float], float]:
+    """CPU of supervisors, launcher and this process, for each: of new supervisors, and of one that goes on.
 
     The launcher does not wait for supervisors, so nobody would be told what they used; without a launcher they become
     children of this process.
     """
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
 
-    async def run(programs: int) -> float:
+    async def run(supervisors: int, programs: int) -> float:
         before = _cpu(resource.RUSAGE_SELF) + _cpu(resource.RUSAGE_CHILDREN)
-        launcher = Launcher()
-        armed = [await arm(launcher, rooms.order("/bin/true")) for _ in range(programs)]
+        launcher = Launcher(spares=0)
+        made = [launcher.supervisor() for _ in range(supervisors)]
+        for each in made:
+            await each.arm(rooms.order("/bin/true"))  # only now it is certain that it is there
         await launcher.close()
-        for each in armed:
-            record = await each.release()
+        for each in made:
+            for _ in range(programs):
+                record = await whole_program(each, rooms.order("/bin/true"))
+                each.renew()
+            each.close()
             os.waitpid(record.supervisor.pid, 0)  # noqa: ASYNC222 (nothing else is to happen)
         return _cpu(resource.RUSAGE_SELF) + _cpu(resource.RUSAGE_CHILDREN) - before
 
-    return (await run(count + 1) - await run(1)) / count * 1000
+    least = await run(1, 1)
+    forked, again = await run(count + 1, 1), await run(1, count + 1)
+    return {"CPU ms": (forked - least) / count * 1000}, (again - least) / count * 1000
+
+
+async def whole_program(supervisor: Supervisor, order: Order) -> ProcessRecord:
+    """From the order to the end of all output."""
+    await supervisor.arm(order)
+    bell = listen(order)
+    record = await supervisor.release()
+    hear_out(bell, order)
+    return record
+
+
+def listen(order: Order) -> int:
+    """The bell of an order that is armed."""
+    return os.open(f"{order.room}/{BELL}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def hear_out(bell: int, order: Order) -> None:
+    """Wait until its supervisor is done with an order."""
+    while os.read(bell, 1):
+        record = read_record(Path(order.room))
+        if record is not None and record.complete:
+            break
+    os.close(bell)
 
 
 async def arm(launcher: Launcher, order: Order) -> Supervisor:

@@ -23,10 +23,13 @@ ANSWER_LIMIT = 20.0
 END_LIMIT = 5.0
 """Seconds in which the launcher ends."""
 
-SPARES = 8
-"""Supervisors that wait for work: as many as a node with eight GPUs may need at once."""
+SPARES = 2
+"""Supervisors that are made before they are needed."""
 
-REFILL_AFTER = 0.05
+KEPT = 8
+"""Supervisors that wait for work after their first, at most: as many as a node with eight GPUs may need at once."""
+
+REFILL_AFTER = 0.5
 """Seconds after the last one was taken; a gang has started by then."""
 
 LONGEST_ANSWER = 64 * 1024
@@ -77,7 +80,15 @@ class Launcher:
     def supervisor(self) -> "Supervisor":
         """One that was made before, as a rule; others are made for those who come next. Raises ExecutionError."""
         self._refill()
-        return self._spares.popleft() if self._spares else self._make()
+        return self._spares.popleft() if self._spares else self.make()
+
+    def take_back(self, supervisor: "Supervisor") -> None:
+        """Nothing is left of what it did, so it may do something else."""
+        if self._process is None or len(self._spares) >= KEPT:
+            supervisor.close()
+            return
+        supervisor.renew()
+        self._spares.appendleft(supervisor)
 
     def _refill(self) -> None:
         """Have spare ones, but let those who want to start something go first."""
@@ -88,10 +99,10 @@ class Launcher:
     def _make_spares(self) -> None:
         with suppress(ExecutionError):  # whoever needs one hears of it then
             while len(self._spares) < self._wanted:
-                self._spares.append(self._make())
+                self._spares.append(self.make())
 
-    def _make(self) -> "Supervisor":
-        """Have one made, without waiting for it."""
+    def make(self) -> "Supervisor":
+        """A new one, without waiting for it. Raises ExecutionError."""
         for _ in range(2):
             self._ensure()
             ours, its = socket.socketpair()
@@ -126,7 +137,7 @@ class Launcher:
 
 
 class Supervisor:
-    """A supervisor before the start of its program. Without its agent it ends, and nothing runs."""
+    """A supervisor before the start of its program, and again after all of it. Meanwhile it needs no agent."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -145,9 +156,12 @@ class Supervisor:
         """Start the program; one that was interrupted may be repeated. Raises OSError like `arm`."""
         question, self.released = b"" if self.released else GO, True
         answer = await self._ask(question)
-        self.close()
         assert self._process is not None, "release comes after arm"
         return ProcessRecord(supervisor=self._process, program=Process(**answer["program"]))
+
+    def renew(self) -> None:
+        """Be as before the first order."""
+        self._process, self.released = None, False
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
@@ -156,7 +170,7 @@ class Supervisor:
             self._process.kill()
 
     def close(self) -> None:
-        """Let go of it: unless it was released, it ends. Harmless when repeated."""
+        """Let go of it: it ends, after its program where it was released. Harmless when repeated."""
         self._connection.close()
 
     async def _ask(self, question: bytes) -> dict[str, Any]:

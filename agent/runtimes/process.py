@@ -4,7 +4,6 @@ They run as the node's user for jobs where the agent may switch users, else as t
 """
 
 import asyncio
-import errno
 import os
 import platform
 import signal
@@ -23,6 +22,7 @@ from agent.runtimes import process_record
 from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.lookup import find_program
 from agent.runtimes.other_user import may_switch
+from agent.runtimes.process_faults import refuse_survivors, start_failure, write_failure
 from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.program import Program
 from agent.runtimes.runtime import Progress, Room, Sandbox
@@ -36,7 +36,7 @@ from muster.domain.job import Network, Role, RuntimeKind, Security
 from muster.domain.node import RuntimeOffer
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import PortLease
-from muster.domain.secret import SECRETS_DIRECTORY
+from muster.domain.secret import SECRETS_DIRECTORY, Handover
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""
@@ -156,6 +156,8 @@ class ProcessSandbox:
         self._supervisor = supervisor
         self._name = ""
         """Of the program, as the user wrote it."""
+        self._secretive = False
+        """Whether its supervisor has been told secrets."""
         self._program: Program | None = None
 
     @property
@@ -178,15 +180,16 @@ class ProcessSandbox:
             raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
         order = await asyncio.to_thread(self._arm, self._preparation, launch)
         self._name = order.command[0]
+        self._secretive = launch.secrets != Handover()
         try:
             try:
                 await self._supervisor.arm(order)
             except ConnectionError:  # it was killed, or its launcher was before it could be made
                 self._supervisor.close()
-                self._supervisor = self._preparation.launcher.supervisor()
+                self._supervisor = self._preparation.launcher.make()
                 await self._supervisor.arm(order)
         except OSError as problem:
-            raise _start_failure(self._name, problem) from problem
+            raise start_failure(self._name, problem) from problem
 
     async def start(self) -> None:
         """Start user code."""
@@ -202,7 +205,7 @@ class ProcessSandbox:
         except OSError as problem:
             self._supervisor.close()
             self._supervisor = None
-            raise _start_failure(self._name, problem) from problem
+            raise start_failure(self._name, problem) from problem
         self.adopt(record)
 
     async def exited(self) -> Exit:
@@ -223,7 +226,7 @@ class ProcessSandbox:
     async def stop(self, grace: timedelta) -> None:
         """End the whole session, children and their children included."""
         await self._catch_up()
-        if self._program is None:
+        if self._program is None or self._program.alone:
             return
         self._program.session.signal(signal.SIGTERM)
         try:
@@ -236,17 +239,14 @@ class ProcessSandbox:
     async def remove(self) -> None:
         """Kill the whole session, then its supervisor; the room is left to its owner."""
         await self._catch_up()
-        if self._supervisor is not None:
-            self._supervisor.close()
         if self._program is not None:
             await self._kill(self._program)
             if self._own_user is not None:  # what has left the session is not to be there for the next of this user
-                _refuse_survivors(await kill_all_of(self._own_user, KILL_LIMIT))
-            self._program.supervisor.kill()
-            async with asyncio.timeout(KILL_LIMIT):
-                await self._program.gone.wait()
+                refuse_survivors(await kill_all_of(self._own_user, KILL_LIMIT))
+            await self._end_supervisor(self._program)
             (self._room.path / process_record.NAME).unlink(missing_ok=True)
         (self._room.path / BELL).unlink(missing_ok=True)
+        self._dismiss()  # now that nothing names it any more, it may be somebody else's
 
     async def let_go(self) -> None:
         """Leave a program that runs to the next agent."""
@@ -273,8 +273,26 @@ class ProcessSandbox:
         if record is not None and record.program is not None:
             await Session(record.program).kill(KILL_LIMIT)
 
+    async def _end_supervisor(self, program: Program) -> None:
+        """One that still has something to do for a program whose session is gone."""
+        if not program.gone.is_set():
+            program.supervisor.kill()
+            async with asyncio.timeout(KILL_LIMIT):
+                await program.gone.wait()
+
+    def _dismiss(self) -> None:
+        """Let go of the supervisor, or have it do something else: not if it has known secrets, or has children left."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is None:
+            return
+        if self._preparation is not None and self._program is not None and self._program.alone and not self._secretive:
+            self._preparation.launcher.take_back(supervisor)
+        else:
+            supervisor.close()
+
     async def _kill(self, program: Program) -> None:
-        _refuse_survivors(await program.session.kill(KILL_LIMIT))
+        if not program.alone:
+            refuse_survivors(await program.session.kill(KILL_LIMIT))
         await asyncio.shield(program.ended)
 
     def _arm(self, preparation: Preparation, launch: Launch) -> Order:
@@ -297,7 +315,7 @@ class ProcessSandbox:
                 preparation.secrets.fill(self._execution, launch.secrets, reader)
                 preparation.secrets.open_to(self._execution, reader)
         except OSError as problem:
-            raise _write_failure(self._room, problem) from problem
+            raise write_failure(self._room, problem) from problem
         secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
         env = {**preparation.environment, **_home(self._room, preparation.user), **launch.env, **secret}
         command = (*(role.entrypoint or ()), *role.command)
@@ -319,12 +337,6 @@ def _home(room: Room, user: JobUser | None) -> Mapping[str, str]:
     if user is None:
         return {}
     return {"HOME": str(room.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
-
-
-def _refuse_survivors(pids: Sequence[int]) -> None:
-    if pids:
-        message = f"processes {pids} hang in the kernel and survive SIGKILL; look at the node's kernel log"
-        raise ExecutionError(FailureKind.RUNTIME, message)
 
 
 def _problem() -> str | None:
@@ -354,27 +366,6 @@ def _refuse_container_options(assignment: Assignment) -> None:
         raise ExecutionError(FailureKind.INVALID_OPTION, message)
     if not role.entrypoint and not role.command:
         raise ExecutionError(FailureKind.INVALID_OPTION, "there is no command; a role without image needs one")
-
-
-def _write_failure(room: Room, problem: OSError) -> ExecutionError:
-    if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
-        message = f"no space is left on the node for the files of the execution ({room.path})"
-        return ExecutionError(FailureKind.DISK_FULL, message)
-    return ExecutionError(FailureKind.INVALID_OPTION, f"cannot write {problem.filename}: {problem.strerror}")
-
-
-def _start_failure(name: str, problem: OSError) -> ExecutionError:
-    kinds = {
-        errno.ENOENT: FailureKind.COMMAND_NOT_FOUND,
-        errno.EACCES: FailureKind.COMMAND_NOT_FOUND,
-        errno.ENOEXEC: FailureKind.COMMAND_NOT_FOUND,
-        errno.E2BIG: FailureKind.INVALID_OPTION,
-        errno.EINVAL: FailureKind.INVALID_OPTION,
-        errno.ENOSPC: FailureKind.DISK_FULL,
-        errno.EDQUOT: FailureKind.DISK_FULL,
-    }
-    kind = kinds.get(problem.errno or 0, FailureKind.RUNTIME)
-    return ExecutionError(kind, f'cannot start "{name}": {problem.strerror or problem}')
 
 
 def _recorded(rooms: Path) -> list[tuple[Room, ProcessRecord]]:

@@ -29,6 +29,8 @@ class ProcessRecord:
     """How it ended, as Python tells it: minus the signal for what a signal ended."""
     complete: bool = False
     """Whether all that will ever be kept of its output is in the log."""
+    alone: bool = False
+    """Whether nothing is left of all that it started, in its session and elsewhere."""
     fault: str = ""
     """Why its supervisor gave up, which it never should."""
 
@@ -54,6 +56,12 @@ class RecordFile:
     def add(self, **facts: object) -> None:
         """Write down what has become known."""
         os.write(self._file, json.dumps(facts).encode() + b"\n")
+
+    def close(self) -> None:
+        """Let go of the file; harmless when it was never used."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 def read_record(room: Path) -> ProcessRecord | None:

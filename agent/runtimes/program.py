@@ -33,9 +33,11 @@ class Program:
         self.complete = asyncio.Event()
         """Set when nothing more comes into the spool."""
         self.gone = asyncio.Event()
-        """Set when its supervisor has ended."""
+        """Set when its supervisor has ended, or is done with it."""
+        self.alone = False
+        """Whether nothing of all that it started is left to be ended."""
         self._bell = self._listen()
-        if self._bell >= 0 and self.supervisor.runs:
+        if self._bell >= 0 and not record.complete and self.supervisor.runs:
             self._loop.add_reader(self._bell, self._hear)
             self._look()
         else:
@@ -73,8 +75,8 @@ class Program:
 
     def _look(self) -> None:
         """See what is new."""
-        self._spool.look()
         record = read_record(self._room)
+        self._spool.look()  # after the record: what says that the log is complete comes after all that is in it
         if record is None:
             return
         if record.program is not None:
@@ -82,8 +84,10 @@ class Program:
         if record.code is not None and not self.ended.done():
             self.ended.set_result(record.code)
         if record.complete:
-            self._spool.look()
+            self.alone = record.alone
             self.complete.set()
+            self.gone.set()
+            self.close()
 
     def _lose(self) -> None:
         """The supervisor is gone; what it has not told, it cannot tell any more."""

@@ -7,6 +7,7 @@ groups they make, unless they leave it on purpose as daemons do.
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,15 +34,7 @@ class Session:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal once to every process in it."""
-        members = self.members()
-        if not members:
-            return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.leader.pid, number)
-        for pid in members:
-            with suppress(ProcessLookupError, PermissionError):
-                if os.getpgid(pid) != self.leader.pid:
-                    os.kill(pid, number)
+        _send(number, self.leader.pid, self.members())
 
     async def ended(self) -> None:
         """Wait until nothing runs in it."""
@@ -54,9 +47,10 @@ class Session:
         with suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 while members := self.members():
-                    self.signal(signal.SIGKILL)
+                    _send(signal.SIGKILL, self.leader.pid, members)
                     for pid in members:
                         await _ended(pid)
+                return ()
         return self.members()
 
 
@@ -76,6 +70,18 @@ async def kill_all_of(uid: int, limit: float) -> tuple[int, ...]:
 def session_of(leader: int) -> Session:
     """The session that a process leads; nobody must have waited for it yet."""
     return Session(process(leader))
+
+
+def _send(number: signal.Signals, leader: int, members: Sequence[int]) -> None:
+    """Once to each."""
+    if not members:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+    for pid in members:
+        with suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(pid) != leader:
+                os.kill(pid, number)
 
 
 def _pids() -> tuple[int, ...]:

@@ -3,7 +3,8 @@
 A supervisor is a fork of the launcher. It has a connection to the agent, over which it gets an order, gets everything
 ready, and waits; as soon as it is told to go, it starts the program and says so. From then on it needs nobody: it
 writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
-pipe in the room, hears that there is something new, and by its closing that the supervisor is gone.
+pipe in the room, hears that there is something new, and by its closing that the supervisor is gone. When all is over
+and its agent still there, it waits for the next order: it has all the memory that a fork would have to make first.
 """
 
 import errno
@@ -20,9 +21,10 @@ from typing import TYPE_CHECKING
 
 from agent.log_file import LogFile
 from agent.log_mask import Mask, MaskedSplitter
+from agent.runtimes.descendants import Descendants
 from agent.runtimes.pids import process
 from agent.runtimes.process_record import RecordFile
-from muster.domain.log import LineSplitter, Stream
+from muster.domain.log import LineSplitter, Record, Stream
 
 if TYPE_CHECKING:
     from agent.runtimes.other_user import Start
@@ -81,16 +83,21 @@ class Order:
 
 
 def supervise(connection: socket.socket) -> None:
-    """Carry out what comes over the connection; returns when there is nothing left to do."""
+    """Carry out one order after the other; returns when its agent has none any more, or something went wrong."""
     os.setsid()
+    descendants = Descendants()
     _rehearse()
     ready: Ready | None = None
     for line in _lines(connection):
         if line != GO:
+            if ready is not None:
+                ready.close()
             ready = _get_ready(Order(**json.loads(line)), connection)
         elif ready is not None:
-            ready.start(connection)
-            return
+            if not ready.start(connection, descendants):
+                return
+            ready.close()
+            ready = None
 
 
 class Ready:
@@ -100,34 +107,37 @@ class Ready:
         self.me = process(os.getpid())
         self._order = order
         self._log = LogFile(order.log, order.log_limit)
-        self._bell = Bell(order.room)
-        self._record = RecordFile(order.room)
+        self._news = News(order.room)
         os.chdir(order.workdir)  # the program's, too
         if order.user is not None:
             from agent.runtimes import other_user  # noqa: PLC0415 - the launcher has loaded it where it is wanted
 
             other_user.rehearse(_start(order, order.user))
 
-    def start(self, connection: socket.socket) -> None:
-        """Start the program and stay until all is over, or say why that cannot be."""
+    def start(self, connection: socket.socket, descendants: Descendants) -> bool:
+        """Start the program and stay until all is over, or say why that cannot be; whether it went well."""
         try:
-            with self._record.used(self.me):
+            with self._news.record.used(self.me):
                 program, outputs = self._spawn()
         except OSError as problem:
             _say(connection, errno=problem.errno, reason=problem.strerror)
-            return
+            return False
         except ValueError as problem:
             _say(connection, errno=errno.EINVAL, reason=str(problem))
-            return
+            return False
         it = process(program).facts()
-        self._record.add(program=it)
+        self._news.record.add(program=it)
         with suppress(OSError):  # the agent may be gone meanwhile
             _say(connection, program=it)
-        connection.close()
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
         lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
-        Copy(program, lines, self._log, self._bell, self._record).run()
+        return Copy(program, descendants, lines, self._log, self._news).run()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._log.close()
+        self._news.close()
 
     def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
         """Start it in a session of its own; its pid, and where what it prints can be read."""
@@ -154,6 +164,36 @@ class Ready:
         )
 
 
+class News:
+    """What becomes known of a program: written down in its room, and the agent woken."""
+
+    def __init__(self, room: str) -> None:
+        self._bell = Bell(room)
+        self.record = RecordFile(room)
+
+    def tell(self, **facts: object) -> None:
+        """Write it down. Nobody else knows how a program ended, so a full disk only delays it."""
+        while True:
+            try:
+                self.record.add(**facts)
+            except FileNotFoundError:
+                break  # the room is gone
+            except OSError:
+                time.sleep(FULL_DISK_PAUSE)
+            else:
+                break
+        self.ring()
+
+    def ring(self) -> None:
+        """There is more in the log."""
+        self._bell.ring()
+
+    def close(self) -> None:
+        """No more will become known."""
+        self.record.close()
+        self._bell.close()
+
+
 class Bell:
     """Rung when there is something new for the agent; that nobody listens does no harm."""
 
@@ -169,6 +209,10 @@ class Bell:
         with suppress(BlockingIOError):
             os.write(self._pipe, b".")
 
+    def close(self) -> None:
+        """Who listens hears the end."""
+        os.close(self._pipe)
+
 
 class Copy:
     """Writes down what a program prints, and how it ends."""
@@ -176,83 +220,91 @@ class Copy:
     def __init__(
         self,
         program: int,
+        descendants: Descendants,
         outputs: Mapping[int, LineSplitter | MaskedSplitter],
         log: LogFile,
-        bell: Bell,
-        record: RecordFile,
+        news: News,
     ) -> None:
         self._program = program
+        self._descendants = descendants
         self._log = log
-        self._bell = bell
-        self._record = record
-        self._end = os.pidfd_open(program)
+        self._news = news
+        self._grown = False
+        """Whether the log has, and nobody was told."""
+        self._code: int | None = None
         self._until: float | None = None
         """When to take no more output: some time after the end."""
         self._outputs = dict(outputs)
         self._poll = select.poll()
-        for descriptor in (*outputs, self._end):
+        for descriptor in (*outputs, descendants.news):
             self._poll.register(descriptor, select.POLLIN)
 
-    def run(self) -> None:
-        """Work until the program has ended and its output, too."""
+    def run(self) -> bool:
+        """Work until the program has ended and its output, too; whether all of that could be written down."""
         try:
             self._run()
         except Exception as error:  # noqa: BLE001 - the record is the only way to be heard
-            self._record.add(fault=f"{type(error).__name__}: {error}")
+            self._news.tell(fault=f"{type(error).__name__}: {error}")
+            return False
+        return True
 
     def _run(self) -> None:
-        while self._outputs or self._until is None:
-            left = None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
-            ready = self._poll.poll(left)
-            if not ready:
-                self._cut_off()
-            for descriptor, _ in ready:
-                if descriptor == self._end:
-                    self._reap()
-                else:
-                    self._read(descriptor)
-            self._bell.ring()
+        while self._outputs or self._code is None:
+            self._turn()
         self._log.finish()
-        while not self._log.settle():
-            time.sleep(FULL_DISK_PAUSE)
-        self._write_down(complete=True)
+        if not self._log.settle():
+            self._news.tell(code=self._code)  # which need not wait for what was lost of the output to be said
+            while not self._log.settle():
+                time.sleep(FULL_DISK_PAUSE)
+        self._reap()
+        self._news.tell(code=self._code, complete=True, alone=self._descendants.none)
+
+    def _turn(self) -> None:
+        """Wait for something to happen."""
+        left = None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
+        ready = [descriptor for descriptor, _ in self._poll.poll(left)]
+        if not ready:
+            self._cut_off()
+        for descriptor in ready:
+            if descriptor != self._descendants.news:
+                self._read(descriptor)
+            elif self._reap() and self._outputs:
+                self._news.tell(code=self._code)
+        if self._grown:
+            self._grown = False
+            self._news.ring()
 
     def _read(self, reader: int) -> None:
         data = os.read(reader, CHUNK)
         if data:
-            self._log.append_all(self._outputs[reader].feed(data, time.time_ns()))
+            self._append(self._outputs[reader].feed(data, time.time_ns()))
         else:
             self._close(reader)
 
     def _close(self, reader: int) -> None:
         self._poll.unregister(reader)
         os.close(reader)
-        self._log.append_all(self._outputs.pop(reader).flush(time.time_ns()))
+        self._append(self._outputs.pop(reader).flush(time.time_ns()))
+
+    def _append(self, records: Sequence[Record]) -> None:
+        if records:
+            self._log.append_all(records)
+            self._grown = True
 
     def _cut_off(self) -> None:
         """What the program left behind still holds its output, and may do so for ever."""
         for reader in tuple(self._outputs):
             self._close(reader)
         self._log.mark("output after the end is not kept")
+        self._grown = True
 
-    def _reap(self) -> None:
-        self._poll.unregister(self._end)
-        os.close(self._end)
-        _, status = os.waitpid(self._program, 0)
-        self._until = time.monotonic() + DRAIN_LIMIT
-        self._write_down(code=os.waitstatus_to_exitcode(status))
-
-    def _write_down(self, **facts: object) -> None:
-        """Nobody else knows how it ended, so a full disk only delays it."""
-        while True:
-            try:
-                self._record.add(**facts)
-            except FileNotFoundError:
-                return  # the room is gone
-            except OSError:
-                time.sleep(FULL_DISK_PAUSE)
-            else:
-                return
+    def _reap(self) -> bool:
+        """Wait for those that have ended; whether the program is one of them."""
+        code = self._descendants.ended().get(self._program)
+        if code is None:
+            return False
+        self._code, self._until = code, time.monotonic() + DRAIN_LIMIT
+        return True
 
 
 def _rehearse() -> None:

@@ -1,19 +1,30 @@
-"""Agents to be killed, and what their successors adopt."""
+"""Agents to be killed, what their successors adopt, and programs in a runtime that others share."""
 
 import asyncio
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.runtimes.pids import Process
+from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.process_record import NAME, read_record
 from agent.runtimes.runtime import Room
+from agent.spool import LogSpool
 from muster.domain.job import Role
-from tests.contract.runtimes import ProcessPlace, Trial, assignment_for, launch_for, running
+from tests.contract.runtimes import (
+    ProcessPlace,
+    Trial,
+    assignment_for,
+    ignored,
+    launch_for,
+    room_for,
+    running,
+    shell,
+)
 from tests.house.generate_stubs import ROOT
 
 
@@ -110,3 +121,22 @@ async def over(it: Process) -> None:
 def supervisors(directory: Path) -> list[Process]:
     records = (read_record(path.parent) for path in (directory / "rooms").glob(f"*/{NAME}"))
     return [record.supervisor for record in records if record is not None]
+
+
+@asynccontextmanager
+async def prepared(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
+    """An execution in a runtime that others share."""
+    assignment = assignment_for(Role(command=shell(script)))
+    room = room_for(directory, assignment.execution)
+    with closing(LogSpool(room.log, limit)) as spool:
+        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+        yield Trial(sandbox, spool, room, launch_for(assignment))
+        await sandbox.remove()
+
+
+@asynccontextmanager
+async def launched(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
+    """A program that runs."""
+    async with prepared(runtime, directory, script, limit) as it:
+        await it.release()
+        yield it

@@ -8,8 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,23 +22,19 @@ from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.process_record import NAME, read_record
 from agent.runtimes.runtime import Room
 from agent.runtimes.session import session_of
-from agent.spool import LogSpool, Stream, parse_records
+from agent.spool import Stream, parse_records
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import Role
 from tests.contract.runtimes import (
     GRACE,
     ProcessPlace,
-    Trial,
-    assignment_for,
-    ignored,
-    launch_for,
     room_for,
     running,
     shell,
     trial,
 )
-from tests.contract.survivors import adopted, mortal_agent, over, supervisors
+from tests.contract.survivors import adopted, launched, mortal_agent, over, prepared, supervisors
 
 LINES = 20_000
 KILLS = 20
@@ -167,25 +162,6 @@ async def test_a_killed_launcher_is_replaced_and_what_it_launched_goes_on(tmp_pa
         assert await first.end() == Exit(code=0)
         assert first.printed() == [b"ready", b"went on"]
     await runtime.close()
-
-
-@asynccontextmanager
-async def prepared(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
-    """An execution in a runtime that others share."""
-    assignment = assignment_for(Role(command=shell(script)))
-    room = room_for(directory, assignment.execution)
-    with closing(LogSpool(room.log, limit)) as spool:
-        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
-        yield Trial(sandbox, spool, room, launch_for(assignment))
-        await sandbox.remove()
-
-
-@asynccontextmanager
-async def launched(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
-    """A program that runs."""
-    async with prepared(runtime, directory, script, limit) as it:
-        await it.release()
-        yield it
 
 
 async def test_without_its_supervisor_a_program_is_ended_and_nobody_guesses_how(

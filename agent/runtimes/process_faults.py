@@ -1,0 +1,37 @@
+"""What goes wrong with processes, in words for users."""
+
+import errno
+from collections.abc import Sequence
+
+from agent.runtimes.runtime import Room
+from muster.domain.failure import ExecutionError, FailureKind
+
+
+def write_failure(room: Room, problem: OSError) -> ExecutionError:
+    """Why the files of an execution cannot be written."""
+    if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
+        message = f"no space is left on the node for the files of the execution ({room.path})"
+        return ExecutionError(FailureKind.DISK_FULL, message)
+    return ExecutionError(FailureKind.INVALID_OPTION, f"cannot write {problem.filename}: {problem.strerror}")
+
+
+def start_failure(name: str, problem: OSError) -> ExecutionError:
+    """Why the program of that name cannot be started."""
+    kinds = {
+        errno.ENOENT: FailureKind.COMMAND_NOT_FOUND,
+        errno.EACCES: FailureKind.COMMAND_NOT_FOUND,
+        errno.ENOEXEC: FailureKind.COMMAND_NOT_FOUND,
+        errno.E2BIG: FailureKind.INVALID_OPTION,
+        errno.EINVAL: FailureKind.INVALID_OPTION,
+        errno.ENOSPC: FailureKind.DISK_FULL,
+        errno.EDQUOT: FailureKind.DISK_FULL,
+    }
+    kind = kinds.get(problem.errno or 0, FailureKind.RUNTIME)
+    return ExecutionError(kind, f'cannot start "{name}": {problem.strerror or problem}')
+
+
+def refuse_survivors(pids: Sequence[int]) -> None:
+    """Raise ExecutionError where there are any."""
+    if pids:
+        message = f"processes {pids} hang in the kernel and survive SIGKILL; look at the node's kernel log"
+        raise ExecutionError(FailureKind.RUNTIME, message)

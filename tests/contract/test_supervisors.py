@@ -1,0 +1,102 @@
+"""What supervisors do after their program, and with what a program leaves behind."""
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent.runtimes.launcher import Launcher
+from agent.runtimes.pids import Process
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.process_record import read_record
+from muster.domain.failure import Exit
+from muster.domain.job import Role
+from muster.domain.secret import Handover
+from tests.contract.runtimes import ProcessPlace, Trial, running, shell, trial
+from tests.contract.survivors import launched, over, prepared
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> ProcessPlace:
+    return ProcessPlace(tmp_path)
+
+
+async def test_a_supervisor_that_is_done_does_something_else_next(tmp_path: Path) -> None:
+    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    found: list[Process] = []
+    for number in range(3):
+        async with launched(runtime, tmp_path, f"echo {number} $PWD; exit {number}") as it:
+            found.append(supervisor_of(it))
+            assert await it.end() == Exit(code=number)
+            assert it.printed() == [f"{number} {it.room.work}".encode()]
+    assert found == [found[0]] * 3
+    await runtime.close()
+    await over(found[0])
+
+
+@pytest.mark.parametrize(
+    ("script", "secrets"),
+    [
+        ("setsid sleep 1000 >/dev/null 2>&1 & exit 0", Handover()),
+        ("exit 0", Handover(masked=(b"hush",))),
+    ],
+    ids=["something is left", "it knows secrets"],
+)
+async def test_a_supervisor_that_may_not_do_anything_else_ends(tmp_path: Path, script: str, secrets: Handover) -> None:
+    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    async with prepared(runtime, tmp_path, script) as it:
+        await it.sandbox.arm(replace(it.launch, secrets=secrets))
+        await it.sandbox.start()
+        first = supervisor_of(it)
+        assert await it.end() == Exit(code=0)
+        for pid in running(it.sandbox.execution):
+            os.kill(pid, signal.SIGKILL)
+        await it.sandbox.remove()
+        await over(first)
+    async with launched(runtime, tmp_path, "exit 3") as it:
+        assert supervisor_of(it) != first
+        assert await it.end() == Exit(code=3)
+    await runtime.close()
+
+
+def supervisor_of(it: Trial) -> Process:
+    record = read_record(it.room.path)
+    assert record is not None
+    return record.supervisor
+
+
+@pytest.mark.parametrize(
+    ("script", "alone"),
+    [
+        ("true & wait", True),
+        ("setsid --wait true", True),
+        ("sleep 1000 >/dev/null 2>&1 &", False),
+        ("(setsid sh -c 'exec sleep 1000 >/dev/null 2>&1' &)", False),
+    ],
+)
+async def test_a_record_tells_whether_anything_is_left_of_a_program(
+    place: ProcessPlace, tmp_path: Path, script: str, *, alone: bool
+) -> None:
+    async with trial(place, tmp_path, Role(command=shell(script))) as it:
+        assert await it.run() == Exit(code=0)
+        record = read_record(it.room.path)
+        assert record is not None
+        assert (record.complete, record.alone) == (True, alone)
+        left = running(it.sandbox.execution)
+        assert bool(left) is not alone
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+
+
+async def test_orphans_of_a_program_do_not_pile_up_while_it_runs(place: ProcessPlace, tmp_path: Path) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8; do (true &); done; echo made; exec sleep 1000"
+    async with trial(place, tmp_path, Role(command=shell(script))) as it:
+        await it.release()
+        await it.says(b"made")
+        own = psutil.Process(supervisor_of(it).pid)
+        while len(own.children()) > 1:  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0)
