@@ -101,7 +101,7 @@ def main() -> None:
         findings=findings,
         peers=frozenset(options.peers.split(",")),
         quick=options.quick,
-        patience=options.patience if options.patience is not None else (10 if options.quick else 60),
+        patience=options.patience if options.patience is not None else (10 if options.quick else 30),
         largest=options.largest,
         fleets=tuple(map(int, (options.fleets or ("1000" if options.quick else "1000,5000")).split(","))),
     )
@@ -149,7 +149,7 @@ def parse() -> argparse.Namespace:
     add("--within", metavar="MINUTES", type=float, default=WITHIN, help="give up what is left then (%(default)g)")
     add("--largest", type=int, default=64, help="executions of the largest gang (%(default)s)")
     add("--fleets", metavar="N,N", help="numbers of simulated nodes (1000,5000; quick: 1000)")
-    add("--patience", type=float, help="seconds to wait for a quiet machine before each measurement (60; quick: 10)")
+    add("--patience", type=float, help="seconds to wait for a quiet machine before each measurement (30; quick: 10)")
     add("--scratch", type=Path, default=Path("~/.cache/muster-bench").expanduser(), help="(%(default)s)")
     return parser.parse_args()
 
