@@ -1,7 +1,7 @@
 """Slurm as a peer: one slurmctld, a slurmd for each node, all on this machine, tuned for latency.
 
 A favourable, minimal Slurm: no accounting, no cgroups, no prolog; `tuned` as far as its manual says how. It knows
-processes by their groups: `linuxproc` would read all of /proc for every step, where here the processes of all nodes are,
+processes by their groups: `linuxproc` would read all of /proc for every step, with the processes of all nodes here
 and Muster's, which doubles what 64 nodes take. TreeWidth makes no difference with so few nodes.
 """
 
