@@ -35,8 +35,12 @@ QUEUE = 20_000
 """Most waiting events; who has more waits."""
 OUTBOX = 1000
 """Most plans that wait for an agent that does not read; then its stream is closed and it starts over."""
+HOLD = 0.02
+"""Seconds for which a turn stays open for others if all that it changes is how far some executions are.
 
-
+Every commit costs about as much as ten changes in it, and the members of a gang report one after the other. What is
+lost if the coordinator ends meanwhile was not acknowledged: agents that open new streams tell it again.
+"""
 REST = 1.0
 """Seconds for which a store that could not keep something is left alone."""
 
@@ -47,6 +51,11 @@ class _Asked:
     def __init__(self, event: Event, answer: "asyncio.Future[Answer] | None") -> None:
         self.event = event
         self.answer = answer
+
+    def reply(self, answer: Answer) -> None:
+        """What came of it, for whoever waits."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(answer)
 
     def refuse(self, reason: str) -> None:
         """Nothing came of it."""
@@ -84,14 +93,19 @@ class Session:
 class Engine:
     """Owns the cluster; everybody else sends events and questions."""
 
-    def __init__(self, store: Store, forget_logs: Callable[[JobId], None], fleet_key: bytes = b"") -> None:
+    def __init__(
+        self, store: Store, forget_logs: Callable[[JobId], None], fleet_key: bytes = b"", hold: float = HOLD
+    ) -> None:
         """`fleet_key`: the secret from which the agents of each attempt get theirs; empty only in tests."""
         self._store = store
+        self._hold = hold
         self._forget_logs = forget_logs
         self._fleet_key = fleet_key
         self._clock = SteadyClock()
         self._cluster = self._loaded(store.load())
         self._inbox: asyncio.Queue[_Asked | _Question[object]] = asyncio.Queue(QUEUE)
+        self._taken: list[_Asked | _Question[object]] = []
+        """Of the turn that is under way: those for which somebody waits."""
         self._sessions: dict[int, Session] = {}
         self._last_session = 0
         self._sick = ""
@@ -120,6 +134,10 @@ class Engine:
         await self._inbox.put(asked)  # type: ignore[arg-type]  # the queue holds questions of every type
         return await answer
 
+    def glance(self, question: Callable[[Cluster], T]) -> T:
+        """What a function says of the cluster at this very moment, durable or not; for what makes no promise of it."""
+        return question(self._cluster)
+
     def open_session(self) -> Session:
         """A new stream; it belongs to a node once NodeConnected with its number is accepted."""
         self._last_session += 1
@@ -141,13 +159,13 @@ class Engine:
                 try:
                     await self._turn(batch, writer)
                 except StoreError as error:
-                    await self._go_back(batch, error, writer)
+                    await self._go_back(error, writer)
 
-    async def _batch(self) -> list[_Asked | _Question[object]]:
-        """All that waits, and TimePassed if a deadline has come; at least one."""
+    async def _batch(self, until: float | None = None) -> list[_Asked | _Question[object]]:
+        """All that waits, and TimePassed if a deadline has come; at least one, or nothing if that time comes first."""
         batch: list[_Asked | _Question[object]] = []
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._patience()):
+            async with asyncio.timeout_at(self._wakes_at(until)):
                 batch.append(await self._inbox.get())
         while len(batch) < BATCH and not self._inbox.empty():
             batch.append(self._inbox.get_nowait())
@@ -155,6 +173,13 @@ class Engine:
             # Last, so that a heartbeat that waits here counts before its sender is judged.
             batch.append(_Asked(TimePassed(), None))
         return batch
+
+    def _wakes_at(self, until: float | None) -> float | None:
+        patience = self._patience()
+        if patience is None:
+            return until
+        due = asyncio.get_running_loop().time() + patience
+        return due if until is None else min(due, until)
 
     def _patience(self) -> float | None:
         due = self._cluster.next_deadline()
@@ -166,24 +191,30 @@ class Engine:
         return max(0.0, self._sick_until - asyncio.get_running_loop().time()) if self._sick else 0.0
 
     async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
-        now = self._clock.now()
-        turn = Turn(self._cluster, now)
-        answers = [(asked, step(turn, asked.event)) for asked in batch if isinstance(asked, _Asked)]  # 1 step
-        finish(turn)
-        changes = turn.changes()
-        if changes:
+        turn, until = Turn(self._cluster, self._clock.now()), asyncio.get_running_loop().time() + self._hold
+        answers = self._take(turn, batch)  # 1 step
+        while turn.may_wait and not self._taken and (more := await self._batch(until)):
+            turn.now = self._clock.now()
+            answers = self._take(turn, more)
+        if changes := turn.changes():
             await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
             self._sick = ""
         for effect in turn.effects():  # 3 perform
             self._perform(effect)
         for asked, answer in answers:
-            if asked.answer is not None and not asked.answer.done():
-                asked.answer.set_result(answer)
-        for question in batch:
+            asked.reply(answer)
+        for question in self._taken:
             if isinstance(question, _Question):
-                question.reply(self._cluster, now)
+                question.reply(self._cluster, turn.now)
 
-    async def _go_back(self, batch: list[_Asked | _Question[object]], error: StoreError, writer: Executor) -> None:
+    def _take(self, turn: Turn, batch: list[_Asked | _Question[object]]) -> list[tuple[_Asked, Answer]]:
+        """Step all events of a batch; the answers."""
+        self._taken = [each for each in batch if each.answer is not None]
+        answers = [(asked, step(turn, asked.event)) for asked in batch if isinstance(asked, _Asked)]
+        finish(turn)
+        return answers
+
+    async def _go_back(self, error: StoreError, writer: Executor) -> None:
         """Forget what could not be stored: be as after a restart, with what was stored last.
 
         Nobody was told of it, and agents that open new streams tell again what they know.
@@ -195,7 +226,7 @@ class Engine:
             session.closed.set()
         self._sick = f"the coordinator can store nothing new: {error}"
         self._sick_until = asyncio.get_running_loop().time() + REST
-        self._refuse(batch)
+        self._refuse(self._taken)
 
     def _refuse(self, batch: list[_Asked | _Question[object]]) -> None:
         """Answer questions all the same."""

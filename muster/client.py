@@ -175,10 +175,9 @@ class Client:
 
     async def wait(self, job: str) -> JobView:
         """The job once it has ended."""
-        last = await self.job(job)
-        async for view in self.watch(last.id):
-            last = view
-        return last
+        async for view in self.watch(job):  # noqa: B007 - the last one is what is asked for
+            pass
+        return view
 
     async def logs(
         self,

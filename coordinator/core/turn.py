@@ -9,7 +9,7 @@ from coordinator.core.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put, Record
 from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.lifecycle import State, Trigger, advance
+from muster.domain.lifecycle import TERMINAL, State, Trigger, advance
 
 _AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING})
 """States that an agent reached because it was told to; coming to them changes nothing of its plan."""
@@ -96,6 +96,20 @@ class Turn:
         self.cluster.drop_node(node)
         self._dropped_nodes[node] = None
         self.room_changed = True
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether all that it changes is how far some executions are: nobody is to do anything else on account of it.
+
+        An agent that is told to clear away what has ended anyway may hear so a little later.
+        """
+        told = (execution for lines in self._plans.values() for execution in lines)
+        return (
+            bool(self._puts)
+            and all(isinstance(record, Execution) for record in self._puts.values())
+            and not (self._drops or self._dropped_nodes or self._whole_plans or self._closed)
+            and all(self.cluster.executions[execution].state in TERMINAL for execution in told)
+        )
 
     def changes(self) -> tuple[Change, ...]:
         """What must become durable, in an order in which every record finds the one it belongs to."""

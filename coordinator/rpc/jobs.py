@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from coordinator.rpc.callers import caller
 from coordinator.rpc.log_merge import LogMerge, LogWish
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import offer, streaming
+from coordinator.signals import Listener
 from coordinator.trust.policy import require_open
 from coordinator.trust.secret_uses import spelled_out
 from coordinator.trust.secrets import Secrets
@@ -27,6 +28,7 @@ from muster import wire
 from muster.domain.access import Access, Policy
 from muster.domain.errors import ExhaustedError, InvalidJobError, UnknownNameError
 from muster.domain.ids import JobId
+from muster.domain.lifecycle import JobPhase
 from muster.domain.view import Explanation, JobView
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
@@ -43,6 +45,11 @@ LINES_PER_MESSAGE = 500
 
 READER_PATIENCE = 900.0
 """Seconds for which a reader of logs or of a job may read nothing; somebody may look at a page for long."""
+PACE, PACE_EACH = 0.1, 0.0005
+"""Seconds between two views for one watcher while the phase stays as it is: so many, and so many for each execution.
+
+A view is of the whole job, and each execution of it changes several times: sent at once, all would cost the square.
+"""
 MAX_SPEC = 4 * 1024 * 1024
 """Bytes of one job as it is submitted; job files and their inline files are at most a quarter of it each."""
 MAX_SUBMITS = 4000
@@ -63,6 +70,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         logs: LogMerge,
         secrets: Secrets,
         patience: float = READER_PATIENCE,
+        pace: float = PACE,
     ) -> None:
         self._engine = engine
         self._secrets = secrets
@@ -70,6 +78,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         """What a project is opened for."""
         self._logs = logs
         self._patience = patience
+        self._pace = pace
         self._submits = 0
         """How many are being taken in."""
         self.closing = asyncio.Event()
@@ -123,7 +132,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
 
     @streaming
     async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
-        """The job now and after each change, until it has ended."""
+        """The job now and after changes, until it has ended: a new phase at once, all else a moment later."""
         job = await self._id(request.job)
         with self._engine.signals.listen(job) as listener:
             while True:
@@ -133,7 +142,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                 await offer(context, wire.job_to_wire(view), self._patience)
                 if view.phase.ended:
                     return
-                await listener.wait()
+                await self._change(view, listener)
 
     @streaming
     async def Logs(self, request: pb.LogsRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
@@ -179,6 +188,15 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         finally:
             self._submits -= 1
 
+    async def _change(self, seen: JobView, listener: Listener) -> None:
+        """Wait until there is something worth another view."""
+        rest = asyncio.get_running_loop().time() + self._pace + PACE_EACH * seen.spec.size
+        await listener.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(rest):
+                while await self._engine.read(lambda cluster, _: _phase_if_there(cluster, seen.id)) is seen.phase:
+                    await listener.wait()
+
     async def _id(self, name: str) -> JobId:
         return await self._engine.read(lambda cluster, _: views.resolve(cluster, name))
 
@@ -221,6 +239,10 @@ def _own_key(key: str) -> str:
 
 def _view_if_there(cluster: Cluster, job: JobId) -> JobView | None:
     return views.job_view(cluster, job) if job in cluster.jobs else None
+
+
+def _phase_if_there(cluster: Cluster, job: JobId) -> JobPhase | None:
+    return cluster.phase(job) if job in cluster.jobs else None
 
 
 def page_token(token: str) -> int | None:

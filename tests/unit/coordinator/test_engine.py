@@ -1,6 +1,7 @@
 """The engine: one writer, one commit for many events, and not a word before it is durable."""
 
 import asyncio
+import math
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +12,7 @@ from coordinator.core.answers import Accepted, Noted, Refused
 from coordinator.core.cluster import Cluster
 from coordinator.core.events import (
     DeleteRequested,
+    ExecutionsReported,
     HeartbeatReceived,
     JobSubmitted,
     NodeConnected,
@@ -20,10 +22,11 @@ from coordinator.core.events import (
 from coordinator.core.records import Change
 from coordinator.engine import OUTBOX, Engine, Session
 from coordinator.store.memory import MemoryStore
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
-from tests.builders import inventory, limits, spec
+from muster.domain.plan import Goal, Stage
+from tests.builders import inventory, limits, report, spec
 
 A = NodeId("a")
 J = JobId("j")
@@ -57,6 +60,10 @@ class StoreThatWaits(MemoryStore):
 
 def submission(name: str = J, **fields: object) -> JobSubmitted:
     return JobSubmitted(job=JobId(name), spec=spec(1, **fields), queue_anyway=True)  # type: ignore[arg-type]
+
+
+def reported(rank: int, stage: Stage) -> ExecutionsReported:
+    return ExecutionsReported(node=A, reports=(report(ExecutionId(f"{J}-1-{rank}"), stage),))
 
 
 def connection(session: Session, identity: str = "identity", node: NodeId = A) -> NodeConnected:
@@ -150,6 +157,40 @@ async def test_many_events_are_one_commit() -> None:
         assert await engine.read(lambda cluster, _: len(cluster.jobs)) == 50
 
     assert store.commits == [150]
+
+
+async def test_reports_that_only_say_how_far_executions_are_wait_for_those_that_order_something() -> None:
+    store = StoreThatCounts()
+    engine = Engine(store, lambda _: None, hold=math.inf)
+    async with working(engine):
+        await engine.ask(connection(engine.open_session()))
+        await engine.ask(JobSubmitted(job=J, spec=spec(3)))
+        before = len(store.commits)
+        for rank in range(3):
+            await engine.tell(reported(rank, Stage.PREPARING))
+            await all_else_has_had_its_turn()
+        assert store.commits[before:] == []
+        await engine.tell(reported(0, Stage.PREPARED))
+        await engine.tell(reported(1, Stage.PREPARED))
+        await all_else_has_had_its_turn()
+        assert store.commits[before:] == []
+        await engine.tell(reported(2, Stage.PREPARED))
+
+        assert await engine.read(lambda cluster, _: cluster.newest_attempt(J).goal) is Goal.ARM
+        assert store.commits[before:] == [4]
+
+
+async def test_reports_that_wait_for_nothing_else_are_committed_a_moment_later() -> None:
+    store = StoreThatCounts()
+    engine = engine_on(store)
+    async with working(engine):
+        await engine.ask(connection(engine.open_session()))
+        await engine.ask(submission())
+        with engine.signals.listen(J) as listener:
+            await engine.tell(reported(0, Stage.PREPARING))
+            assert await listener.wait() == {J}
+
+        assert store.commits[2:] == [1]
 
 
 async def test_the_events_of_one_turn_are_taken_in_the_order_in_which_they_came() -> None:

@@ -1,0 +1,80 @@
+"""Watching a job: a new phase is told at once, and what happens within one only at a pace."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import grpc.aio
+
+from coordinator.core.events import ExecutionsReported, StopRequested
+from coordinator.engine import Engine
+from coordinator.rpc.jobs import JobService
+from coordinator.rpc.log_merge import LogMerge
+from coordinator.store.memory import MemoryStore
+from coordinator.trust.secrets import Secrets
+from muster.domain.access import Policy
+from muster.domain.ids import ExecutionId
+from muster.domain.lifecycle import JobPhase, State
+from muster.domain.plan import Report, Stage
+from muster.rpc.v1 import jobs_pb2 as pb
+from tests.builders import AT
+from tests.unit.coordinator.test_engine import A, J, connection, engine_on, submission, working
+
+
+class Watcher:
+    """Takes what a stream writes to it."""
+
+    def __init__(self) -> None:
+        self.views: asyncio.Queue[pb.Job] = asyncio.Queue()
+
+    async def write(self, message: pb.Job) -> None:
+        self.views.put_nowait(message)
+
+    async def until(self, phase: JobPhase) -> list[tuple[str, str]]:
+        """What comes until the job is in this phase: phase of the job and state of its execution."""
+        seen = []
+        while not seen or seen[-1][0] != phase:
+            job = await self.views.get()
+            seen.append((job.phase, job.attempts[0].executions[0].state))
+        return seen
+
+
+@asynccontextmanager
+async def watched(pace: float) -> AsyncIterator[tuple[Engine, Watcher]]:
+    """A job that is being prepared on one node, and somebody who watches it and has seen so much."""
+    engine, nobody = engine_on(MemoryStore()), cast("Any", None)
+    service = JobService(engine, lambda _: Policy(), cast("LogMerge", nobody), cast("Secrets", nobody), pace=pace)
+    async with working(engine) as tasks:
+        await engine.ask(connection(engine.open_session()))
+        await engine.ask(submission())
+        watcher = Watcher()
+        context = cast("grpc.aio.ServicerContext[Any, Any]", watcher)
+        watching = tasks.create_task(service.Watch(pb.WatchRequest(job=J), context), name="watch")
+        await watcher.until(JobPhase.PREPARING)
+        yield engine, watcher
+        watching.cancel()
+
+
+async def say(engine: Engine, stage: Stage, detail: str = "") -> None:
+    report = Report(execution=ExecutionId("j-1-0"), stage=stage, at=AT, detail=detail)
+    await engine.ask(ExecutionsReported(node=A, reports=(report,)))
+
+
+async def test_a_new_phase_is_told_at_once_and_what_happened_before_it_is_not_told_step_by_step() -> None:
+    async with watched(math.inf) as (engine, watcher):
+        for detail in ("fetching", "unpacking", "linking"):
+            await say(engine, Stage.PREPARING, detail)
+        await engine.ask(StopRequested(job=J))
+        assert await watcher.until(JobPhase.STOPPING) == [(JobPhase.STOPPING, State.STOPPING)]
+        await say(engine, Stage.STOPPED)
+        assert await watcher.until(JobPhase.STOPPED) == [(JobPhase.STOPPED, State.STOPPED)]
+
+
+async def test_what_happens_within_a_phase_is_told_after_a_pause() -> None:
+    async with watched(0) as (engine, watcher):
+        await say(engine, Stage.PREPARING, "fetching")
+        view = await watcher.views.get()
+
+    assert (view.phase, view.attempts[0].executions[0].detail) == (JobPhase.PREPARING, "fetching")
