@@ -25,6 +25,7 @@ from coordinator.core.events import (
 from coordinator.engine import Engine, Session
 from coordinator.rpc.callers import caller
 from coordinator.rpc.lanes import Lanes
+from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
@@ -82,7 +83,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self, engine: Engine, logs: LogStore, registry: Registry, secrets: Secrets, authority: FleetAuthority | None
     ) -> None:
         self._engine = engine
-        self._logs = logs
+        self._intake = LogIntake(engine, logs)
         self._registry = registry
         self._secrets = secrets
         self._authority = authority
@@ -112,7 +113,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         async for chunk in chunks:
             _require_own(NodeId(chunk.node))
             try:
-                ack = await self._store(chunk)
+                ack = await self._intake.store(chunk)
             except ValueError as error:
                 log.warning("log refused", extra={"execution": chunk.execution, "cause": str(error)})
                 ack = pb.LogAck(execution=chunk.execution, unwanted=True)
@@ -210,24 +211,6 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
                 await down.send(pb.CoordinatorMessage(heartbeat_ack=ack))
         raise _StreamEnded
-
-    async def _store(self, chunk: pb.LogChunk) -> pb.LogAck:
-        execution = ExecutionId(chunk.execution)
-        known = await self._engine.read(
-            lambda cluster, _: execution in cluster.executions and cluster.executions[execution].node == chunk.node
-        )
-        if not known:
-            return pb.LogAck(execution=execution, unwanted=True)
-        size = await asyncio.to_thread(self._logs.append, execution, chunk.offset, chunk.data) if chunk.data else 0
-        if not chunk.data:
-            size = await asyncio.to_thread(self._logs.size, execution)
-        stored = size >= chunk.offset + len(chunk.data)
-        if complete := chunk.last and stored:
-            await asyncio.to_thread(self._logs.finish, execution)
-        elif not stored:  # it was complete for an earlier agent; the next one may have said more about it
-            complete = await asyncio.to_thread(self._logs.complete, execution)
-        self._engine.signals.fire(execution)
-        return pb.LogAck(execution=execution, offset=size, complete=complete)
 
 
 def _require_own(node: NodeId) -> None:

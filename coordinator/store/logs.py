@@ -84,25 +84,31 @@ class LogStore:
         self.finish(execution)
         raise ValueError(f"the log of {execution} has reached the limit of {self._limit} bytes; nothing more is taken")
 
-    def finish(self, execution: ExecutionId) -> None:
-        """Mark the log as complete, durably: also what was appended is on the disk when this returns."""
-        with self._lock, _reported(f"the log of {execution} cannot be kept"):
-            log = self._appendable(execution)
-            log.complete = True
-            file = os.dup(log.fd) if log.size else None
-        with _reported(f"the log of {execution} cannot be kept"):
-            if file is not None:
-                _sync_and_close(file)
-            self._mark(execution)
+    def finish(self, *executions: ExecutionId) -> None:
+        """Mark logs as complete, durably: also what was appended is on the disk when this returns.
 
-    def _mark(self, execution: ExecutionId) -> None:
-        """Make the marker, which is empty: all that has to reach the disk are the names."""
-        marker = self._marker(execution)
-        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600))
-        _sync_and_close(os.open(marker.parent, os.O_RDONLY))
-        if marker.parent not in self._named:
+        Several together cost little more than one: the names in a directory reach the disk at once.
+        """
+        for execution in executions:
+            with self._lock, _reported(f"the log of {execution} cannot be kept"):
+                log = self._appendable(execution)
+                log.complete = True
+                file = os.dup(log.fd) if log.size else None
+            with _reported(f"the log of {execution} cannot be kept"):
+                if file is not None:
+                    _sync_and_close(file)
+                # It is empty: all that has to reach the disk are the names.
+                os.close(os.open(self._marker(execution), os.O_WRONLY | os.O_CREAT, 0o600))
+        for directory in {self._file(execution).parent for execution in executions}:
+            with _reported(f"the logs in {directory} cannot be kept"):
+                self._name(directory)
+
+    def _name(self, directory: Path) -> None:
+        """Have the names in the directory of a job on the disk, and its own."""
+        _sync_and_close(os.open(directory, os.O_RDONLY))
+        if directory not in self._named:
             _sync_and_close(os.open(self._directory, os.O_RDONLY))
-            self._named.add(marker.parent)
+            self._named.add(directory)
 
     def complete(self, execution: ExecutionId) -> bool:
         """Whether `finish` was called: the log does not grow any more."""

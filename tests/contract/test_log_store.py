@@ -202,6 +202,15 @@ def test_a_line_that_a_crash_cut_is_written_again(tmp_path: Path, file: Path) ->
 # The end
 
 
+def test_several_logs_are_finished_at_once(logs: LogStore, tmp_path: Path) -> None:
+    logs.append(E, 0, chunk(*TEN))
+    logs.finish(E, ExecutionId("a-1-1"), ExecutionId("b-1-0"))
+
+    again = LogStore(tmp_path / "logs")
+    assert [again.complete(ExecutionId(each)) for each in (E, "a-1-1", "b-1-0", "b-1-1")] == [True, True, True, False]
+    assert [again.size(ExecutionId(each)) for each in (E, "a-1-1")] == [len(chunk(*TEN)), 0]
+
+
 def test_a_finished_log_is_complete_also_after_a_restart(logs: LogStore, tmp_path: Path) -> None:
     logs.append(E, 0, chunk(*TEN))
     assert not logs.read(E).at_end
