@@ -85,16 +85,19 @@ def unaccepted_view(job: Job) -> JobView:
 
 
 def jobs_page(
-    cluster: Cluster, before: int | None, size: int, wanted: Callable[[Job], bool]
+    cluster: Cluster, before: int | None, size: int, wanted: Callable[[Job], bool], *, live: bool = False
 ) -> tuple[list[JobView], int | None]:
-    """Jobs that are wanted, newest first, submitted before sequence number `before`; and where the next page begins."""
+    """Jobs that are wanted, newest first, submitted before sequence number `before`; and where the next page begins.
+
+    `live`: only those that have not ended, which are few among the many that a coordinator remembers.
+    """
     page: list[JobView] = []
-    for job in reversed(cluster.jobs.values()):
-        if (before is not None and job.sequence >= before) or not wanted(job):
+    for job in (cluster.live_jobs if live else cluster.all_jobs).newest_first(before):
+        if not wanted(cluster.jobs[job]):
             continue
         if len(page) == size:
             return page, cluster.jobs[page[-1].id].sequence
-        page.append(job_view(cluster, job.id, whole=False))
+        page.append(job_view(cluster, job, whole=False))
     return page, None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from coordinator.core.job_order import JobOrder
 from coordinator.core.limits import Limits
 from coordinator.core.presence import Presence
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
@@ -50,6 +51,9 @@ class Cluster:
         """Secret from which those of the attempts are made."""
         self.limits = Limits()
         self.jobs: dict[JobId, Job] = {}
+        self.all_jobs = JobOrder()
+        self.live_jobs = JobOrder()
+        """Those that have not ended."""
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.rosters: dict[AttemptKey, Roster] = {}
         """Of attempts that have checked in and go on, as far as they were asked for."""
@@ -198,6 +202,9 @@ class Cluster:
     def drop_job(self, job: JobId) -> None:
         """Forget a job that has ended."""
         dropped = self.jobs.pop(job)
+        self.all_jobs.remove(dropped)
+        if dropped.ended_at is None:
+            self.live_jobs.remove(dropped)
         self._keys.pop(dropped.idempotency_key, None)
         self.refused.pop(job, None)
         del self._named[dropped.spec.name][job]
@@ -288,6 +295,13 @@ class Cluster:
     def _put_job(self, job: Job) -> None:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
+        if before is None:
+            self.all_jobs.add(job)
+        was_live, is_live = before is not None and before.ended_at is None, job.ended_at is None
+        if is_live and not was_live:
+            self.live_jobs.add(job)
+        elif before is not None and was_live and not is_live:
+            self.live_jobs.remove(before)
         self.next_sequence = max(self.next_sequence, job.sequence + 1)
         self._named[job.spec.name][job.id] = None
         if before is None and job.idempotency_key:

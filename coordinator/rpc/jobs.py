@@ -37,6 +37,7 @@ from muster.wire import checks
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
 
+ENDED = frozenset(phase for phase in JobPhase if phase.ended)
 PAGE = 100
 MAX_PAGE = 1000
 _LONGEST_TOKEN = 18
@@ -103,13 +104,14 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         """A page of jobs, newest first."""
         before = page_token(request.page_token)
         size, who = min(request.page_size or PAGE, MAX_PAGE), caller()
+        live = bool(request.phases) and ENDED.isdisjoint(request.phases)
 
         def read(cluster: Cluster, _: datetime) -> tuple[list[JobView], int | None]:
             def wanted(job: Job) -> bool:
                 named = request.name_contains in job.spec.name and who.may(Access.VIEWER, job.spec.project)
                 return named and (not request.phases or cluster.phase(job.id) in request.phases)
 
-            return views.jobs_page(cluster, before, size, wanted)
+            return views.jobs_page(cluster, before, size, wanted, live=live)
 
         page, following = await self._engine.read(read)
         return pb.ListJobsResponse(

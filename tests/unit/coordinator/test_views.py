@@ -331,6 +331,21 @@ def test_jobs_that_come_or_go_between_two_pages_do_not_shift_the_second() -> Non
     assert third in w.cluster.jobs
 
 
+def test_live_jobs_are_those_that_have_not_ended() -> None:
+    w = World()
+    first, second, third = ids(w, "1", "2", "3")
+    w.stop(second)
+
+    def live() -> list[JobId]:
+        return [view.id for view in views.jobs_page(w.cluster, None, 10, everyone, live=True)[0]]
+
+    assert live() == [third, first]
+    w.restart()
+    assert live() == [third, first]
+    w.delete(third, force=True)
+    assert live() == [first]
+
+
 # nodes
 
 
