@@ -1,9 +1,9 @@
 """Everything that differs between databases: opening one, upserts, and what its errors mean."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Dialect, Engine, Insert, Table, create_engine, event, make_url
 from sqlalchemy.dialects import sqlite
@@ -34,16 +34,33 @@ def connect(database: Path | str, *, foreign_keys: bool = True) -> Engine:
 
 
 def upsert(dialect: Dialect, table: Table) -> Insert:
-    """Insert a row, or replace all of the row that has its key."""
+    """Insert a row, or replace all of the row that has its key; what follows from the key is as it was."""
     statement = _insert(dialect, table)
     key = table.primary_key.columns
-    values = {column.name: statement.excluded[column.name] for column in table.columns if column not in set(key)}
+    changing = (column for column in table.columns if column not in set(key) and not column.info.get("part of key"))
+    values = {column.name: statement.excluded[column.name] for column in changing}
     return statement.on_conflict_do_update(index_elements=list(key), set_=values)
 
 
-def insert_missing(dialect: Dialect, table: Table) -> Insert:
-    """Insert a row, unless there is one with its key."""
-    return _insert(dialect, table).on_conflict_do_nothing()
+class Upsert:
+    """An upsert of whole rows that is compiled once: SQLAlchemy by itself looks at every row of every batch."""
+
+    def __init__(self, dialect: Dialect, table: Table) -> None:
+        compiled = upsert(dialect, table).compile(dialect=dialect)
+        self._statement = str(compiled)
+        self._names: Sequence[str] | None = compiled.positiontup
+        """The order of the parameters; None: they go by name."""
+        processors = ((column.name, column.type.bind_processor(dialect)) for column in table.columns)
+        self._processors = [(name, processor) for name, processor in processors if processor is not None]
+
+    def execute(self, connection: Connection, rows: Collection[dict[str, Any]]) -> None:
+        """Insert rows, or replace those that have their keys."""
+        for name, processor in self._processors:
+            for row in rows:
+                row[name] = processor(row[name])
+        names = self._names
+        parameters: list[Any] = list(rows) if names is None else [tuple([row[name] for name in names]) for row in rows]
+        connection.exec_driver_sql(self._statement, parameters)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The tables: columns that one would query, and the whole record as JSON in `body`.
 
-The program reads bodies only. A column is there for people with a database client, for keys and for foreign keys.
+The program reads bodies only, and so does the view `transitions`, which is for people. A column is there for people
+with a database client, for keys and for foreign keys.
 A change of a table needs a new file in `migrations/versions` and the new `VERSION`.
 """
 
@@ -23,11 +24,12 @@ from sqlalchemy import (
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
-from muster.domain.ids import ExecutionId
-from muster.domain.lifecycle import State
 
-VERSION = "0003"
+VERSION = "0004"
 """The newest migration."""
+
+PART_OF_KEY: dict[str, bool] = {"part of key": True}
+"""Of a column that follows from the key: written with a new row only, or its indexes would be with every change."""
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -94,25 +96,15 @@ executions = Table(
     "executions",
     metadata,
     Column("id", String, primary_key=True),
-    Column("job", String, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("rank", Integer, nullable=False),
+    Column("job", String, nullable=False, info=PART_OF_KEY),
+    Column("attempt", Integer, nullable=False, info=PART_OF_KEY),
+    Column("rank", Integer, nullable=False, info=PART_OF_KEY),
     Column("state", String, nullable=False),
     Column("node", String),
     Column("exit_code", Integer),
     Column("body", Text, nullable=False),
     _child_of(["job", "attempt"], ["attempts.job", "attempts.number"]),
     UniqueConstraint("job", "attempt", "rank"),
-)
-
-transitions = Table(
-    "transitions",
-    metadata,
-    Column("execution", String, primary_key=True),
-    Column("state", String, primary_key=True),
-    Column("at", UtcTime, nullable=False),
-    _child_of(["execution"], ["executions.id"]),
-    sqlite_with_rowid=False,
 )
 
 nodes = Table(
@@ -142,11 +134,6 @@ def row(record: Record) -> tuple[Table, Row]:
             return nodes, _node(record)
         case _:
             assert_never(record)
-
-
-def transition(execution: ExecutionId, state: State, at: datetime) -> Row:
-    """A row of `transitions`."""
-    return {"execution": execution, "state": state, "at": at}
 
 
 def _job(job: Job) -> Row:

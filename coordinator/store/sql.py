@@ -1,7 +1,6 @@
 """The store on disk: SQLAlchemy Core over SQLite, written so that another database needs `dialect` only."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -10,14 +9,9 @@ from sqlalchemy import Connection, Engine, Table, bindparam, delete, select
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put, Record
 from coordinator.store import schema
 from coordinator.store.codec import RecordT, decode
-from coordinator.store.dialect import connect, explained, insert_missing, upsert
+from coordinator.store.dialect import Upsert, connect, explained
 from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, StoreError, snapshot
-from muster.domain.ids import ExecutionId
-from muster.domain.lifecycle import State
-
-Times = dict[ExecutionId, Mapping[State, datetime]]
-"""Transitions that are in the database for certain, so that they need not be written again with every change."""
 
 _PARENTS_FIRST = (schema.jobs, schema.attempts, schema.executions, schema.nodes)
 
@@ -27,9 +21,7 @@ class SqlStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._upserts = {table: upsert(engine.dialect, table) for table in _PARENTS_FIRST}
-        self._insert_moves = insert_missing(engine.dialect, schema.transitions)
-        self._recorded: Times = {}
+        self._upserts = {table: Upsert(engine.dialect, table) for table in _PARENTS_FIRST}
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
         self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
 
@@ -55,7 +47,7 @@ class SqlStore:
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
-            batch = _Batch(self._recorded)
+            batch = _Batch()
             for change in changes:
                 match change:
                     case Put(record=record):
@@ -63,15 +55,12 @@ class SqlStore:
                     case DropJob(job=job):
                         self._write(connection, batch)
                         connection.execute(self._delete_job, {"key": job})
-                        self._recorded.clear()
-                        batch.times.clear()
                     case DropNode(node=node):
                         self._write(connection, batch)
                         connection.execute(self._delete_node, {"key": node})
                     case _:
                         assert_never(change)
             self._write(connection, batch)
-        self._recorded.update(batch.times)
 
     def close(self) -> None:
         """Let go of the database; what was committed stays."""
@@ -80,31 +69,19 @@ class SqlStore:
     def _write(self, connection: Connection, batch: "_Batch") -> None:
         for table in _PARENTS_FIRST:
             if rows := batch.rows.pop(table, None):
-                connection.execute(self._upserts[table], list(rows.values()))
-        if batch.moves:
-            connection.execute(self._insert_moves, list(batch.moves.values()))
-            batch.moves.clear()
+                self._upserts[table].execute(connection, rows.values())
 
 
 class _Batch:
     """Rows that wait to be written, many with one statement; of several with the same key the last one counts."""
 
-    def __init__(self, recorded: Times) -> None:
+    def __init__(self) -> None:
         self.rows: dict[Table, dict[tuple[object, ...], schema.Row]] = {}
-        self.moves: dict[tuple[ExecutionId, State], schema.Row] = {}
-        self.times: Times = {}
-        self._recorded = recorded
 
     def add(self, record: Record) -> None:
         table, row = schema.row(record)
         key = tuple(row[column.name] for column in table.primary_key.columns)
         self.rows.setdefault(table, {})[key] = row
-        if isinstance(record, Execution):
-            known = self._recorded.get(record.id, {})
-            for state, at in record.times.items():
-                if state not in known:
-                    self.moves.setdefault((record.id, state), schema.transition(record.id, state, at))
-            self.times[record.id] = record.times
 
 
 def _records(connection: Connection, table: Table, kind: type[RecordT]) -> Iterable[RecordT]:
