@@ -1,7 +1,7 @@
 """The coordinator's core by itself: scheduling cycles at scale, and what one event costs as fleet and queue grow.
 
 Pure: no clock, network or store. Nodes have eight GPUs and are full, with gangs that hold eight nodes each; queued jobs
-are of SHAPES different shapes, and the first of them wants half of the fleet.
+are of forty different shapes, and the first of them wants half of the fleet.
 """
 
 import gc
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bench.figures import Bar
+from bench.programs import ProgramError
 from bench.setting import Setting
 from coordinator.core.cluster import Cluster, load
 from coordinator.core.events import (
@@ -35,7 +36,8 @@ from muster.domain.roster import MASTER_PORT_NAME, PortLease
 BEGAN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 GPUS = 8
 GANG = 8
-SHAPES = 40
+COUNTS = 5
+"""Queued jobs have so many sizes, and each size with one to eight GPUs."""
 NODES, QUEUED = 5000, 10_000
 FLEETS = (50, 150, 500, 1500, 5000)
 QUEUES = (100, 1000, 10_000, 100_000)
@@ -56,8 +58,8 @@ class Fleet:
         self.jobs = 0
         self.nodes = [NodeId(f"node{number}") for number in range(nodes)]
         self.take(*(_connected(name, number) for number, name in enumerate(self.nodes)))
-        for _ in range(nodes // GANG):
-            self.submit(GANG, GPUS)
+        for first in range(0, nodes, GANG):
+            self.submit(min(GANG, nodes - first), GPUS)
 
     def take(self, *events: Event) -> None:
         """One turn of the engine, less the commit."""
@@ -83,9 +85,14 @@ class Fleet:
 
     def queue(self, jobs: int) -> None:
         """So many jobs that wait, all taken in with one turn."""
-        # The first wants most of the fleet: it is the head for which room is kept.
-        shapes = [(max(GANG, len(self.nodes) // 2), GPUS), *((GANG + number, GPUS) for number in range(SHAPES - 1))]
-        self.take(*(self.submitted(*shapes[number % len(shapes)]) for number in range(jobs)))
+        # The first wants most of the fleet: it is the head for which room is kept. Only the first, as a coordinator
+        # that keeps too many executions takes no more, and what would be measured then is a refusal.
+        self.take(
+            self.submitted(max(GANG, len(self.nodes) // 2), GPUS),
+            *(self.submitted(1 + number % COUNTS, 1 + number // COUNTS % GPUS) for number in range(jobs - 1)),
+        )
+        if self.cluster.waiting != jobs:
+            raise ProgramError(f"{self.cluster.waiting} of {jobs} jobs wait")
 
     def run_gang(self) -> JobId:
         """The first gang runs on its nodes."""

@@ -33,6 +33,7 @@ LATEST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
 """Times and lengths of time are added up; beyond these nobody means them, and no calendar has their sums."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 24 * 60 * 60
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _PORT_NAME = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
@@ -187,18 +188,15 @@ def timestamp(value: datetime | None) -> Timestamp | None:
     """The message for a time; None for None, which leaves the field absent."""
     if value is None:
         return None
-    result = Timestamp()
-    result.FromDatetime(value)
-    return result
+    since = value - _EPOCH  # a third of the time of FromDatetime, and a job has six for each execution
+    return Timestamp(seconds=since.days * _DAY + since.seconds, nanos=since.microseconds * 1000)
 
 
 def duration(value: timedelta | None) -> Duration | None:
     """The message for a length of time; None for None, which leaves the field absent."""
     if value is None:
         return None
-    result = Duration()
-    result.FromTimedelta(value)
-    return result
+    return Duration(seconds=value.days * _DAY + value.seconds, nanos=value.microseconds * 1000)
 
 
 def _matching(pattern: re.Pattern[str], value: str, where: str, wanted: str) -> str:
