@@ -84,7 +84,8 @@ def _measured(found: Mapping[str, Any]) -> Iterator[str]:
     yield "| part | began | seconds | version | remarks |"
     yield "|---|---|--:|---|---|"
     for name, part in found["parts"].items():
-        remarks = "; ".join((*(("quick",) if part["quick"] else ()), *part["remarks"])).replace("|", "/")
+        remarks = "; ".join((*(("quick",) if part["quick"] else ()), *part["remarks"]))
+        remarks = " ".join(remarks.replace("|", "/").split())
         yield f"| {name} | {part['at']} | {part['took']:.0f} | `{part['version']}` | {remarks} |"
 
 
