@@ -67,7 +67,7 @@ class Run:
             except* (MusterError, ProgramError, TimeoutError, OSError) as errors:
                 traceback.print_exception(errors)
                 late = time.monotonic() >= self.deadline
-                findings.remark(f"not all of {name} was measured: {'no time was left' if late else _first(errors)!r}")
+                findings.remark(f"not all of {name} was measured: {'no time was left' if late else _said(errors)}")
                 well = False
             findings.done(
                 Part(
@@ -82,10 +82,11 @@ class Run:
         return well
 
 
-def _first(error: BaseException) -> BaseException:
+def _said(error: BaseException) -> str:
+    """The first line of the first error; all of it is on stderr."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return error
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def main() -> None:
