@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from agent.core.job_user import USER_NAME, JobUser, numeric
 from agent.core.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
@@ -186,6 +186,12 @@ def search_path(image: Image, launch: Launch) -> str:
 def workdir(role: Role, image: Image) -> str:
     """The working directory of user code."""
     return posixpath.join("/", role.workdir or image.workdir or "/")
+
+
+def mount_targets(body: Body) -> tuple[str, ...]:
+    """Where the container of a request has something mounted."""
+    mounts = cast("Body", body["HostConfig"])["Mounts"]
+    return tuple(str(mount["Target"]) for mount in cast("list[Body]", mounts))
 
 
 def inline_paths(role: Role, image: Image) -> Mapping[str, InlineFile]:

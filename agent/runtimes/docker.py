@@ -30,6 +30,7 @@ from agent.room_owner import give
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import About, Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_image import fetched
+from agent.runtimes.docker_programs import Programs
 from agent.runtimes.docker_sandbox import STARTED, DockerSandbox, Holder, Prepared
 from agent.runtimes.docker_secrets import mask_after_restart
 from agent.runtimes.holder import HolderImage, holder_image
@@ -90,6 +91,7 @@ class DockerRuntime:
         self._min_free = min_free
         self._secrets = secrets or SecretStore()
         self._engine = Engine(socket)
+        self._programs = Programs(self._engine)
         self._about: About | None = None
         self._away = False
         """Whether the engine did not answer when it was last looked at."""
@@ -206,9 +208,14 @@ class DockerRuntime:
         if assignment.network is Network.BRIDGE:
             progress("publishing ports")
             holder = await self._hold(assignment, site, containers, ports, about)
-        architecture = about.architecture
         return Prepared(
-            assignment=assignment, room=room, site=site, image=image, holder=holder, architecture=architecture
+            assignment=assignment,
+            room=room,
+            site=site,
+            image=image,
+            holder=holder,
+            architecture=about.architecture,
+            programs=self._programs,
         )
 
     def _checked(self, role: Role, room: Room, about: About) -> Role:

@@ -33,9 +33,10 @@ class Containers:
 
     async def remove(self) -> None:
         """Kill and remove all of them."""
+        found = await self._engine.find(self._labels)
         # The user container first: its network is that of the holder.
-        for part in (Part.USER, Part.REHEARSAL, Part.HOLDER):
-            await self._remove(part)
+        for container, _ in sorted(found, key=lambda each: each[1][PART_LABEL] == Part.HOLDER):
+            await self._engine.remove(container)
 
     async def _remove(self, part: Part) -> bool:
         """Whether there was one."""

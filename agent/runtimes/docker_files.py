@@ -14,17 +14,17 @@ from muster.domain.failure import ExecutionError, FailureKind
 
 async def refuse_lent(engine: Engine, container: str, files: Iterable[str], targets: Iterable[str]) -> None:
     """Raise ExecutionError for a file in a mount, or in place of one, whatever links the image has on the way."""
-    lent = {target: await _resolved(engine, container, target) for target in targets}
+    lent = {target: await resolved(engine, container, target) for target in targets}
     for file in files if lent else ():
         directory, name = posixpath.split(file)
-        place = await _resolved(engine, container, directory) / name
+        place = await resolved(engine, container, directory) / name
         for target, mount in lent.items():
             if place.is_relative_to(mount) or mount.is_relative_to(place):
                 message = f"files: {file} would lie in the mount {target}; let the job write it there itself"
                 raise ExecutionError(FailureKind.INVALID_OPTION, message)
 
 
-async def _resolved(engine: Engine, container: str, path: str) -> PurePosixPath:
+async def resolved(engine: Engine, container: str, path: str) -> PurePosixPath:
     """A path without links; what is not there is as it is written."""
     place = PurePosixPath("/")
     for part in PurePosixPath(path).parts[1:]:

@@ -22,8 +22,12 @@ TOLD_WITHIN = 1000
 class Output:
     """The copying of one container's output; it owns the one activity that runs beside the calls to a sandbox."""
 
-    def __init__(self, engine: Engine, container: str, spool: LogSpool, mask: Mask = NOTHING) -> None:
+    def __init__(
+        self, engine: Engine, container: str, spool: LogSpool, mask: Mask = NOTHING, *, begun: bool = False
+    ) -> None:
+        """`begun`: the engine has started the container just now, so that nobody need ask it how they are."""
         self._engine = engine
+        self._begun = begun
         self._mask = mask
         self._container = container
         self._spool = spool
@@ -56,13 +60,16 @@ class Output:
         The end of a reading alone says nothing: an engine that is stopped ends its answers as a container does.
         """
         cursor = Cursor(*self._spool.resume_point(stream))
-        over, away = False, not await self._engine.stays()
+        begun, over = self._begun, False
+        away = not begun and not await self._engine.stays()
         masking = MaskedRecords(self._mask)
         while not over:
-            state = await self._engine.state(self._container, RETURN_LIMIT)
-            over = not state.running
-            if over and state.started and (away or state.missed):
-                self._miss_the_end()
+            if not begun:
+                state = await self._engine.state(self._container, RETURN_LIMIT)
+                over = not state.running
+                if over and state.started and (away or state.missed):
+                    self._miss_the_end()
+            begun = False
             resumption = Resumption(cursor)
             try:
                 await self._read(stream, resumption, masking)

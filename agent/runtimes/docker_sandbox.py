@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from agent.core.container_spec import (
+    Body,
     Image,
     Part,
     Site,
@@ -19,6 +20,7 @@ from agent.core.container_spec import (
     candidates,
     hosts_file,
     inline_paths,
+    mount_targets,
     search_path,
     user_body,
     workdir,
@@ -27,9 +29,10 @@ from agent.core.job_user import JobUser
 from agent.log_mask import NOTHING, Mask
 from agent.room_files import EXECUTABLE, READABLE, write_config
 from agent.runtimes.docker_containers import Containers, as_failures
-from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError, Program
+from agent.runtimes.docker_engine import ContainerState, Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_files import refuse_lent
 from agent.runtimes.docker_output import Output
+from agent.runtimes.docker_programs import Programs, Sought
 from agent.runtimes.docker_secrets import ContainerSecrets
 from agent.runtimes.runtime import Room
 from agent.secret_rooms import SecretRooms
@@ -45,8 +48,6 @@ STARTED = "started"
 
 _KILLED = 137
 """Exit code of what SIGKILL ended."""
-_FIRST_LINE = 256
-"""Bytes of a script that the kernel looks at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,7 @@ class Prepared:
     holder: Holder | None
     architecture: str
     """Of the engine's processor."""
+    programs: Programs
 
 
 class DockerSandbox:
@@ -91,6 +93,8 @@ class DockerSandbox:
         """What is taken out of its log."""
         self._container = ""
         self._output: Output | None = None
+        self._begun = False
+        """Whether the engine has started it for this agent, so that nobody need ask whether it runs."""
         self._stopping = False
         self._removing = False
         self._over = False
@@ -135,7 +139,7 @@ class DockerSandbox:
                 lent = [mount.target for mount in prepared.assignment.role.mounts]
                 await refuse_lent(self._engine, self._container, files, lent)
                 await self._engine.put(self._container, _archive(files, prepared.site.user, int(time.time())))
-            await self._find_program(prepared, launch)
+            await prepared.programs.check(self._container, _sought(prepared, launch, body))
             if launch.secrets:
                 await secrets.provided(self._engine, self._container, prepared.architecture)
 
@@ -148,7 +152,8 @@ class DockerSandbox:
             await asyncio.to_thread(write_whole, self._prepared.room.path / STARTED, self._container.encode(), READABLE)
         with as_failures():
             await self._engine.start(self._container)
-        self._output = Output(self._engine, self._container, self._spool, self.mask)
+        self._begun = True
+        self._output = Output(self._engine, self._container, self._spool, self.mask, begun=True)
 
     async def exited(self) -> Exit:
         """How user code ended. Raises ExecutionError where Docker ended it, or lost it, without being asked."""
@@ -214,13 +219,16 @@ class DockerSandbox:
         An engine that is stopped takes no more connections, then ends its containers, then its answers. One that is
         away is waited for without limit: its containers may run on, and then nobody may take what they hold.
         """
-        broken_off = False
-        while (state := await self._engine.state(self._container, math.inf)).running:
+        broken_off, state = False, None
+        if not self._begun:
+            state = await self._engine.state(self._container, math.inf)
+        while state is None or state.running:
             try:
                 await self._engine.wait(self._container)
                 broken_off = not await self._engine.stays()
             except EngineAwayError:
                 broken_off = True
+            state = await self._engine.state(self._container, math.inf)
         return state, broken_off or not await self._engine.stays()
 
     def _exit(self, state: ContainerState) -> Exit:
@@ -229,37 +237,29 @@ class DockerSandbox:
         out_of_memory = (state.out_of_memory or suspected) and state.exit_code != 0 and not self._stopping
         return Exit(code=state.exit_code, out_of_memory=out_of_memory)
 
-    async def _find_program(self, prepared: Prepared, launch: Launch) -> None:
-        """Raise ExecutionError when the container has no such program: at the start it would be too late."""
-        role = prepared.assignment.role
-        (name, *_), places = _user_code(prepared, launch)
-        reason = "there is no such file" if "/" in name else f"looked in {search_path(prepared.image, launch)}"
-        for candidate in places:
-            found = await self._program(candidate)
-            if found is None:
-                continue
-            if found.directory or not found.executable:
-                reason = f"{candidate} is {'a directory' if found.directory else 'not executable'}"
-                continue
-            interpreter = _interpreter(await self._engine.beginning(self._container, candidate, _FIRST_LINE))
-            if interpreter is None or await self._program(interpreter) is not None:
-                return
-            reason = f"{candidate} is a script for {interpreter}, which is not there"
-        message = f'no program "{name}" in image {role.image}: {reason}'
-        raise ExecutionError(FailureKind.COMMAND_NOT_FOUND, message)
-
-    async def _program(self, path: str) -> Program | None:
-        found = await self._engine.program(self._container, path)
-        if found is not None and found.link is not None:
-            return await self._engine.program(self._container, found.link)
-        return found
-
 
 def _user_code(prepared: Prepared, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:
     """The arguments of the program, with its name first, and where it may be."""
     role, image = prepared.assignment.role, prepared.image
     called = arguments(role, image)
     return called, candidates(called[0], workdir(role, image), search_path(image, launch))
+
+
+def _sought(prepared: Prepared, launch: Launch, body: Body) -> Sought:
+    """What user code begins with, in a container that was created as `body` says."""
+    role, image = prepared.assignment.role, prepared.image
+    (name, *_), places = _user_code(prepared, launch)
+    mounts = frozenset(mount.target for mount in role.mounts)
+    return Sought(
+        name=name,
+        places=tuple(places),
+        search=search_path(image, launch),
+        image=role.image or "",
+        image_id=image.id,
+        mounts=mounts,
+        files=frozenset(inline_paths(role, image)),
+        own=frozenset(mount_targets(body)) - mounts,
+    )
 
 
 def _write(prepared: Prepared, launch: Launch, hosts: Path | None) -> None:
@@ -284,11 +284,3 @@ def _archive(files: Mapping[str, InlineFile], owner: JobUser | None, written_at:
             entry.mode = EXECUTABLE if file.executable else READABLE
             archive.addfile(entry, io.BytesIO(file.content))
     return buffer.getvalue()
-
-
-def _interpreter(beginning: bytes) -> str | None:
-    """The program that a script names in its first line; None for other files."""
-    if not beginning.startswith(b"#!"):
-        return None
-    words = beginning[2:].partition(b"\n")[0].split()
-    return words[0].decode(errors="replace") if words else None
