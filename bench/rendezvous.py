@@ -24,7 +24,7 @@ DONE_WITHIN = 120.0
 WORKER = PROGRAMS / "gloo_barrier.py"
 GLOO = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PATH": os.environ["PATH"]}
 """All that a rank finds in its environment, beside how to meet the others."""
-TORCHRUN_EVERY = 5
+TORCHRUN_EVERY = 7
 """It takes so much longer that fewer repeats say enough."""
 FIRST_LINE = ", first line of the last rank"
 
@@ -42,7 +42,7 @@ async def measure(setting: Setting) -> None:
 async def _compare(setting: Setting, ranks: "Ranks") -> None:
     found: dict[str, list[float]] = {}
     pair: list[Callable[[], Awaitable[Mapping[str, float]]]] = [ranks.plain, ranks.muster]
-    for turn in range(setting.repeats(15, 5) + 1):
+    for turn in range(setting.repeats(21, 7) + 1):
         ways = pair if turn % 2 else pair[::-1]
         for way in ways if turn % TORCHRUN_EVERY else [*ways, ranks.torchrun]:
             for name, value in (await way()).items():
