@@ -14,7 +14,7 @@ from agent.core.deadlines import LONGEST_SLEEP, Deadline, Notes
 from agent.core.events import Fenced
 from agent.core.fence import Ask, Contact, CutOff, Disconnected, FenceEvent, Fencing, PeersAnswered, TimePassed
 from agent.core.ledger import Ledger
-from agent.core.terms import AttemptKey
+from agent.core.terms import AttemptKey, Guarded
 from agent.deadline_file import mark_fenced, read_notes, write_notes
 from agent.keeper import Keeper
 from agent.peers import ANSWER_LIMIT, PeerClient, Shown
@@ -64,6 +64,8 @@ class Guard:
         self._news = asyncio.Event()
         self._changed = asyncio.Event()
         """Set when deadlines may have to be noted."""
+        self._guarded: tuple[Guarded, ...] = ()
+        """What ran when it was last looked at."""
         self._ordered: list[Ask | CutOff] = []
         self._noted: Mapping[ExecutionId, float] = {}
         """On disk."""
@@ -89,7 +91,9 @@ class Guard:
                     self._news.clear()
                     self._step(TimePassed())
                     await self._carry_out(tasks, put)
-                    self._changed.set()
+                    # What has only ended waits for the next contact: a deadline of what does not run harms nobody.
+                    if self._fencing.deadlines().items() - self._noted.items():
+                        self._changed.set()
                     if self._fencing.in_contact(self.clock.now()):
                         await self._client.close()  # there is nothing to ask
                     await self._rest()
@@ -111,6 +115,7 @@ class Guard:
         """The coordinator has acknowledged what was sent then."""
         self._step(Contact(sent_at=sent_at))
         self._news.set()
+        self._changed.set()
 
     def disconnected(self) -> None:
         """The stream to the coordinator has ended."""
@@ -118,8 +123,11 @@ class Guard:
         self._news.set()
 
     def look(self) -> None:
-        """The ledger has changed."""
-        self._news.set()
+        """The ledger has changed; only what runs matters here."""
+        guarded = self.ledger.guarded()
+        if guarded != self._guarded:
+            self._guarded = guarded
+            self._news.set()
 
     def expect(self, fence: Fence) -> None:
         """Something on these terms is being prepared: have the keeper there by the time it starts."""

@@ -5,7 +5,7 @@ import errno
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain, repeat
@@ -31,8 +31,9 @@ from agent.deadline_file import why_fenced
 from agent.guard import Guard
 from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
+from agent.occupant import Occupant
 from agent.ports import PortLedger
-from agent.room_record import note, note_start, noted, record_of
+from agent.room_record import note, noted, record_of
 from agent.rooms import clear_room, make_room
 from agent.runtimes.runtime import Room, Runtime, Sandbox
 from agent.secret_store import SecretStore
@@ -53,18 +54,6 @@ TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
 INSIST_PAUSES = (0.2, 1.0, 5.0, 15.0)
 """Seconds between attempts to stop and clear away; the last one again and again."""
 SHUTDOWN_GRACE = timedelta(seconds=5)
-
-
-@dataclass(slots=True)
-class Occupant:
-    """What the loop holds of one execution."""
-
-    kind: RuntimeKind
-    room: Room
-    spool: LogSpool
-    sandbox: Sandbox | None = None
-    started: bool = False
-    """Whether user code may run in it."""
 
 
 class Loop:
@@ -255,20 +244,20 @@ class Loop:
             kind = assignment.role.runtime
             raise ExecutionError(FailureKind.INVALID_OPTION, f"this node's agent runs no {kind} executions")
         self._guard.expect(assignment.fence)
-        room = Room(self._rooms, execution)
-        await asyncio.to_thread(make_room, room)
-        occupant = self._occupants[execution] = Occupant(runtime.kind, room, LogSpool(room.log, self.log_limit))
-        self._follow_log(execution, occupant.spool)
         bridge = assignment.network is Network.BRIDGE
         ports = self._ports.hold(execution, port_requests(assignment), bridge=bridge)
         if bridge:
             self._ports.let_go(execution)  # from here on the holder container holds them
+        room, record = Room(self._rooms, execution), record_of(assignment, self._address, ports)
+        await asyncio.to_thread(make_room, room, record)
+        spool = LogSpool(room.log, self.log_limit)
+        occupant = self._occupants[execution] = Occupant(runtime.kind, room, spool, record=record)
+        self._follow_log(execution, spool)
 
         def progress(detail: str) -> None:
             with suppress(asyncio.QueueFull):
                 self._events.put_nowait(Progressed(execution=execution, detail=detail))
 
-        await asyncio.to_thread(note, room, record_of(assignment, self._address, ports))
         await self.secrets.fetch(assignment, progress)
         occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
         await self.put(Prepared(execution=execution, address=self._address, ports=ports))
@@ -293,8 +282,10 @@ class Loop:
         self.secrets.handed_over(execution)
         await self.put(Started(execution=execution))
         self._watch(execution, self._await_exit(execution))
-        with suppress(OSError):  # only the time of the start is lost with it
-            await asyncio.to_thread(note_start, occupant.room, datetime.now(UTC))
+        if occupant.record is not None:
+            started = replace(occupant.record, started_at=datetime.now(UTC))
+            with suppress(OSError):  # only the time of the start is lost with it
+                await asyncio.to_thread(note, occupant.room, started)
 
     async def _await_exit(self, execution: ExecutionId) -> None:
         occupant = self._occupants[execution]
@@ -361,7 +352,7 @@ class Loop:
 
     async def _finished(self, action: "asyncio.Task[None] | None") -> None:
         """Wait for an action to end, however it ends: a sandbox is asked for one thing at a time."""
-        if action is not None:
+        if action is not None and not action.done():
             await asyncio.wait([action])
 
     async def _insist(self, execution: ExecutionId, act: Callable[[], Awaitable[None]]) -> None:

@@ -41,8 +41,11 @@ log = logging.getLogger(__name__)
 REFRESH = timedelta(seconds=30)
 """How often a node looks at itself; GPU faults and runtimes that come or go are seen at once or then."""
 
-PREPARED_SOON = 0.02
+BETTER_SOON = 0.02
 """Seconds for which news of what has only begun wait for better news."""
+
+BEGUN = frozenset({Stage.PREPARING, Stage.RUNNING})
+"""Nobody waits to hear that something is being prepared or runs; what comes next says that, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,10 +187,10 @@ class NodeAgent:
     async def _tell(self) -> None:
         while True:
             reports = list(await self._loop.told.get())
-            if all(report.stage is Stage.PREPARING for report in reports):
-                # Most are prepared in no time, and that says both.
+            if all(report.stage in BEGUN for report in reports):
+                # Most are prepared in no time, and that says both; so it is with programs that end at once.
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(PREPARED_SOON):
+                    async with asyncio.timeout(BETTER_SOON):
                         reports += await self._loop.told.get()
             newest = {report.execution: report for report in reports}.values()
             message = pb.Reports(reports=[wire.report_to_wire(report) for report in newest])

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -60,19 +60,16 @@ def record_of(assignment: Assignment, address: str, ports: tuple[PortLease, ...]
 def note(room: Room, record: RoomRecord) -> None:
     """Write the record, whole or not at all."""
     facts = {
-        **asdict(record),
+        "job": record.job,
+        "attempt": record.attempt,
+        "rank": record.rank,
+        "address": record.address,
+        "ports": [asdict(lease) for lease in record.ports],
         "started_at": record.started_at and record.started_at.isoformat(),
         "grace": record.grace.total_seconds(),
         "fence": record.fence and _fence_facts(record.fence),
     }
     write_whole(room.path / NAME, json.dumps(facts).encode(), PRIVATE)
-
-
-def note_start(room: Room, at: datetime) -> None:
-    """Add to the record when user code was started."""
-    record = noted(room)
-    if record is not None:
-        note(room, replace(record, started_at=at))
 
 
 def noted(room: Room) -> RoomRecord | None:
@@ -95,7 +92,12 @@ def noted(room: Room) -> RoomRecord | None:
 
 
 def _fence_facts(fence: Fence) -> Mapping[str, object]:
-    return {**asdict(fence), "lost_after": fence.lost_after.total_seconds(), "key": fence.key.hex()}
+    return {
+        "lost_after": fence.lost_after.total_seconds(),
+        "on_disconnect": fence.on_disconnect,
+        "key": fence.key.hex(),
+        "witnesses": [{"node": each.node, "address": each.address} for each in fence.witnesses],
+    }
 
 
 def _fence(facts: Mapping[str, Any]) -> Fence:

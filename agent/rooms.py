@@ -4,13 +4,15 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from agent.room_record import RoomRecord, note
 from agent.runtimes.runtime import Room
 
 
-def make_room(room: Room) -> None:
-    """Make the directories that every execution has."""
+def make_room(room: Room, record: RoomRecord) -> None:
+    """Make the directories that every execution has, and note whose they are."""
     for directory in (room.config, room.work, room.outputs):
         directory.mkdir(parents=True, exist_ok=True)
+    note(room, record)
 
 
 def clear_room(room: Room, outputs: Path) -> None:

@@ -1,5 +1,6 @@
 """What an agent knows of executions that an earlier one started."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from agent.guard import Guard, Site
 from agent.loop import Loop
 from agent.ports import PortLedger
-from agent.room_record import NAME, RoomRecord, note, note_start, noted
+from agent.room_record import NAME, RoomRecord, note, noted
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Room
@@ -29,10 +30,9 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     room = room_for(tmp_path, ExecutionId("a-1-0"))
     note(room, RECORD)
     assert noted(room) == RECORD
-    note_start(room, NOON)
-    found = noted(room)
-    assert found is not None
-    assert found.started_at == NOON
+    started = replace(RECORD, started_at=NOON)
+    note(room, started)
+    assert noted(room) == started
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"job": "trial"'])
@@ -40,7 +40,6 @@ def test_a_record_that_is_missing_or_damaged_is_none(tmp_path: Path, text: str |
     room = room_for(tmp_path, ExecutionId("a-1-0"))
     if text is not None:
         (room.path / NAME).write_text(text)
-    note_start(room, NOON)
     assert noted(room) is None
 
 
@@ -49,8 +48,7 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
         await agent.start()
     [path] = (tmp_path / "rooms").iterdir()
     room = Room(path.parent, ExecutionId(path.name))
-    note(room, RECORD)
-    note_start(room, NOON)
+    note(room, replace(RECORD, started_at=NOON))
     ports = PortLedger(30_180, 30_189)
     runtime = ProcessRuntime(launcher=Launcher(spares=0))
     site = Site(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
