@@ -136,7 +136,7 @@ async def _storm(setting: Setting, agents: Crowd, nodes: int) -> None:
     first = await agents.order("connect")
     setting.findings.take(f"{nodes} nodes: join, all at once", [first["all"]], "s")
     storms = []
-    for _ in range(setting.repeats(3, 2)):
+    for _ in range(setting.repeats(5, 2)):
         await agents.order("drop")
         await asyncio.sleep(1)
         storms.append((await agents.order("connect"))["all"])
@@ -173,7 +173,7 @@ async def _release(setting: Setting, muster: Fleet, nodes: int) -> None:
     one = Role(count=nodes, command=("train",), resources=Resources(gpus=8))
     spec = JobSpec(name="all", roles=(one,), packing=Packing.SPREAD, max_per_node=1)
     found: dict[str, list[float]] = {}
-    for _ in range(setting.repeats(3, 1)):
+    for _ in range(setting.repeats(5, 1)):
         [job] = await _run(muster, spec)
         attempt = (await muster.client.job(job)).attempts[-1]
         submitted = (await muster.client.job(job)).submitted_at
