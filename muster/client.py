@@ -4,40 +4,40 @@
         job = await client.submit(spec)
         ended = await client.wait(job.id)
 
-Wherever a method takes `job`, it is an id, the unique beginning of an id, or a name (the newest job of that name).
+Wherever a method takes `job`, it is an id, the unique beginning of an id, or a name (the newest job of that name);
+where one stays with a job, what was told of it will do too.
 What goes wrong is raised as an error of `muster.domain.errors`.
 """
 
 import asyncio
 import os
-import uuid
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from datetime import datetime
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import grpc
 import grpc.aio
 
 from muster import wire
-from muster.bundle_client import BundleClient
 from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import Explanation, JobView, LogLine, NodeView
 from muster.endpoint import login_of
-from muster.login_client import LoginClient
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import error_from
-from muster.rpc.v1 import jobs_pb2, nodes_pb2, trust_pb2
-from muster.rpc.v1.bundles_pb2_grpc import BundleServiceStub
+from muster.rpc.v1 import jobs_pb2, nodes_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
-from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub, LoginServiceStub, SecretServiceStub, TrustServiceStub
-from muster.secrets_client import SecretsClient
-from muster.trust_client import TrustClient
+
+if TYPE_CHECKING:
+    from muster.bundle_client import BundleClient
+    from muster.login_client import LoginClient
+    from muster.secrets_client import SecretsClient
+    from muster.trust_client import TrustClient
 
 _MOST_AT_ONCE = 100
 """Questions of one client that are under way; more wait here, as a coordinator takes only so many of one connection."""
@@ -80,11 +80,6 @@ class Client:
         self._channel = open_channel(self.address, self._credentials)
         self._jobs = JobServiceStub(self._channel)
         self._nodes = NodeServiceStub(self._channel)
-        self._joining = JoinServiceStub(self._channel)
-        self.trust = TrustClient(self._ask, TrustServiceStub(self._channel))
-        self.secrets = SecretsClient(self._ask, SecretServiceStub(self._channel))
-        self.bundles = BundleClient(self._ask, BundleServiceStub(self._channel), self._credentials, self.address)
-        self.logins = LoginClient(self._ask, LoginServiceStub(self._channel))
         return self
 
     async def __aexit__(
@@ -94,6 +89,40 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         await self._channel.close()
+
+    # What few need is loaded when it is asked for, as the command line is started anew for every question.
+
+    @property
+    def trust(self) -> "TrustClient":
+        """For those who let others in: accounts, tokens, projects, nodes that have joined, the audit log."""
+        from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub  # noqa: PLC0415
+        from muster.trust_client import TrustClient  # noqa: PLC0415
+
+        return TrustClient(self._ask, TrustServiceStub(self._channel))
+
+    @property
+    def secrets(self) -> "SecretsClient":
+        """The secrets of projects."""
+        from muster.rpc.v1.trust_pb2_grpc import SecretServiceStub  # noqa: PLC0415
+        from muster.secrets_client import SecretsClient  # noqa: PLC0415
+
+        return SecretsClient(self._ask, SecretServiceStub(self._channel))
+
+    @property
+    def bundles(self) -> "BundleClient":
+        """What machines are installed from."""
+        from muster.bundle_client import BundleClient  # noqa: PLC0415
+        from muster.rpc.v1.bundles_pb2_grpc import BundleServiceStub  # noqa: PLC0415
+
+        return BundleClient(self._ask, BundleServiceStub(self._channel), self._credentials, self.address)
+
+    @property
+    def logins(self) -> "LoginClient":
+        """For people who log in through the organisation's identity provider."""
+        from muster.login_client import LoginClient  # noqa: PLC0415
+        from muster.rpc.v1.trust_pb2_grpc import LoginServiceStub  # noqa: PLC0415
+
+        return LoginClient(self._ask, LoginServiceStub(self._channel))
 
     async def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> JobView:
         """The job, accepted and stored durably; with `dry_run` only checked, and its id is empty.
@@ -105,7 +134,7 @@ class Client:
             spec=wire.job_spec_to_wire(spec),
             queue_anyway=queue_anyway,
             dry_run=dry_run,
-            idempotency_key=uuid.uuid4().hex,
+            idempotency_key=os.urandom(16).hex(),
         )
         return wire.job_from_wire((await self._ask(self._jobs.Submit, request)).job)
 
@@ -153,12 +182,12 @@ class Client:
         """Why a job is where it is."""
         return wire.explanation_from_wire(await self._ask(self._jobs.Why, jobs_pb2.WhyRequest(job=job)))
 
-    async def watch(self, job: str) -> AsyncGenerator[JobView, None]:
+    async def watch(self, job: str | JobView) -> AsyncGenerator[JobView, None]:
         """The job now, then at each change, until it has ended; a slow reader misses states in between, never the last.
 
         Goes on after a broken connection; raises UnavailableError when nobody answers for two minutes.
         """
-        seen = await self.job(job)
+        seen = await self._known(job)
         yield seen
         patience = _Patience()
         while not seen.phase.ended:
@@ -173,7 +202,7 @@ class Client:
             except UnavailableError as error:
                 await patience.pause_or_raise(error)
 
-    async def wait(self, job: str) -> JobView:
+    async def wait(self, job: str | JobView) -> JobView:
         """The job once it has ended."""
         async for view in self.watch(job):  # noqa: B007 - the last one is what is asked for
             pass
@@ -181,7 +210,7 @@ class Client:
 
     async def logs(
         self,
-        job: str,
+        job: str | JobView,
         *,
         ranks: Collection[int] = (),
         since: datetime | None = None,
@@ -195,7 +224,7 @@ class Client:
         broken connection up again without losing or repeating a line.
         """
         request = jobs_pb2.LogsRequest(
-            job=(await self.job(job)).id,
+            job=(await self._known(job)).id,
             ranks=sorted(ranks),
             tail=tail,
             follow=follow,
@@ -253,12 +282,18 @@ class Client:
 
     async def agents_port(self) -> int:
         """The port of the coordinator's host at which it serves agents; 0 where it serves none beside clients."""
+        from muster.rpc.v1 import trust_pb2  # noqa: PLC0415
+        from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub  # noqa: PLC0415
+
         try:
-            return (await self._ask(self._joining.Authority, trust_pb2.AuthorityRequest())).agents_port
+            return (await self._ask(JoinServiceStub(self._channel).Authority, trust_pb2.AuthorityRequest())).agents_port
         except (UnavailableError, PermissionDeniedError, ExhaustedError):
             raise
         except MusterError:
             return 0  # that of `muster up` has no such door
+
+    async def _known(self, job: str | JobView) -> JobView:
+        return job if isinstance(job, JobView) else await self.job(job)
 
     async def _ask(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from muster.domain.access import DEFAULT_PROJECT
+from muster.domain.job import DEFAULT_PROJECT
 from muster.domain.secret import Secret, SecretKind
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.trust_client import Ask

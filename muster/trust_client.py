@@ -18,7 +18,7 @@ from muster.domain.access import (
 )
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.wire import trust
-from muster.wire.security import policy_to_wire
+from muster.wire.policies import policy_to_wire
 
 
 class Ask(Protocol):

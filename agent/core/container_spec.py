@@ -9,10 +9,9 @@ from typing import TypeAlias, cast
 
 from agent.core.job_user import USER_NAME, JobUser, numeric
 from agent.core.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
-from muster.domain.access import DEFAULT_PIDS
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
-from muster.domain.job import InlineFile, Mount, Network, Role
+from muster.domain.job import DEFAULT_PIDS, InlineFile, Mount, Network, Role
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import Json, PortLease
 

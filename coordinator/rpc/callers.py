@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 import grpc.aio
 
 from coordinator.trust.caller import STRANGER, Caller
-from muster.domain.access import DEFAULT_PROJECT, AuditEntry
+from muster.domain.access import AuditEntry
+from muster.domain.job import DEFAULT_PROJECT
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 

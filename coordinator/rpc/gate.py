@@ -22,8 +22,9 @@ from coordinator.rpc.rules import RULES, Record, Rule, Scope
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import RefusedError, Registry
-from muster.domain.access import DEFAULT_PROJECT, Access
+from muster.domain.access import Access
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
+from muster.domain.job import DEFAULT_PROJECT
 
 Handler = Callable[[Any, Context], Awaitable[Any]]
 Who = Callable[[Mapping[str, str], Context, datetime], Caller]

@@ -7,7 +7,8 @@ from coordinator.rpc.callers import Context, caller, entry
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import shortened
 from coordinator.trust.secrets import Secrets
-from muster.domain.access import DEFAULT_PROJECT, AuditEntry
+from muster.domain.access import AuditEntry
+from muster.domain.job import DEFAULT_PROJECT
 from muster.domain.secret import Secret, SecretKind
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc

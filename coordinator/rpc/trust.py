@@ -31,7 +31,7 @@ from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc
 from muster.trust.tokens import new_api_token, new_join_token
 from muster.wire import checks, trust
-from muster.wire.security import policy_from_wire
+from muster.wire.policies import policy_from_wire
 
 JOIN_TTL = timedelta(hours=1)
 MOST_USES = 10_000

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from muster.domain.access import DEFAULT_PIDS, Policy
+from muster.domain.access import Policy
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.job import JobSpec, Role
+from muster.domain.job import DEFAULT_PIDS, JobSpec, Role
 from muster.domain.user import numeric
 
 _PRIORITIES = frozenset({"nice", "rtprio"})

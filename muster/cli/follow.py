@@ -5,17 +5,12 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import aclosing, closing, contextmanager
-from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
-from rich.console import RenderableType
-from rich.live import Live
-
 from muster.cli.exit_codes import ExitCode, code_of_job
+from muster.cli.job_sentences import changes, verdict_words
 from muster.cli.log_printer import LogPrinter, style_for
-from muster.cli.render_jobs import verdict
-from muster.cli.render_progress import changes, progress
-from muster.cli.session import screen
+from muster.cli.session import is_drawn, screen
 from muster.client import Client
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import JobView
@@ -40,8 +35,19 @@ async def follow(
     ended = await attend(client, job, _progress_then_logs(client, job, on_start), stops=stops)
     if ended is None:
         return ExitCode.INTERRUPTED
-    screen(err=True).print(verdict(ended), soft_wrap=True)
+    print_verdict(ended, err=True)
     return code_of_job(ended.phase)
+
+
+def print_verdict(job: JobView, *, err: bool = False) -> None:
+    """Say how the job ended."""
+    stream = sys.stderr if err else sys.stdout
+    if not is_drawn(stream):
+        print("".join(verdict_words(job)), file=stream)
+        return
+    from muster.cli.render_jobs import verdict  # noqa: PLC0415 - Rich only when something is drawn
+
+    screen(err=err).print(verdict(job), soft_wrap=err)
 
 
 async def attend(client: Client, job: JobView, staying: Coroutine[Any, Any, _T], *, stops: bool = False) -> _T | None:
@@ -79,7 +85,7 @@ async def _progress_then_logs(
     async with asyncio.TaskGroup() as tasks:
         printing: asyncio.Task[None] | None = None
         with closing(_progress_screen()) as shown:
-            async with aclosing(client.watch(job.id)) as views:
+            async with aclosing(client.watch(job)) as views:
                 async for view in views:
                     job = view
                     if printing is None:
@@ -98,7 +104,7 @@ async def _progress_then_logs(
 
 async def _print_logs(client: Client, job: JobView) -> None:
     with LogPrinter(style_for(job)) as printer:
-        async for line in client.logs(job.id, follow=True):
+        async for line in client.logs(job, follow=True):
             printer.print(line)
 
 
@@ -123,26 +129,12 @@ class _ProgressLines:
         """Nothing is held."""
 
 
-class _ProgressTable:
-    """A table that is drawn again and again in the same place, and gone in the end."""
-
-    def __init__(self) -> None:
-        self._job: JobView | None = None
-        self._live = Live(console=screen(err=True), get_renderable=self._draw, transient=True, refresh_per_second=5)
-
-    def show(self, job: JobView) -> None:
-        self._job = job
-        self._live.start(refresh=True)
-
-    def close(self) -> None:
-        self._live.stop()
-
-    def _draw(self) -> RenderableType:
-        return "" if self._job is None else progress(self._job, datetime.now(UTC))
-
-
 def _progress_screen() -> _Progress:
-    return _ProgressTable() if sys.stderr.isatty() else _ProgressLines()
+    if not sys.stderr.isatty():
+        return _ProgressLines()
+    from muster.cli.progress_table import ProgressTable  # noqa: PLC0415 - Rich only when something is drawn
+
+    return ProgressTable()
 
 
 @contextmanager

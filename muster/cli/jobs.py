@@ -105,7 +105,7 @@ async def wait(
     output: Output = Format.TABLE,
 ) -> ExitCode:
     """Wait until a job has ended; the exit code says how. Ctrl-C leaves the job alone."""
-    from muster.cli.follow import attend  # noqa: PLC0415
+    from muster.cli.follow import attend, print_verdict  # noqa: PLC0415
     from muster.spec.quantity import parse_duration  # noqa: PLC0415
 
     limit = parse_duration(within) if within else None
@@ -113,7 +113,7 @@ async def wait(
         known = await client.job(job)
         try:
             async with asyncio.timeout(limit.total_seconds() if limit else None):
-                ended = await attend(client, known, client.wait(known.id))
+                ended = await attend(client, known, client.wait(known))
         except TimeoutError:
             raise UnavailableError(f"{known.spec.name} ({known.id}) has not ended within {within}") from None
     if ended is None:
@@ -121,9 +121,7 @@ async def wait(
     if output is not Format.TABLE:
         print(text_of(ended, output), end="")
         return code_of_job(ended.phase)
-    from muster.cli.render_jobs import verdict  # noqa: PLC0415
-
-    screen().print(verdict(ended))
+    print_verdict(ended)
     return code_of_job(ended.phase)
 
 

@@ -42,12 +42,12 @@ async def logs(  # noqa: PLR0913 - one for each option
     async with session_of(context).client() as client:
         known = await client.job(job)
         style = style_for(known, prefix=prefix, timestamps=timestamps)
-        lines = client.logs(known.id, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
+        lines = client.logs(known, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
         printing = _print_all(lines, style) if output is Format.TABLE else _print_documents(lines, output)
         if not follow:
             await printing
             return ExitCode.SUCCESS
-        from muster.cli.follow import attend  # noqa: PLC0415 - draws tables
+        from muster.cli.follow import attend  # noqa: PLC0415
 
         return ExitCode.SUCCESS if await attend(client, known, printing) else ExitCode.INTERRUPTED
 

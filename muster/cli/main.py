@@ -4,6 +4,7 @@ What is heavy (gRPC, Rich, job files) is imported by the commands that need it, 
 called, so that it starts soon.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,9 @@ from muster.cli.session import Session
 
 Add: TypeAlias = Callable[[typer.Typer], None]
 """Adds a command, or several."""
+
+_YOUNG = 50_000
+"""Objects that are made before anybody looks for garbage among them; modules make thousands, and none of them is."""
 
 _COMPLETION = "_MUSTER_COMPLETE"
 """Set by the shell when it asks what may come next."""
@@ -143,4 +147,5 @@ def program(words: Sequence[str] = ()) -> typer.Typer:
 
 def main() -> None:
     """The entry point of the console script."""
+    gc.set_threshold(_YOUNG)
     program(() if _COMPLETION in os.environ else sys.argv[1:])()

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from muster.cli.session import answers, session_of
-from muster.domain.access import MOST_PIDS, Policy
+from muster.domain.access import Policy
 from muster.domain.errors import InvalidJobError, UnknownNameError
+from muster.domain.job import MOST_PIDS
 
 
 @answers

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from muster.cli.job_sentences import verdict_words
 from muster.cli.render_tables import facts, listing, word
 from muster.cli.render_units import between_text, cpus_text, ranks_text, size_text, span_text, time_text
 from muster.domain.failure import Failure
@@ -133,14 +134,8 @@ def explanation(why: Explanation) -> Group:
 
 def verdict(job: JobView) -> Text:
     """How an ended job ended, in one line."""
-    ran = between_text(job.started_at, job.ended_at)
-    after = f" after {ran}" if ran else " before any user code ran" if job.attempts else ""
-    text = Text(f"{job.spec.name} ({job.id}) ")
-    text.append_text(word(job.phase))
-    text.append(after)
-    if job.failure is not None:
-        text.append(f": {job.failure}")
-    return text
+    before, _, after = verdict_words(job)
+    return Text.assemble(before, word(job.phase), after)
 
 
 def gpus_wanted(spec: JobSpec) -> int:

@@ -11,8 +11,8 @@ import typer
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
 from muster.cli.session import answers, screen, session_of
-from muster.domain.access import DEFAULT_PROJECT
 from muster.domain.errors import InvalidJobError
+from muster.domain.job import DEFAULT_PROJECT
 from muster.domain.secret import KEY_RULES, MAX_VALUE, Secret, SecretKind, problem_with_keys
 
 secrets = typer.Typer(help="Secrets of projects: credentials that jobs get by name.", no_args_is_help=True)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO
 
 import typer
 
@@ -75,6 +75,11 @@ def screen(*, err: bool = False) -> "Console":
 
     stream = sys.stderr if err else sys.stdout
     return Console(file=stream, width=None if stream.isatty() else _PIPE_WIDTH, highlight=False, soft_wrap=False)
+
+
+def is_drawn(stream: TextIO) -> bool:
+    """Whether Rich may do more with a text on its way there than to pass it on."""
+    return stream.isatty() or any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
 
 
 def colour_wanted() -> bool:

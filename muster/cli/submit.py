@@ -158,7 +158,7 @@ async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
             print(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", end="", flush=True)
             print(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", file=sys.stderr)
             return ExitCode.SUCCESS
-        from muster.cli.follow import follow  # noqa: PLC0415 - draws tables
+        from muster.cli.follow import follow  # noqa: PLC0415
 
         return await follow(client, job, stops=wish.stops)
 

@@ -10,8 +10,9 @@ from muster.cli import policies
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
-from muster.domain.access import DEFAULT_PROJECT, Access, AccountKind
+from muster.domain.access import Access, AccountKind
 from muster.domain.errors import InvalidJobError
+from muster.domain.job import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
     from rich.table import Table

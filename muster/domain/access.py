@@ -6,28 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 
 from muster.domain.ids import NodeId
+from muster.domain.job import CAPABILITIES, MOST_PIDS
 
 EVERYWHERE = "*"
 """In a grant: every project, and what belongs to none (nodes, accounts, the audit log)."""
 USED_UP = "is used up"
 """Why a join token counts no more, when as many nodes have joined with it as may."""
-DEFAULT_PROJECT = "default"
-"""Where jobs go that name no project."""
-CAPABILITIES = frozenset(
-    {
-        *("AUDIT_CONTROL", "AUDIT_READ", "AUDIT_WRITE", "BLOCK_SUSPEND", "BPF", "CHECKPOINT_RESTORE", "CHOWN"),
-        *("DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "IPC_LOCK", "IPC_OWNER", "KILL", "LEASE"),
-        *("LINUX_IMMUTABLE", "MAC_ADMIN", "MAC_OVERRIDE", "MKNOD", "NET_ADMIN", "NET_BIND_SERVICE", "NET_BROADCAST"),
-        *("NET_RAW", "PERFMON", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYSLOG", "SYS_ADMIN", "SYS_BOOT"),
-        *("SYS_CHROOT", "SYS_MODULE", "SYS_NICE", "SYS_PACCT", "SYS_PTRACE", "SYS_RAWIO", "SYS_RESOURCE"),
-        *("SYS_TIME", "SYS_TTY_CONFIG", "WAKE_ALARM"),
-    },
-)
-"""All that Linux has, without `CAP_` before them."""
-DEFAULT_PIDS = 32_768
-"""Processes and threads of a container: a fork bomb ends at this, eight data-loading ranks stay far below."""
-MOST_PIDS = 4_194_304
-"""As many as Linux numbers."""
 
 
 class Access(StrEnum):

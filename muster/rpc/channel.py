@@ -4,13 +4,16 @@ import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
 
 from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.trust.certificates import Identity
 from muster.trust.names import SERVER_NAME
+
+if TYPE_CHECKING:  # it comes with all of cryptography, which clients do without
+    from muster.trust.certificates import Identity
 
 _MAX_MESSAGE = 64 * 1024 * 1024
 """Bytes that the coordinator may say at once: a plan with the rosters of very large jobs."""
@@ -98,7 +101,7 @@ def open_channel(address: str, credentials: Credentials = NOTHING) -> grpc.aio.C
     return grpc.aio.insecure_channel(address, CHANNEL_OPTIONS)
 
 
-def served_credentials(identity: Callable[[], Identity], clients: bytes | None) -> grpc.ServerCredentials:
+def served_credentials(identity: "Callable[[], Identity]", clients: bytes | None) -> grpc.ServerCredentials:
     """TLS for whoever listens, with the identity that there is at each handshake.
 
     `clients` is the authority (PEM) of whom callers must show a certificate; None: they need none.
@@ -113,7 +116,7 @@ def served_credentials(identity: Callable[[], Identity], clients: bytes | None) 
         shown = now
         return configuration(shown)
 
-    def configuration(each: Identity) -> grpc.ServerCertificateConfiguration:
+    def configuration(each: "Identity") -> grpc.ServerCertificateConfiguration:
         return grpc.ssl_server_certificate_configuration([(each.key, each.certificate)], clients)
 
     # The stubs do not know that None means: as before.

@@ -33,6 +33,11 @@ def load_job(
 
 def job_from(document: Mapping[str, Any], source: str, *, base: Path | None = None) -> JobSpec:
     """The job that plain values describe, with the keys of a job file; raises JobFileError without positions."""
+    from muster.spec.plain import plain_job  # noqa: PLC0415
+
+    plain = plain_job(document)
+    if plain is not None:
+        return plain
     from muster.spec.load import from_values  # noqa: PLC0415
 
     return from_values(document, source, base=base)

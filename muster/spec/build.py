@@ -20,7 +20,6 @@ from muster.domain.secret import SecretUse
 from muster.spec.document import Loc
 from muster.spec.errors import FieldError, quote
 from muster.spec.models import (
-    MAX_EXECUTIONS,
     FileKeys,
     JobKeys,
     ResourcesKeys,
@@ -29,6 +28,7 @@ from muster.spec.models import (
     RoleKeys,
     TimeoutsKeys,
 )
+from muster.spec.plain import MAX_EXECUTIONS
 from muster.spec.secret_keys import conflict
 from muster.spec.section import SecurityKeys
 

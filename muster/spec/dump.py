@@ -3,8 +3,18 @@
 import base64
 from typing import Any
 
-from muster.domain.access import DEFAULT_PROJECT
-from muster.domain.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
+from muster.domain.job import (
+    DEFAULT_PROJECT,
+    InlineFile,
+    JobSpec,
+    Mount,
+    PortRequest,
+    Resources,
+    Role,
+    Security,
+    Timeouts,
+    Ulimit,
+)
 from muster.domain.restart import RestartPolicy
 from muster.domain.secret import SecretUse
 from muster.spec.quantity import format_cpus, format_duration, format_memory

@@ -14,13 +14,13 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from muster.domain.access import CAPABILITIES
 from muster.domain.fence import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
-from muster.domain.job import Network, Packing, PullPolicy
+from muster.domain.job import CAPABILITIES, Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, parse_exit_codes
 from muster.spec.document import Scalar, atom
 from muster.spec.errors import FieldError, quote
+from muster.spec.plain import LABEL
 from muster.spec.quantity import (
     MAX_MEMORY,
     Written,
@@ -31,7 +31,6 @@ from muster.spec.quantity import (
     parse_memory,
 )
 
-LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 PORT_NAME = r"[a-z][a-z0-9-]{0,14}"
 ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 NODE_LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?"

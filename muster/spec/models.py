@@ -20,17 +20,15 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from muster.domain.access import DEFAULT_PROJECT
+from muster.domain.job import DEFAULT_PROJECT
 from muster.spec import fields
 from muster.spec.document import Scalar
 from muster.spec.errors import FieldError, quote
 from muster.spec.fields import given, verbatim
+from muster.spec.plain import MAX_EXECUTIONS, MAX_GPUS, MAX_PRIORITY
 from muster.spec.secret_keys import SHORT_SECRET, SecretKeys, secret_form, secrets_differ
 from muster.spec.section import Section, SecurityKeys, key, refuse_twice
 
-MAX_EXECUTIONS = 10_000
-MAX_GPUS = 64
-MAX_PRIORITY = 1000
 MAX_RESTARTS = 1000
 MAX_PORT = 65535
 NEEDED = ...

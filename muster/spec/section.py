@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from muster.domain.access import DEFAULT_PIDS, MOST_PIDS
+from muster.domain.job import DEFAULT_PIDS, MOST_PIDS
 from muster.spec import fields
 from muster.spec.errors import FieldError, quote
 

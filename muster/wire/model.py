@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from google.protobuf.message import DecodeError
 
-from muster.domain.access import DEFAULT_PROJECT
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.fence import DEFAULT_LOST_AFTER, LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import (
+    DEFAULT_PROJECT,
     InlineFile,
     JobSpec,
     Mount,
@@ -29,7 +29,7 @@ from muster.domain.roster import Member, PortLease, Roster
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
-from muster.wire.secrets import secret_use_from_wire, secret_use_to_wire
+from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
 from muster.wire.security import security_from_wire, security_to_wire
 
 _PRIORITY = 1000

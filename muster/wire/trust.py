@@ -17,7 +17,7 @@ from muster.domain.access import (
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.wire import checks
-from muster.wire.security import policy_from_wire, policy_to_wire
+from muster.wire.policies import policy_from_wire, policy_to_wire
 
 
 def grants_from_wire(grants: Mapping[str, str], where: str) -> dict[str, Access]:

@@ -1,6 +1,7 @@
 """How a job that prepares looks."""
 
-from muster.cli.render_progress import changes, progress
+from muster.cli.job_sentences import changes
+from muster.cli.render_progress import progress
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.view import ExecutionView, JobView
 from tests.unit.cli import values

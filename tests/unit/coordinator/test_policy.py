@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from coordinator.trust.policy import changes, closed, require_open
-from muster.domain.access import DEFAULT_PIDS, OPEN, Policy
+from muster.domain.access import OPEN, Policy
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.job import JobSpec, Mount, Role, Security, Ulimit
+from muster.domain.job import DEFAULT_PIDS, JobSpec, Mount, Role, Security, Ulimit
 
 NOTHING = Policy()
 

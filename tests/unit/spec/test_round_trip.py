@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.cli.documents import Format, text_of
-from muster.domain.access import CAPABILITIES, MOST_PIDS
 from muster.domain.fence import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import (
+    CAPABILITIES,
+    MOST_PIDS,
     InlineFile,
     JobSpec,
     Mount,
@@ -28,7 +29,8 @@ from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 from muster.domain.secret import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.spec import dump_job, job_from, load_job
-from muster.spec.fields import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
+from muster.spec.fields import ENV_NAME, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
+from muster.spec.plain import LABEL
 
 labels = st.from_regex(f"{LABEL}", fullmatch=True).filter(lambda name: len(name) <= 40)
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)

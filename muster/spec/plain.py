@@ -1,0 +1,94 @@
+"""The plainest jobs, which most commands start: read without the library that finds out what is wrong with the others.
+
+Loading that library takes longer than a small gang takes to start.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from muster.domain.job import DEFAULT_PROJECT, JobSpec, Packing, Resources, Role
+from muster.domain.lifecycle import SuccessRule
+from muster.spec.quantity import parse_cpus
+
+LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+MAX_EXECUTIONS = 10_000
+MAX_GPUS = 64
+MAX_PRIORITY = 1000
+
+_KEYS = frozenset(
+    {"name", "workers", "command", "resources", "placement", "max_per_node", "priority", "project", "success"},
+)
+_RESOURCES = frozenset({"cpus", "gpus"})
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def plain_job(document: Mapping[str, Any]) -> JobSpec | None:
+    """The job of plain processes that a document with the keys of a job file describes.
+
+    None: it says more than is understood here, or something is wrong with it; `muster.spec.load` reads every document,
+    and what is understood here as it is here.
+    """
+    try:
+        return _job(document)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _job(document: Mapping[str, Any]) -> JobSpec:
+    resources = document.get("resources", {})
+    if not (document.keys() <= _KEYS and resources.keys() <= _RESOURCES):
+        raise LookupError
+    most = document.get("max_per_node", 1)
+    return JobSpec(
+        name=_label(document["name"]),
+        roles=(
+            Role(
+                count=_whole(document.get("workers", 1), 1, MAX_EXECUTIONS),
+                command=_command(document["command"]),
+                resources=Resources(
+                    gpus=_whole(resources.get("gpus", 0), 0, MAX_GPUS), cpu_millis=_cpus(resources.get("cpus", "1"))
+                ),
+            ),
+        ),
+        packing=_one_of(Packing, document.get("placement", Packing.PACK)),
+        max_per_node=_whole(most, 1, MAX_EXECUTIONS) if "max_per_node" in document else None,
+        priority=_whole(document.get("priority", 0), -MAX_PRIORITY, MAX_PRIORITY),
+        project=_label(document.get("project", DEFAULT_PROJECT)),
+        success=_one_of(SuccessRule, document.get("success", SuccessRule.ALL)),
+    )
+
+
+def _label(value: object) -> str:
+    if not re.fullmatch(LABEL, _text(value)):
+        raise ValueError
+    return str(value)
+
+
+def _command(words: object) -> tuple[str, ...]:
+    if not isinstance(words, list) or not _text(words[0]).strip():
+        raise TypeError
+    return tuple(map(_text, words))
+
+
+def _cpus(value: object) -> int:
+    return parse_cpus(_text(value))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError
+    value.encode()  # half a character is refused, as a ValueError
+    return str(value)
+
+
+def _whole(value: object, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise TypeError
+    return value
+
+
+def _one_of(choices: type[_Choice], value: object) -> _Choice:
+    return choices(_text(value))

@@ -1,0 +1,34 @@
+"""What projects are opened for; what roles ask for is in `security`."""
+
+from muster.domain.access import Policy
+from muster.rpc.v1 import trust_pb2
+from muster.wire import checks
+from muster.wire.security import known_capabilities, known_pids
+
+
+def policy_to_wire(policy: Policy) -> trust_pb2.Policy | None:
+    """What a project is opened for; nothing for one that is not opened."""
+    if policy == Policy():
+        return None
+    return trust_pb2.Policy(
+        capabilities=sorted(policy.capabilities),
+        privileged=policy.privileged,
+        gain_privileges=policy.gain_privileges,
+        any_user=policy.any_user,
+        host_paths=policy.host_paths,
+        pids=policy.pids or 0,
+    )
+
+
+def policy_from_wire(message: trust_pb2.Policy) -> Policy:
+    """What a project is opened for; raises WireError."""
+    checks.few(message.host_paths, "Policy.host_paths")
+    checks.unique(message.host_paths, "Policy.host_paths")
+    return Policy(
+        capabilities=frozenset(known_capabilities(message.capabilities, "Policy.capabilities")),
+        privileged=message.privileged,
+        gain_privileges=message.gain_privileges,
+        any_user=message.any_user,
+        host_paths=tuple(checks.absolute(path, "Policy.host_paths") for path in message.host_paths),
+        pids=known_pids(message.pids, "Policy.pids"),
+    )

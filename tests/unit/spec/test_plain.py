@@ -1,0 +1,81 @@
+"""Plain jobs are read as all others are, only sooner."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.domain.job import JobSpec, Packing, Resources, Role
+from muster.spec import JobFileError
+from muster.spec.load import from_values
+from muster.spec.plain import plain_job
+
+_TEXT = st.one_of(
+    st.sampled_from(["", " ", "a", "-", "A", "a-b", "a" * 64, "0.1", "1.0005", "500m", "0", "1e3", "spread", "rank0"]),
+    st.sampled_from(["\0", "\ud800", "default", " 2", "-1", "all", "pack"]),
+    st.text(max_size=5),
+)
+_VALUE = st.one_of(
+    _TEXT, st.integers(-1001, 10_001), st.booleans(), st.none(), st.floats(), st.lists(_TEXT, max_size=2)
+)
+_RESOURCES = st.dictionaries(st.sampled_from(["cpus", "gpus", "memory"]), _VALUE, max_size=3)
+_KEYS = ("workers", "placement", "max_per_node", "priority", "project", "success", "image", "env")
+_DOCUMENT = st.builds(
+    lambda name, command, resources, others: {"name": name, "command": command, "resources": resources, **others},
+    st.one_of(st.just("a"), _VALUE),
+    st.one_of(st.just(["true"]), st.lists(_VALUE, max_size=3), _VALUE),
+    st.one_of(_RESOURCES, _VALUE),
+    st.dictionaries(st.sampled_from(_KEYS), _VALUE, max_size=3),
+)
+
+
+@given(_DOCUMENT)
+def test_a_plain_job_is_the_job_that_every_reader_finds(document: dict[str, object]) -> None:
+    plain = plain_job(document)
+    assert plain is None or plain == _read(document)
+
+
+def test_the_keys_of_plain_jobs_are_understood() -> None:
+    document = {
+        "name": "a",
+        "workers": 3,
+        "command": ["echo", "a b", ""],
+        "resources": {"cpus": "0.1", "gpus": 2},
+        "placement": Packing.SPREAD,
+        "max_per_node": 1,
+        "priority": -5,
+        "project": "p",
+        "success": "rank0",
+    }
+    plain = plain_job(document)
+    assert plain is not None
+    assert plain == _read(document)
+    assert plain.size == 3
+
+
+def test_a_name_and_a_command_are_enough() -> None:
+    role = Role(command=("true",), resources=Resources(cpu_millis=1000))
+    assert plain_job({"name": "a", "command": ["true"]}) == JobSpec(name="a", roles=(role,))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"name": "a"},
+        {"command": ["true"]},
+        {"name": "a", "command": []},
+        {"name": "a", "command": "true"},
+        {"name": "a", "command": ["true"], "image": "busybox"},
+        {"name": "a", "command": ["true"], "resources": None},
+        {"name": "a", "command": ["true"], "workers": True},
+        {"name": "a", "command": ["true"], "max_per_node": None},
+    ],
+)
+def test_what_is_not_plain_is_left_to_others(document: dict[str, object]) -> None:
+    assert plain_job(document) is None
+
+
+def _read(document: dict[str, object]) -> JobSpec | JobFileError:
+    try:
+        return from_values(document, "test", base=None)
+    except JobFileError as error:
+        return error
