@@ -20,7 +20,6 @@ from agent.machine import data_address
 from agent.node import NodeAgent, NodeConfig, identity
 from agent.peers import Shown
 from agent.ports import PortLedger
-from agent.runtimes.docker import Confines, DockerRuntime
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.other_user import may_switch
 from agent.runtimes.process import ProcessRuntime
@@ -239,6 +238,9 @@ def _runtimes(
 ) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
+        # Docker's client takes a quarter of an agent's memory, which nodes without Docker do not have to spare for it.
+        from agent.runtimes.docker import Confines, DockerRuntime  # noqa: PLC0415
+
         private = tuple(filter(None, (settings.state, programs.secrets)))
         confines = Confines(mount_roots=settings.mount_roots, private=private, job_user=settings.job_user)
         docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets)

@@ -18,7 +18,6 @@ from coordinator.trust.records import (
     TrustStore,
 )
 from muster.domain.access import (
-    DEFAULT_PROJECT,
     EVERYWHERE,
     USED_UP,
     Access,
@@ -33,6 +32,7 @@ from muster.domain.access import (
 )
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.ids import NodeId
+from muster.domain.job import DEFAULT_PROJECT
 from muster.trust.tokens import ApiToken, JoinToken, TokenFormError, digest, is_secret_of, parse_api_token
 
 Key = TypeVar("Key", bound=str)
