@@ -7,6 +7,7 @@ called, so that it starts soon.
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
@@ -148,4 +149,20 @@ def program(words: Sequence[str] = ()) -> typer.Typer:
 def main() -> None:
     """The entry point of the console script."""
     gc.set_threshold(_YOUNG)
-    program(() if _COMPLETION in os.environ else sys.argv[1:])()
+    me = threading.current_thread()
+    try:
+        program(() if _COMPLETION in os.environ else sys.argv[1:])()
+    except SystemExit as ended:
+        if isinstance(ended.code, int) and all(each.daemon for each in threading.enumerate() if each is not me):
+            _leave(ended.code)
+        raise
+
+
+def _leave(code: int) -> None:
+    """End at once, if all output is out: Python would take apart first what it has loaded, and that takes its time."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # Python says what is wrong
+    os._exit(code)
