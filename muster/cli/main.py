@@ -140,10 +140,23 @@ def program(words: Sequence[str] = ()) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
-    wanted = [add for add, names in _PARTS.items() if words and words[0] in names]
+    wanted = [add for add, names in _PARTS.items() if _called(words) in names]
     for add in wanted or _PARTS:
         add(app)
     return app
+
+
+def _called(words: Sequence[str]) -> str | None:
+    """The command that a command line calls; None where it is not plain to see."""
+    match words:
+        case ["--coordinator", _, word, *_]:
+            return word
+        case [option, word, *_] if option.startswith("--coordinator="):
+            return word
+        case [word, *_]:
+            return word
+        case _:
+            return None
 
 
 def main() -> None:

@@ -155,6 +155,17 @@ async def test_waiting_for_an_ended_job_returns_at_once(serve: Serve) -> None:
     assert canned.asked_for(jobs_pb2.WatchRequest) == []
 
 
+async def test_a_job_that_was_told_is_not_asked_for_again(serve: Serve) -> None:
+    running, ended = job(), job(phase=JobPhase.SUCCEEDED)
+    canned = Canned(jobs=[running], watches=[[running, ended]], logs=[[line(0, 1, "a")]])
+
+    async with Client(serve(canned)) as client:
+        assert await client.wait(running) == ended
+        assert await all_of(client.logs(running)) == [line(0, 1, "a")]
+
+    assert canned.asked_for(jobs_pb2.GetJobRequest) == []
+
+
 async def test_a_followed_log_is_taken_up_again_without_loss_or_repetition(serve: Serve) -> None:
     before = [line(0, 1, "a"), line(1, 1, "b"), line(0, 2, "c"), line(0, 2, "d")]
     other_stream = replace(line(0, 1.5, "older, but read later"), stream="stderr")
