@@ -32,10 +32,10 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "core": core.measure,
     "transitions": transitions.measure,
     "containers": containers.measure,
-    "gloo": rendezvous.measure,
-    "ray": actors.measure,
     "scale": scale.measure,
     "queue": scale.measure_queue,
+    "ray": actors.measure,
+    "gloo": rendezvous.measure,
 }
 PEERS = ("slurm", "ray", "torch", "docker")
 WITHIN = 90.0
