@@ -23,8 +23,8 @@ from bench.fleet import Fleet, fleet
 from bench.programs import ProgramError, ended_at_exit, start
 from bench.scratch import Scratch, unmount
 from bench.setting import Setting, stamps
-from muster.domain.access import DEFAULT_PIDS, Policy
-from muster.domain.job import JobSpec, Mount, PullPolicy, Resources, Role
+from muster.domain.access import Policy
+from muster.domain.job import DEFAULT_PIDS, JobSpec, Mount, PullPolicy, Resources, Role
 from muster.domain.user import NOBODY
 
 IMAGE = "muster-bench/stamp:1"
