@@ -17,7 +17,7 @@ from agent.secret_calls import SecretCalls
 from muster import wire
 from muster.domain.plan import Plan
 from muster.rpc import protocol
-from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire import checks
@@ -122,7 +122,7 @@ class Link:
     async def _show(self, address: str, shown: Credentials) -> None:
         """Connect, and connect again, until there are another address or other credentials."""
         pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
-        async with open_channel(address, shown) as channel:
+        async with open_channel(address, shown, AGENT_CHANNEL_OPTIONS) as channel:
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
             while (address, shown) == (self._coordinator.address(), self._coordinator.credentials()):
                 began = clock()

@@ -33,7 +33,7 @@ from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
 from muster.rpc import protocol
-from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.pinning import pinned_authority
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, model_pb2, trust_pb2, trust_pb2_grpc
@@ -60,7 +60,7 @@ class Agent:
         self._coordinator = address
         self._credentials = credentials
         self._inventory = wire.inventory_to_wire(_inventory(self._name))
-        self._channel = open_channel(address, credentials)
+        self._channel = open_channel(address, credentials, AGENT_CHANNEL_OPTIONS)
         self._opened = 0
         self._revision = 0
         self._reports: dict[str, pb.ExecutionReport] = {}
@@ -92,7 +92,7 @@ class Agent:
     async def redial(self) -> None:
         """Break the connection, and have a channel for the next one."""
         await self._channel.close()
-        self._channel = open_channel(self._coordinator, self._credentials)
+        self._channel = open_channel(self._coordinator, self._credentials, AGENT_CHANNEL_OPTIONS)
 
     async def beat(self) -> None:
         """A heartbeat, while there is a stream."""

@@ -10,19 +10,20 @@ import os
 import resource
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+from bench.core import SLOPE, slope
 from bench.figures import Bar
 from bench.fleet import Fleet, coordinator, gang
 from bench.programs import ProgramError, cpu_seconds, resident
 from bench.setting import Setting
 from bench.throughput import submit_all
 from muster.domain.errors import MusterError, first_of
-from muster.domain.ids import JobId
 from muster.domain.job import JobSpec, Packing, Resources, Role
 from muster.domain.lifecycle import JobPhase
+from muster.domain.view import JobView
 
 ORDER_WITHIN = 300.0
 RUNNING_WITHIN = 120.0
@@ -31,6 +32,12 @@ RELEASES = {1000: 0.35, 5000: 1.5}
 CPU_BAR = Bar(figure="5,000 nodes' heartbeats (10 s): coordinator CPU, share of one core", limit=0.2)
 MEMORY_BAR = Bar(figure="5,000 nodes: coordinator memory", limit=700, unit="MiB")
 LEASES_BAR = Bar(figure="5,000 nodes: leases missed, streams lost", limit=0)
+EACH = {
+    "heartbeat": "{} nodes at rest: coordinator CPU, share of one core",
+    "reconnect": "{} nodes: reconnect storm",
+    "release": "gang of {}: released → all running (release barrier)",
+}
+"""Series that should grow as fleets do, and no faster."""
 GANGS, GANG = 32, 32
 LONG_QUEUE = 100_000
 MOST_MEMORY = 6 * 2**30
@@ -59,6 +66,7 @@ class Crowd:
 async def measure(setting: Setting) -> None:
     """1,000 nodes, then 5,000."""
     _many_files()
+    medians = setting.findings.series
     for nodes in setting.fleets:
         async with coordinator(setting.scratch.fresh("scale")) as muster:
             resource.prlimit(muster.coordinator, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
@@ -73,6 +81,13 @@ async def measure(setting: Setting) -> None:
                         if measurement is _release:
                             setting.findings.judge(_release_bar(nodes), math.inf, "")
                         setting.findings.remark(f"{nodes} nodes:{measurement.__name__.replace('_', ' ')}: {error!r}")
+
+    for what, name in EACH.items():
+        found = {nodes: medians[name.format(nodes)].median for nodes in setting.fleets if name.format(nodes) in medians}
+        if len(found) > 1:
+            bar = Bar(figure=f"cost over gRPC of one {what} against nodes, slope", limit=SLOPE)
+            each = [value / nodes for nodes, value in found.items()]
+            setting.findings.judge(bar, slope(list(found), each), f"{name.format('N')} / N")
 
 
 async def measure_queue(setting: Setting) -> None:
@@ -175,8 +190,7 @@ async def _release(setting: Setting, muster: Fleet, nodes: int) -> None:
     found: dict[str, list[float]] = {}
     for _ in range(setting.repeats(5, 1)):
         [job] = await _run(muster, spec)
-        attempt = (await muster.client.job(job)).attempts[-1]
-        submitted = (await muster.client.job(job)).submitted_at
+        attempt, submitted = job.attempts[-1], job.submitted_at
         assert attempt.placed_at
         assert attempt.checked_in_at
         assert attempt.released_at
@@ -190,8 +204,7 @@ async def _release(setting: Setting, muster: Fleet, nodes: int) -> None:
         }
         for name, (since, until) in moments.items():
             found.setdefault(name, []).append((until - since).total_seconds())
-        await muster.client.stop(job)
-        await muster.ended(job, well=False)
+        await _stop(muster, [job])
     for name, values in found.items():
         setting.findings.take(f"gang of {nodes}: {name}", values, "s")
     setting.findings.absolute(_release_bar(nodes), f"gang of {nodes}: released → all running (release barrier)")
@@ -213,19 +226,29 @@ async def _gangs(setting: Setting, muster: Fleet, nodes: int) -> None:
         began = time.perf_counter()
         jobs = await _run(muster, spec, count)
         rates.append(count * GANG * 5 / (time.perf_counter() - began))
-        await asyncio.gather(*(muster.client.stop(job) for job in jobs))
-        await asyncio.gather(*(muster.ended(job, well=False) for job in jobs))
+        await _stop(muster, jobs)
     setting.findings.take(f"{nodes} nodes: transitions of {count} gangs of {GANG} over gRPC", rates, "/s")
 
 
-async def _run(muster: Fleet, spec: JobSpec, count: int = 1) -> list[JobId]:
-    """Submit and wait until all of it runs; polled gently, for a watcher would be sent everything each time."""
-    jobs = [job.id for job in await asyncio.gather(*(muster.client.submit(spec) for _ in range(count)))]
+async def _run(muster: Fleet, spec: JobSpec, count: int = 1) -> list[JobView]:
+    """Submit and wait until all of it runs."""
+    await asyncio.gather(*(muster.client.submit(spec) for _ in range(count)))
+    return await _newest(muster, count, lambda job: job.attempts[-1].started_at is not None)
+
+
+async def _stop(muster: Fleet, jobs: list[JobView]) -> None:
+    """Stop them and wait until nothing of them runs."""
+    await asyncio.gather(*(muster.client.stop(job.id) for job in jobs))
+    await _newest(muster, len(jobs), lambda job: job.ended_at is not None)
+
+
+async def _newest(muster: Fleet, count: int, wanted: Callable[[JobView], bool]) -> list[JobView]:
+    """The newest jobs once all are as wanted; of lists, because a watcher is sent all executions at each change."""
     async with asyncio.timeout(RUNNING_WITHIN):
         while True:
             newest = [job async for job in muster.client.jobs(limit=count)]
-            if all(job.attempts[-1].started_at is not None for job in newest):
-                return jobs
+            if all(map(wanted, newest)):
+                return newest
             await asyncio.sleep(0.1)
 
 

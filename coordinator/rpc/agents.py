@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -27,6 +27,7 @@ from coordinator.rpc.callers import caller
 from coordinator.rpc.lanes import Lanes
 from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
+from coordinator.rpc.rounds import Rounds
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from coordinator.trust.authority import FleetAuthority
@@ -39,6 +40,7 @@ from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import Role
 from muster.domain.lifecycle import TERMINAL
 from muster.domain.node import Inventory
+from muster.domain.roster import Roster
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
@@ -51,9 +53,12 @@ _LAST_PORT = 65535
 HELLO_WITHIN = 10.0
 """Seconds in which a new stream must say who it is."""
 LANES = 32
-"""So many plans with rosters are written at a time. One of a gang of 5,000 has about 2 MB."""
+"""So many plans with rosters are written at a time. Of a gang of 5,000 each has 2 MB, unless it is compressed."""
 LANE_PATIENCE = 2.0
 """Seconds after which the next one is written although an agent has not taken its own yet."""
+
+HEARTBEATS_WITHIN = 0.1
+"""Seconds of heartbeats that are taken in together: a turn of the engine costs more than what one of them changes."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
@@ -76,6 +81,29 @@ class _Down:
             await send(self._context, message)
 
 
+class _Beats:
+    """The heartbeats of one stream. Nothing else waits for them; a second one waits for the first."""
+
+    def __init__(self, engine: Engine, rounds: Rounds, down: _Down, tasks: asyncio.TaskGroup) -> None:
+        self._engine = engine
+        self._rounds = rounds
+        self._down = down
+        self._tasks = tasks
+        self._last: asyncio.Task[None] | None = None
+
+    async def take(self, beat: HeartbeatReceived, sequence: int) -> None:
+        """Have it counted and acknowledged."""
+        if self._last is not None:
+            await asyncio.wait([self._last])
+        self._last = self._tasks.create_task(self._count(beat, sequence), name=f"{beat.node}: heartbeat")
+
+    async def _count(self, beat: HeartbeatReceived, sequence: int) -> None:
+        await self._rounds.end()
+        # Acknowledged once it counts, and only then: the agent's fence relies on it.
+        if not isinstance(await self._engine.ask(beat), Refused):
+            await self._down.send(pb.CoordinatorMessage(heartbeat_ack=pb.HeartbeatAck(sequence=sequence)))
+
+
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
@@ -89,23 +117,27 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._authority = authority
         self._rosters = wire.RosterBytes()
         self._lanes = Lanes(LANES, LANE_PATIENCE)
+        self._rounds = Rounds(HEARTBEATS_WITHIN)
         self.closing = asyncio.Event()
 
     @streaming
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
-            hello = await _hello(messages)
-            welcome = _welcome(protocol.agreed(hello.protocol, hello.protocol_oldest))
-            connected = self._labelled(_connected(hello, session))
-            _require_own(connected.node)
+            # Nothing of Hello is kept here: of thousands of nodes it would fill memory for as long as they are there.
+            connected, spoken = await self._greeted(messages, session)
+            node = connected.node
             try:
                 answer = await self._engine.ask(connected)
                 if isinstance(answer, Refused):
                     await refuse(context, answer)
-                await self._serve(connected, session, messages, context, welcome)
+                log.info(
+                    "node connected", extra={"node": node, "address": connected.address, "version": connected.version}
+                )
+                del connected
+                await self._serve(node, session, messages, context, spoken)
             finally:
-                await asyncio.shield(self._engine.tell(NodeDisconnected(node=connected.node, session=session.number)))
+                await asyncio.shield(self._engine.tell(NodeDisconnected(node=node, session=session.number)))
 
     @streaming
     async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # noqa: N802
@@ -152,8 +184,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         delivered = await self._secrets.delivered(*await self._engine.read(entitled))
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
-    def _labelled(self, connected: NodeConnected) -> NodeConnected:
-        return replace(connected, inventory=self._with_labels(connected.node, connected.inventory))
+    async def _greeted(self, messages: AsyncIterator[pb.AgentMessage], session: Session) -> tuple[NodeConnected, int]:
+        """What the agent says of its node, and the version of the protocol that is spoken with it."""
+        hello = await _hello(messages)
+        spoken = protocol.agreed(hello.protocol, hello.protocol_oldest)
+        connected = _connected(hello, session)
+        _require_own(connected.node)
+        inventory = self._with_labels(connected.node, connected.inventory)
+        return replace(connected, inventory=inventory), spoken
 
     def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
         """What a join token says of a node outweighs what the node says of itself."""
@@ -162,28 +200,27 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
 
     async def _serve(
         self,
-        connected: NodeConnected,
+        node: NodeId,
         session: Session,
         messages: AsyncIterator[pb.AgentMessage],
         context: Context,
-        welcome: pb.Welcome,
+        spoken: int,
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
-        node = connected.node
-        log.info("node connected", extra={"node": node, "address": connected.address, "version": connected.version})
         down = _Down(context)
-        await down.send(pb.CoordinatorMessage(welcome=welcome))
+        await down.send(_WELCOMES[spoken])
+        written = self._rosters.packed if spoken >= protocol.PACKED_ROSTERS else self._rosters.plain
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._send_plans(session, down), name=f"{node}: plans")
+                tasks.create_task(self._send_plans(session, down, written), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session), name=f"{node}: closed")
-                await self._read(node, session, messages, down)
+                await self._read(node, session, messages, _Beats(self._engine, self._rounds, down, tasks))
         except* _StreamEnded:
             pass
         finally:
             log.info("node disconnected", extra={"node": node})
 
-    async def _send_plans(self, session: Session, down: "_Down") -> None:
+    async def _send_plans(self, session: Session, down: _Down, written: Callable[[Roster], bytes]) -> None:
         """Acknowledgements overtake plans that wait for a lane."""
         while True:
             plan = await session.outbox.get()
@@ -191,25 +228,23 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 await down.send(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan)))
                 continue
             async with self._lanes.one():
-                await down.send(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan, self._rosters.of)))
+                await down.send(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan, written)))
 
     async def _read(
         self,
         node: NodeId,
         session: Session,
         messages: AsyncIterator[pb.AgentMessage],
-        down: "_Down",
+        beats: "_Beats",
     ) -> None:
         async for message in messages:
             event = _event(node, session, message)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
-            if not isinstance(event, HeartbeatReceived):
+            if isinstance(event, HeartbeatReceived):
+                await beats.take(event, message.heartbeat.sequence)
+            else:
                 await self._engine.tell(event)
-            # Acknowledged once it counts, and only then: the agent's fence relies on it.
-            elif not isinstance(await self._engine.ask(event), Refused):
-                ack = pb.HeartbeatAck(sequence=message.heartbeat.sequence)
-                await down.send(pb.CoordinatorMessage(heartbeat_ack=ack))
         raise _StreamEnded
 
 
@@ -271,11 +306,14 @@ def _event(node: NodeId, session: Session, message: pb.AgentMessage) -> Event:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
 
 
-def _welcome(spoken: int) -> pb.Welcome:
+def _welcome(spoken: int) -> pb.CoordinatorMessage:
     welcome = pb.Welcome(version=__version__, protocol=spoken)
     welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
     welcome.lease.FromTimedelta(LEASE)
-    return welcome
+    return pb.CoordinatorMessage(welcome=welcome)
+
+
+_WELCOMES = {spoken: _welcome(spoken) for spoken in range(protocol.OLDEST, protocol.NEWEST + 1)}
 
 
 async def _until_closed(session: Session) -> None:

@@ -3,12 +3,14 @@
 import hmac
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 from coordinator.rpc.callers import Context
 from coordinator.rpc.gate import Who
+from coordinator.rpc.limits import AGENT_CONNECTIONS
 from coordinator.trust.caller import LOCAL, Caller
 from coordinator.trust.registry import RefusedError, Registry
-from muster.trust.certificates import CertificateError, facts
+from muster.trust.certificates import CertificateError, Facts, facts
 
 _BEARER = "bearer "
 _LOG_IN = "the coordinator wants to know who you are: log in with `muster login`, or set MUSTER_TOKEN"
@@ -42,12 +44,18 @@ def by_certificate(registry: Registry) -> Who:
         del metadata, now
         shown = context.auth_context().get("x509_pem_cert", ())
         try:
-            said = facts(bytes(next(iter(shown))))
+            said = _said(bytes(next(iter(shown))))
         except (StopIteration, CertificateError):
             raise RefusedError("agents must show the certificate of their node", "no certificate") from None
         return registry.node_with(said.node, said.key, said.not_after)
 
     return who
+
+
+@lru_cache(maxsize=AGENT_CONNECTIONS)
+def _said(certificate: bytes) -> Facts:
+    """What a certificate says, read once: a node shows the same one with every call, and its bytes say the same."""
+    return facts(certificate)
 
 
 def _bearer(metadata: Mapping[str, str]) -> str:

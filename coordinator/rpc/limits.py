@@ -6,7 +6,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from muster.rpc.channel import MAX_REQUEST, SERVER_OPTIONS, STREAMS
+from muster.rpc.channel import AGENT_LINK, MAX_REQUEST, SERVER_OPTIONS, STREAMS
 
 CLIENT_MESSAGE = 6 * 1024 * 1024
 """Bytes of one message of a client: a job of 4 MiB, and one that is somewhat too large and is told so."""
@@ -62,6 +62,7 @@ AGENTS = _door(
         "grpc.max_allowed_incoming_connections": AGENT_CONNECTIONS,
         "grpc.server_handshake_timeout_ms": AGENT_HANDSHAKE * 1000,
         "grpc.http2.settings_timeout": AGENT_HANDSHAKE * 1000,
+        **AGENT_LINK,
     },
 )
 LOCAL = Door(calls=CLIENT_CALLS, options=SERVER_OPTIONS)

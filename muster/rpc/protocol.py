@@ -5,9 +5,11 @@ A number goes up when one side would misunderstand the other; new fields and mes
 
 from muster.domain.errors import ConflictError
 
-NEWEST = 1
+NEWEST = 2
 OLDEST = 1
 """What this program speaks: from here to NEWEST."""
+PACKED_ROSTERS = 2
+"""From here on rosters in plans may be compressed."""
 
 
 def agreed(newest: int, oldest: int) -> int:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         log_line_to_wire,
     )
     from muster.wire.model import (
-        RosterBytes,
         exit_from_wire,
         exit_to_wire,
         failure_from_wire,
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
         node_from_wire,
         node_to_wire,
     )
+    from muster.wire.rosters import RosterBytes
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
         delivered_from_wire,
@@ -142,7 +142,7 @@ __all__ = [
     "token_to_wire",
 ]
 
-_MODULES = ("checks", "secret_uses", "model", "jobs", "nodes", "secrets", "agents", "trust")
+_MODULES = ("checks", "secret_uses", "model", "jobs", "nodes", "secrets", "agents", "rosters", "trust")
 """Loaded when something is first asked for that the ones before do not have: a client needs few of them."""
 
 

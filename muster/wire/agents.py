@@ -19,9 +19,8 @@ from muster.wire.model import (
     port_lease_to_wire,
     role_from_wire,
     role_to_wire,
-    roster_from_bytes,
-    roster_to_bytes,
 )
+from muster.wire.rosters import roster_from_bytes, roster_to_bytes
 
 _MAX_REVISION = 2**63 - 1
 _GOAL_TO_WIRE = {goal: pb.Goal.Value(f"GOAL_{goal.name}") for goal in Goal}

@@ -1,9 +1,6 @@
 """Values of model.proto: what coordinator, agents and clients all exchange."""
 
-from collections import OrderedDict
 from datetime import timedelta
-
-from google.protobuf.message import DecodeError
 
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.fence import DEFAULT_LOST_AFTER, LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
@@ -161,36 +158,6 @@ def resources_from_wire(message: pb.Resources) -> Resources:
         memory=checks.size(message.memory, "Resources.memory") if message.HasField("memory") else None,
         shm=checks.size(message.shm, "Resources.shm") if message.HasField("shm") else None,
     )
-
-
-class RosterBytes:
-    """Rosters as they go over the wire: every agent of an attempt is sent the same bytes, so they are made once."""
-
-    def __init__(self, kept: int = 100) -> None:
-        self._kept = kept
-        self._made: OrderedDict[int, tuple[Roster, bytes]] = OrderedDict()
-        """By identity, which the roster kept beside it holds."""
-
-    def of(self, roster: Roster) -> bytes:
-        """The members of an attempt."""
-        if id(roster) not in self._made:
-            self._made[id(roster)] = (roster, roster_to_bytes(roster))
-            if len(self._made) > self._kept:
-                self._made.popitem(last=False)
-        return self._made[id(roster)][1]
-
-
-def roster_to_bytes(roster: Roster) -> bytes:
-    """The members of an attempt, as plans carry them."""
-    return roster_to_wire(roster).SerializeToString()
-
-
-def roster_from_bytes(data: bytes) -> Roster:
-    """The members of an attempt, as plans carry them; raises WireError."""
-    try:
-        return roster_from_wire(pb.Roster.FromString(data))
-    except DecodeError as error:
-        raise WireError("Plan.rosters", f"holds what is no roster ({error})") from None
 
 
 def roster_to_wire(roster: Roster) -> pb.Roster:

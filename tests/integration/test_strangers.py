@@ -96,11 +96,17 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
     [
         (
             {"protocol": 0},
-            "the agent speaks an unnumbered version of the protocol, the coordinator version 1; upgrade the agent",
+            (
+                "the agent speaks an unnumbered version of the protocol, the coordinator versions 1 to 2; "
+                "upgrade the agent"
+            ),
         ),
         (
-            {"protocol": 3, "protocol_oldest": 2},
-            "the agent speaks versions 2 to 3 of the protocol, the coordinator version 1; upgrade the coordinator",
+            {"protocol": 4, "protocol_oldest": 3},
+            (
+                "the agent speaks versions 3 to 4 of the protocol, the coordinator versions 1 to 2; "
+                "upgrade the coordinator"
+            ),
         ),
     ],
 )

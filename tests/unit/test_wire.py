@@ -2,9 +2,10 @@
 
 import inspect
 import re
+import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster import wire
-from muster.domain.ids import JobId
+from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.job import JobSpec, Network, PortRequest, Role
-from muster.domain.roster import Roster
+from muster.domain.plan import Plan
+from muster.domain.roster import Member, Roster
 from muster.domain.view import Transition
 from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from muster.wire import RosterBytes, WireError
 from tests.unit import secret_values, trust_values
 from tests.unit import wire_values as values
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +255,32 @@ def test_rosters_in_plans_look_like_messages_on_the_wire() -> None:
 
 def test_a_roster_is_written_once_for_all_nodes() -> None:
     gang, written = Roster(job=JobId("j"), job_name="train", attempt=1, network=Network.HOST, members=()), RosterBytes()
-    assert written.of(gang) is written.of(gang)
+    assert written.plain(gang) is written.plain(gang)
+    assert written.packed(gang) == written.plain(gang)
+
+
+def test_a_roster_of_thousands_is_packed_for_those_who_know_how_to_unpack_it() -> None:
+    each = Member(
+        rank=0, execution=ExecutionId("j-1-0"), role="worker", node=NodeId("n"), address="10.0.0.1", checked_in_at=NOW
+    )
+    members = tuple(replace(each, rank=rank) for rank in range(2000))
+    gang, written = (
+        Roster(job=JobId("j"), job_name="t", attempt=1, network=Network.HOST, members=members),
+        RosterBytes(),
+    )
+    plain, packed = written.plain(gang), written.packed(gang)
+    assert len(packed) * 5 < len(plain)
+    for sent in (plain, packed):
+        plan = wire.plan_to_wire(Plan(revision=1, rosters=(gang,)), lambda _, sent=sent: sent)
+        assert wire.plan_from_wire(plan).rosters == (gang,)
+
+
+def test_a_packed_roster_that_is_cut_off_is_refused() -> None:
+    packed = zlib.compress(bytes(1000))
+    with pytest.raises(WireError, match=r"Plan\.rosters is cut off"):
+        wire.plan_from_wire(agents_pb2.Plan(revision=1, rosters=[packed[:-6]]))
+    with pytest.raises(WireError, match=r"Plan\.rosters holds what is no roster"):
+        wire.plan_from_wire(agents_pb2.Plan(revision=1, rosters=[b"\x78\xffrubbish"]))
 
 
 @quick

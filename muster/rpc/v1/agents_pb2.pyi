@@ -354,7 +354,8 @@ class Plan(_message.Message):
     @_builtins.property
     def rosters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """One Roster per attempt that is to be armed; in whole plans also of those that are further. As bytes, which look the
-        same on the wire: all nodes of an attempt are sent the same ones, so they are written once.
+        same on the wire: all nodes of an attempt are sent the same ones, so they are written once. From version 2 of the
+        protocol on they may be compressed (zlib), which their first byte tells: 0x78, with which no Roster begins.
         """
 
     def __init__(
