@@ -208,9 +208,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = _Down(context)
-        await down.send(_WELCOMES[spoken])
         written = self._rosters.packed if spoken >= protocol.PACKED_ROSTERS else self._rosters.plain
         try:
+            await down.send(_WELCOMES[spoken])
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send_plans(session, down, written), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session), name=f"{node}: closed")
