@@ -1,8 +1,8 @@
 """Containers: Muster's Docker runtime beside the same containers created and started with bare calls of Docker's API.
 
 The same image, program, mounts, rights, limits, log driver and host network on the same private dockerd, in turn. All
-containers of a gang run on this one machine, so the daemon's own rate is part of both. What those options cost is
-measured beside it: the same program in containers with Docker's defaults.
+containers of a gang run on this one machine, so the daemon's own rate is part of both. Beside it, what those options
+cost (Docker's defaults instead), and what it costs that none is started before all have been created.
 """
 
 import asyncio
@@ -10,8 +10,9 @@ import json
 import shutil
 import tarfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,8 @@ STAMPS = "/stamps"
 SETTLES = 0.3
 """Seconds for dockerd, which clears away after its answers."""
 
-
-# As in agent/core/container_spec.py; Docker makes more of a start of some of them than by its defaults.
-ALIKE: Mapping[str, Any] = {
+# As in agent/core/container_spec.py.
+OPTIONS: Mapping[str, Any] = {
     "CapDrop": ["ALL"],
     "SecurityOpt": ["no-new-privileges"],
     "PidsLimit": DEFAULT_PIDS,
@@ -70,17 +70,21 @@ async def measure(setting: Setting) -> None:
 
 
 async def _compare(setting: Setting, muster: Fleet, docker: aiodocker.Docker, size: int) -> None:
-    taken: dict[str, list[float]] = {"bare API": [], "Muster": [], "bare API, Docker's defaults": []}
+    bare = partial(_bare, docker, size)
+    ways: Mapping[str, Callable[[Path], Awaitable[float]]] = {
+        "bare API": partial(bare, _alike),
+        "Muster": partial(_muster, muster, size),
+        "bare API, all created first": partial(bare, _alike, all_first=True),
+        "bare API, Docker's defaults": partial(bare, _plain),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in ways}
     directory = setting.scratch.fresh("stamps")
     for turn in range(setting.repeats(12, 4) + 1):
-        for number, (name, values) in enumerate(taken.items()):
+        for number, (name, way) in enumerate(ways.items()):
             place = directory / f"{turn}-{number}"
             await asyncio.to_thread(_make_open, place)
-            if name == "Muster":
-                value = await _muster(muster, place, size)
-            else:
-                value = await _bare(docker, place, size, alike=name == "bare API")
-            values.extend([value] if turn else [])
+            value = await way(place)
+            taken[name].extend([value] if turn else [])
             await asyncio.sleep(SETTLES)
     for name, values in taken.items():
         setting.findings.take(f"containers {size}: {name}", values, "ms")
@@ -93,19 +97,37 @@ def _make_open(directory: Path) -> None:
         each.chmod(0o777)
 
 
-async def _bare(docker: aiodocker.Docker, directory: Path, size: int, *, alike: bool) -> float:
-    """Milliseconds until the last program runs."""
-    config: dict[str, Any] = {"Image": IMAGE, "Cmd": ["/stamp", f"{STAMPS}/all"]}
-    config["HostConfig"] = {"NetworkMode": "host", "Binds": [f"{directory}:{STAMPS}"]}
-    if alike:
-        own = [f"{directory / name}:/muster/{name}" for name in OWN_MOUNTS]
-        config["HostConfig"] |= {**ALIKE, "Binds": [f"{directory}:{STAMPS}", *own]}
-        config |= {"User": str(NOBODY), "Healthcheck": {"Test": ["NONE"]}}
+def _plain(directory: Path) -> dict[str, Any]:
+    """A container with Docker's defaults."""
+    host = {"NetworkMode": "host", "Binds": [f"{directory}:{STAMPS}"]}
+    return {"Image": IMAGE, "Cmd": ["/stamp", f"{STAMPS}/all"], "HostConfig": host}
+
+
+def _alike(directory: Path) -> dict[str, Any]:
+    """A container as Muster makes them."""
+    plain = _plain(directory)
+    mounts = [f"{directory}:{STAMPS}", *(f"{directory / name}:/muster/{name}" for name in OWN_MOUNTS)]
+    host = {**plain["HostConfig"], **OPTIONS, "Binds": mounts}
+    return {**plain, "User": str(NOBODY), "Healthcheck": {"Test": ["NONE"]}, "HostConfig": host}
+
+
+async def _bare(
+    docker: aiodocker.Docker,
+    size: int,
+    config: Callable[[Path], dict[str, Any]],
+    directory: Path,
+    *,
+    all_first: bool = False,
+) -> float:
+    """Milliseconds until the last program runs; `all_first`: none is started before all have been created."""
     containers: list[aiodocker.containers.DockerContainer] = []
+    all_created = asyncio.Barrier(size)
 
     async def one() -> None:
-        container = await docker.containers.create(config)
+        container = await docker.containers.create(config(directory))
         containers.append(container)
+        if all_first:
+            await all_created.wait()
         await container.start()
 
     began = time.time_ns()
@@ -117,7 +139,7 @@ async def _bare(docker: aiodocker.Docker, directory: Path, size: int, *, alike: 
     return _last(directory, began, size)
 
 
-async def _muster(muster: Fleet, directory: Path, size: int) -> float:
+async def _muster(muster: Fleet, size: int, directory: Path) -> float:
     role = Role(
         count=size,
         image=IMAGE,
