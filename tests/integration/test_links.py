@@ -80,6 +80,7 @@ async def test_output_that_is_printed_while_the_connection_is_broken_comes_later
         os.mkfifo(fifo)
         job = await fleet.client.submit(shell(f"echo first; read line < {fifo}; echo second; exec sleep 60"))
         await fleet.printed(job.id, 1)
+        await fleet.until_states(job.id, State.RUNNING)
         fleet.cable("a").cut()
         await fleet.journal.heard("node disconnected", node="a")
         assert [node.state for node in await fleet.client.nodes()] == [NodeState.UNREACHABLE]
@@ -258,7 +259,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
     ("coordinator", "cause"),
     [
         (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
-        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 1"),
+        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 2"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
     ],
 )
