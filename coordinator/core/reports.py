@@ -90,9 +90,8 @@ def _describe(turn: Turn, execution: Execution, detail: str) -> None:
 
 def _exited(turn: Turn, execution: Execution, report: Report) -> None:
     exit_ = report.exit or Exit(code=0)
-    execution = replace(execution, exit=exit_)
     if execution.state is State.STOPPING:
-        attempts.confirm_stop(turn, execution)
+        attempts.confirm_stop(turn, replace(execution, exit=exit_))
         return
     running = attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
     attempts.go_on(turn, (execution.job, execution.attempt))
