@@ -123,6 +123,12 @@ class Engine:
         await self._inbox.put(_Asked(event, answer))
         return await answer
 
+    async def ask_and_read(self, event: Event, question: Callable[[Cluster, Answer], T]) -> T:
+        """Have an event taken in, and what a function says of the answer and the cluster, both as they durably are."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        await self._inbox.put(_Asked(event, answer))
+        return await self.read(lambda cluster, _: question(cluster, answer.result()))
+
     async def tell(self, event: Event) -> None:
         """Have an event taken in; returns as soon as it is in line."""
         await self._inbox.put(_Asked(event, None))

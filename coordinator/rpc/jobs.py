@@ -90,8 +90,10 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         with self._one_more():
             submitted = self._spelled_out(_submitted(request))
             require_open(submitted.spec, self._policy_of(submitted.spec.project))
-            job = await _accepted(await self._engine.ask(submitted), context)
-        view = views.unaccepted_view(job) if request.dry_run else await self._view(job.id)
+            view = await self._engine.ask_and_read(submitted, _as_answered)
+        if isinstance(view, Refused):
+            await refuse(context, view)
+        assert isinstance(view, JobView)
         return pb.SubmitResponse(job=wire.job_to_wire(view))
 
     @translated
@@ -196,7 +198,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         await listener.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(rest):
-                while await self._engine.read(lambda cluster, _: _phase_if_there(cluster, seen.id)) is seen.phase:
+                while self._engine.glance(lambda cluster: _phase_if_there(cluster, seen.id)) is seen.phase:
                     await listener.wait()
 
     async def _id(self, name: str) -> JobId:
@@ -224,7 +226,7 @@ def _submitted(request: pb.SubmitRequest) -> JobSubmitted:
 def new_job_id() -> JobId:
     """Eight random characters, the first a letter: safe as a name everywhere, and unique among a trillion."""
     first = secrets.choice(_ID_ALPHABET[10:])
-    return JobId(first + "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH - 1)))
+    return JobId(first + "".join(_ID_ALPHABET[byte % 32] for byte in secrets.token_bytes(_ID_LENGTH - 1)))
 
 
 async def _accepted(answer: Answer, context: Context) -> Job:
@@ -232,6 +234,13 @@ async def _accepted(answer: Answer, context: Context) -> Job:
         await refuse(context, answer)
     assert isinstance(answer, Accepted)
     return answer.job
+
+
+def _as_answered(cluster: Cluster, answer: Answer) -> JobView | Answer:
+    if not isinstance(answer, Accepted):
+        return answer
+    there = answer.job.id in cluster.jobs
+    return views.job_view(cluster, answer.job.id) if there else views.unaccepted_view(answer.job)
 
 
 def _own_key(key: str) -> str:

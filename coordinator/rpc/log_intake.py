@@ -22,20 +22,26 @@ class LogIntake:
     async def store(self, chunk: pb.LogChunk) -> pb.LogAck:
         """Keep a chunk; what to tell the agent. Raises ValueError for data that are no log."""
         execution = ExecutionId(chunk.execution)
-
-        def known(cluster: Cluster) -> bool:
-            there = cluster.executions.get(execution)
-            return there is not None and there.node == chunk.node
-
-        # What is not wanted the agent may forget, so that must be durable.
-        if not self._engine.glance(known) and not await self._engine.read(lambda cluster, _: known(cluster)):
+        if not await self._wanted(execution, chunk.node):
             return pb.LogAck(execution=execution, unwanted=True)
         size, complete = await asyncio.to_thread(self._append, execution, chunk)
         if chunk.last and size >= chunk.offset + len(chunk.data):
+            # What belongs to a job that was dropped meanwhile must not come back.
+            if not await self._wanted(execution, chunk.node):
+                return pb.LogAck(execution=execution, unwanted=True)
             await self._finish(execution)
             complete = True
         self._engine.signals.fire(execution)
         return pb.LogAck(execution=execution, offset=size, complete=complete)
+
+    async def _wanted(self, execution: ExecutionId, node: str) -> bool:
+        """Whether an execution is known on this node. The agent may forget what is not, so that must be durable."""
+
+        def known(cluster: Cluster) -> bool:
+            there = cluster.executions.get(execution)
+            return there is not None and there.node == node
+
+        return self._engine.glance(known) or await self._engine.read(lambda cluster, _: known(cluster))
 
     def _append(self, execution: ExecutionId, chunk: pb.LogChunk) -> tuple[int, bool]:
         """How much of the log is stored now, and whether nothing more of it is taken."""

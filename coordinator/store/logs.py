@@ -87,21 +87,33 @@ class LogStore:
     def finish(self, *executions: ExecutionId) -> None:
         """Mark logs as complete, durably: also what was appended is on the disk when this returns.
 
-        Several together cost little more than one: the names in a directory reach the disk at once.
+        Several together cost little more than one: the names in a directory reach the disk at once. The marker of an
+        empty log goes there in its own time: nothing is lost with it, and the agent's next word tells the records.
         """
-        for execution in executions:
-            with self._lock, _reported(f"the log of {execution} cannot be kept"):
+        written = [execution for execution in executions if self._mark(execution)]
+        for directory in {self._file(execution).parent for execution in written}:
+            with _reported(f"the logs in {directory} cannot be kept"), suppress(FileNotFoundError):  # dropped meanwhile
+                self._name(directory)
+
+    def _mark(self, execution: ExecutionId) -> bool:
+        """Whether there is anything in the log, which is on the disk then, but for its name and that of the marker."""
+        with _reported(f"the log of {execution} cannot be kept"):
+            with self._lock:
+                if not self._is_there(execution):
+                    self._marker(execution).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    self._make_marker(execution)
+                    return False
                 log = self._appendable(execution)
                 log.complete = True
                 file = os.dup(log.fd) if log.size else None
-            with _reported(f"the log of {execution} cannot be kept"):
-                if file is not None:
-                    _sync_and_close(file)
-                # It is empty: all that has to reach the disk are the names.
-                os.close(os.open(self._marker(execution), os.O_WRONLY | os.O_CREAT, 0o600))
-        for directory in {self._file(execution).parent for execution in executions}:
-            with _reported(f"the logs in {directory} cannot be kept"):
-                self._name(directory)
+            if file is not None:
+                _sync_and_close(file)
+            with suppress(FileNotFoundError):  # dropped meanwhile
+                self._make_marker(execution)
+        return file is not None
+
+    def _make_marker(self, execution: ExecutionId) -> None:
+        os.close(os.open(self._marker(execution), os.O_WRONLY | os.O_CREAT, 0o600))
 
     def _name(self, directory: Path) -> None:
         """Have the names in the directory of a job on the disk, and its own."""
@@ -117,8 +129,7 @@ class LogStore:
     def size(self, execution: ExecutionId) -> int:
         """How many bytes are stored: where the agent goes on. 0 for a log that is not there."""
         with self._lock, _reported(f"the log of {execution} cannot be kept"):
-            there = execution in self._open or self._file(execution).exists()
-            return self._appendable(execution).size if there else 0
+            return self._appendable(execution).size if self._is_there(execution) else 0
 
     def read(
         self,
@@ -179,6 +190,9 @@ class LogStore:
         with self._lock:
             while self._open:
                 self._open.popitem()[1].close()
+
+    def _is_there(self, execution: ExecutionId) -> bool:
+        return execution in self._open or self._file(execution).exists()
 
     def _appendable(self, execution: ExecutionId) -> "_Appendable":
         log = self._open.get(execution)

@@ -1,5 +1,6 @@
 """What the store of logs promises."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -209,6 +210,15 @@ def test_several_logs_are_finished_at_once(logs: LogStore, tmp_path: Path) -> No
     again = LogStore(tmp_path / "logs")
     assert [again.complete(ExecutionId(each)) for each in (E, "a-1-1", "b-1-0", "b-1-1")] == [True, True, True, False]
     assert [again.size(ExecutionId(each)) for each in (E, "a-1-1")] == [len(chunk(*TEN)), 0]
+
+
+def test_a_log_whose_directory_went_while_it_was_finished_does_not_come_back(logs: LogStore, file: Path) -> None:
+    logs.append(E, 0, chunk(*TEN))
+    shutil.rmtree(file.parent)
+
+    logs.finish(E)
+
+    assert not file.parent.exists()
 
 
 def test_a_finished_log_is_complete_also_after_a_restart(logs: LogStore, tmp_path: Path) -> None:
