@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from coordinator.core.answers import Accepted, Noted, Refused
+from coordinator.core.answers import Accepted, Answer, Noted, Refused
 from coordinator.core.cluster import Cluster
 from coordinator.core.events import (
     DeleteRequested,
@@ -105,6 +105,18 @@ async def test_an_event_is_answered() -> None:
 
         assert isinstance(answer, Accepted)
         assert await phase(engine) is JobPhase.QUEUED
+
+
+async def test_an_event_may_come_with_a_question_that_is_read_in_the_same_turn() -> None:
+    def outcome(cluster: Cluster, answer: Answer) -> tuple[type[Answer], int]:
+        return type(answer), len(cluster.jobs)
+
+    store = StoreThatCounts()
+    async with working(engine := engine_on(store)):
+        assert await engine.ask_and_read(submission(), outcome) == (Accepted, 1)
+        assert await engine.ask_and_read(StopRequested(job=JobId("nobody")), outcome) == (Refused, 1)
+
+    assert store.commits == [3]
 
 
 async def test_nothing_is_answered_read_or_sent_before_it_is_durable() -> None:
