@@ -11,8 +11,8 @@ from coordinator.core.records import Attempt, Change, DropJob, DropNode, Executi
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, State, Trigger, advance
 
-_AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING})
-"""States that an agent reached because it was told to; coming to them changes nothing of its plan."""
+_AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED})
+"""States that an agent reached because it was told to; what it does next, or does not, needs no other order."""
 
 
 class Turn:

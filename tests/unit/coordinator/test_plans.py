@@ -121,12 +121,24 @@ def test_several_changes_of_one_turn_are_one_plan() -> None:
     assert len(w.last_plan("a").desired) == 4
 
 
+def test_nothing_is_ordered_of_an_execution_that_ended_well() -> None:
+    w = world()
+    job = w.running(PAIR)
+    plans_before = len(w.followers[A].plans)
+    w.tell(job, 0, Stage.EXITED)
+    assert len(w.followers[A].plans) == plans_before
+
+    execution = w.rank(job, 0).id
+    w.connect(A, reports=[report(execution, Stage.EXITED)])
+    assert w.followers[A].goals == {execution: Goal.STOP}
+
+
 def test_ended_executions_stay_listed_until_their_log_is_complete() -> None:
     w = world()
     job = w.running(PAIR)
     execution = w.rank(job, 0).id
     w.tell_all(job, Stage.EXITED)
-    assert w.followers[A].goals == {execution: Goal.STOP}
+    assert list(w.followers[A].goals) == [execution]
 
     w.tell(job, 0, Stage.EXITED, log_complete=True)
 
