@@ -197,9 +197,10 @@ class Engine:
         return max(0.0, self._sick_until - asyncio.get_running_loop().time()) if self._sick else 0.0
 
     async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
-        turn, until = Turn(self._cluster, self._clock.now()), asyncio.get_running_loop().time() + self._hold
+        turn, clock = Turn(self._cluster, self._clock.now()), asyncio.get_running_loop().time
+        until = clock() + self._hold
         answers = self._take(turn, batch)  # 1 step
-        while turn.may_wait and not self._taken and (more := await self._batch(until)):
+        while turn.may_wait and not self._taken and clock() < until and (more := await self._batch(until)):
             turn.now = self._clock.now()
             answers = self._take(turn, more)
         if changes := turn.changes():
