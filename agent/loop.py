@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -69,8 +69,8 @@ class Loop:
         ports: PortLedger,
     ) -> None:
         self.ledger = guard.ledger
-        self.told: asyncio.Queue[tuple[Report, ...]] = asyncio.Queue(EVENTS)
-        """Reports for the coordinator, several at a time."""
+        self.tell: Callable[[Sequence[Report]], None] = _nobody
+        """Called with reports for the coordinator."""
         self._guard = guard
         self._rooms = guard.site.rooms
         self._outputs = guard.site.outputs
@@ -174,7 +174,7 @@ class Loop:
                     self._carry_out(action)
         self._guard.look()
         if reports:
-            await self.told.put(tuple(reports))
+            self.tell(reports)
 
     def _carry_out(self, action: Action) -> None:
         match action:
@@ -372,6 +372,11 @@ class Loop:
             execution = ExecutionId(path.name)
             if execution not in self._occupants:
                 clear_room(Room(self._rooms, execution), self._outputs)
+
+
+def _nobody(reports: Sequence[Report]) -> None:
+    """There is no coordinator."""
+    del reports
 
 
 async def _at_once() -> None:

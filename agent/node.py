@@ -24,6 +24,7 @@ from agent.machine import interface_of
 from agent.peer_port import PeerPort
 from agent.peers import Shown
 from agent.ports import PortLedger
+from agent.reporting import Reporting
 from agent.runtimes.runtime import Runtime
 from agent.secret_store import SecretStore
 from muster import __version__, wire
@@ -31,7 +32,7 @@ from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Inventory, RuntimeOffer
-from muster.domain.plan import Plan, Stage
+from muster.domain.plan import Plan
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
@@ -40,12 +41,6 @@ log = logging.getLogger(__name__)
 
 REFRESH = timedelta(seconds=30)
 """How often a node looks at itself; GPU faults and runtimes that come or go are seen at once or then."""
-
-BETTER_SOON = 0.02
-"""Seconds for which news of what has only begun wait for better news."""
-
-BEGUN = frozenset({Stage.PREPARING, Stage.RUNNING})
-"""Nobody waits to hear that something is being prepared or runs; what comes next says that, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +93,7 @@ class NodeAgent:
         self._loop.catch_up_on_faults = source.catch_up
         self._logs = LogPusher(config.name, self._loop.complete_log)
         self._link = Link(config.coordinator, self, self._logs)
+        self._loop.tell = Reporting(self._link.send).tell
         self._loop.secrets = config.secrets
         config.secrets.ask = self._link.secrets.ask
         self._streams = 0
@@ -120,7 +116,6 @@ class NodeAgent:
             tasks.create_task(self._loop.run(self._logs), name=f"{self.name}: loop")
             tasks.create_task(self._guard.run(self._loop.put), name=f"{self.name}: guard")
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
-            tasks.create_task(self._tell(), name=f"{self.name}: reports")
             tasks.create_task(self._refresh(), name=f"{self.name}: inventory")
             tasks.create_task(self._hear_faults(), name=f"{self.name}: GPU faults")
             self.ready.set()
@@ -183,18 +178,6 @@ class NodeAgent:
         self._guard.disconnected()
 
     # what it does besides
-
-    async def _tell(self) -> None:
-        while True:
-            reports = list(await self._loop.told.get())
-            if all(report.stage in BEGUN for report in reports):
-                # Most are prepared in no time, and that says both; so it is with programs that end at once.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(BETTER_SOON):
-                        reports += await self._loop.told.get()
-            newest = {report.execution: report for report in reports}.values()
-            message = pb.Reports(reports=[wire.report_to_wire(report) for report in newest])
-            self._link.send(pb.AgentMessage(reports=message))
 
     async def _refresh(self) -> None:
         while True:

@@ -5,7 +5,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,13 +175,15 @@ async def reported_by_the_next_agent(place: DockerPlace, directory: Path) -> Rep
         runtimes={RuntimeKind.DOCKER: runtime},
         ports=PortLedger(30_160, 30_169),
     )
+    told: asyncio.Queue[Sequence[Report]] = asyncio.Queue()
+    loop.tell = told.put_nowait
     await loop.recover()
     try:
         async with asyncio.TaskGroup() as tasks:
             working = tasks.create_task(loop.run(LogPusher(NODE, loop.complete_log)), name="loop")
-            reports = [report for report in await loop.told.get() if report.failure is not None]
+            reports = [report for report in await told.get() if report.failure is not None]
             while not reports:
-                reports = [report for report in await loop.told.get() if report.failure is not None]
+                reports = [report for report in await told.get() if report.failure is not None]
             working.cancel()
     finally:
         await loop.shut_down(stop=True)

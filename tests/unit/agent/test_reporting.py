@@ -1,0 +1,40 @@
+"""When the coordinator hears of executions."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from agent.reporting import Reporting
+from muster.domain.ids import ExecutionId
+from muster.domain.plan import Report, Stage
+from muster.rpc.v1 import agents_pb2 as pb
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def of(rank: int, stage: Stage) -> Report:
+    return Report(execution=ExecutionId(f"job-1-{rank}"), stage=stage, at=AT, address="10.0.0.7")
+
+
+def told(message: pb.AgentMessage) -> list[tuple[str, str]]:
+    return [(report.execution, pb.Stage.Name(report.stage)) for report in message.reports.reports]
+
+
+async def test_what_has_only_begun_is_told_with_what_follows() -> None:
+    sent: list[pb.AgentMessage] = []
+    reporting = Reporting(sent.append)
+    reporting.tell([of(0, Stage.PREPARING), of(1, Stage.PREPARING)])
+    assert sent == []
+    reporting.tell([of(0, Stage.PREPARED)])
+    reporting.tell([of(1, Stage.ARMED)])
+    assert [told(message) for message in sent] == [
+        [("job-1-0", "STAGE_PREPARED"), ("job-1-1", "STAGE_PREPARING")],
+        [("job-1-1", "STAGE_ARMED")],
+    ]
+
+
+async def test_what_has_only_begun_is_told_soon_even_if_nothing_follows() -> None:
+    sent: asyncio.Queue[pb.AgentMessage] = asyncio.Queue()
+    reporting = Reporting(sent.put_nowait)
+    for _ in range(2):
+        reporting.tell([of(0, Stage.RUNNING)])
+        assert told(await sent.get()) == [("job-1-0", "STAGE_RUNNING")]
