@@ -33,7 +33,7 @@ from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
 from agent.occupant import Occupant
 from agent.ports import PortLedger
-from agent.room_record import note, noted, record_of
+from agent.room_record import noted, record_of
 from agent.rooms import clear_room, make_room
 from agent.runtimes.runtime import Room, Runtime, Sandbox
 from agent.secret_store import SecretStore
@@ -282,10 +282,7 @@ class Loop:
         self.secrets.handed_over(execution)
         await self.put(Started(execution=execution))
         self._watch(execution, self._await_exit(execution))
-        if occupant.record is not None:
-            started = replace(occupant.record, started_at=datetime.now(UTC))
-            with suppress(OSError):  # only the time of the start is lost with it
-                await asyncio.to_thread(note, occupant.room, started)
+        self._watch(execution, occupant.note_start(datetime.now(UTC)))
 
     async def _await_exit(self, execution: ExecutionId) -> None:
         occupant = self._occupants[execution]

@@ -1,11 +1,17 @@
 """What the loop holds of one execution."""
 
-from dataclasses import dataclass
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from agent.room_record import RoomRecord
+from agent.room_record import RoomRecord, note
 from agent.runtimes.runtime import Room, Sandbox
 from agent.spool import LogSpool
 from muster.domain.job import RuntimeKind
+
+NOTED_AFTER = 1.0
+"""Seconds from the start of user code until that is noted: all of a gang start at once, and some end at once."""
 
 
 @dataclass(slots=True)
@@ -20,3 +26,13 @@ class Occupant:
     """Whether user code may run in it."""
     record: RoomRecord | None = None
     """What was noted in its room; None: an earlier agent did that."""
+
+    async def note_start(self, at: datetime) -> None:
+        """Have it noted when user code was started, unless that has ended by then.
+
+        Where it cannot be noted, or the agent is killed before, the next agent takes its own start for it.
+        """
+        if self.record is not None:
+            await asyncio.sleep(NOTED_AFTER)
+            with suppress(OSError):
+                await asyncio.to_thread(note, self.room, replace(self.record, started_at=at))

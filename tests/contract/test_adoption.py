@@ -1,5 +1,6 @@
 """What an agent knows of executions that an earlier one started."""
 
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,11 +9,13 @@ import pytest
 
 from agent.guard import Guard, Site
 from agent.loop import Loop
+from agent.occupant import Occupant
 from agent.ports import PortLedger
 from agent.room_record import NAME, RoomRecord, note, noted
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Room
+from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import PortRequest, RuntimeKind
@@ -33,6 +36,13 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     started = replace(RECORD, started_at=NOON)
     note(room, started)
     assert noted(room) == started
+
+
+async def test_when_user_code_was_started_is_noted(tmp_path: Path) -> None:
+    room = room_for(tmp_path, ExecutionId("a-1-0"))
+    with closing(LogSpool(room.log)) as spool:
+        await Occupant(RuntimeKind.PROCESS, room, spool, record=RECORD).note_start(NOON)
+    assert noted(room) == replace(RECORD, started_at=NOON)
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"job": "trial"'])
