@@ -91,9 +91,7 @@ class Guard:
                     self._news.clear()
                     self._step(TimePassed())
                     await self._carry_out(tasks, put)
-                    # What has only ended waits for the next contact: a deadline of what does not run harms nobody.
-                    if self._fencing.deadlines().items() - self._noted.items():
-                        self._changed.set()
+                    self._changed.set()
                     if self._fencing.in_contact(self.clock.now()):
                         await self._client.close()  # there is nothing to ask
                     await self._rest()
@@ -115,7 +113,6 @@ class Guard:
         """The coordinator has acknowledged what was sent then."""
         self._step(Contact(sent_at=sent_at))
         self._news.set()
-        self._changed.set()
 
     def disconnected(self) -> None:
         """The stream to the coordinator has ended."""

@@ -15,7 +15,7 @@ import pytest
 
 from muster.domain.errors import ExhaustedError, InvalidJobError
 from muster.domain.job import InlineFile
-from muster.domain.lifecycle import JobPhase
+from muster.domain.lifecycle import JobPhase, State
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import jobs_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
@@ -57,6 +57,7 @@ async def test_a_coordinator_on_a_full_disk_refuses_jobs_keeps_what_runs_and_goe
         await fleet.connected("a")
         runs = await fleet.client.submit(shell(f"echo started; read line < {fifo}; echo done"))
         await fleet.printed(runs.id, 1)
+        await fleet.until_states(runs.id, State.RUNNING)
 
         filler = fill(small_disk)
         taken, refused = await _submitted_until_refused(fleet)
