@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 RETRY = 0.5
 """Seconds until deadlines that could not be noted are noted again."""
+TIDIED_AFTER = 1.0
+"""Seconds after the end of user code until its deadline is taken back, which harms nobody: nothing is left to kill."""
 MARK_LIMIT = 0.2
 """Seconds that a stop waits for the disk to take down why."""
 
@@ -81,6 +83,8 @@ class Guard:
         if self._fencing.deadlines():
             await asyncio.to_thread(self._keeper.start)
             await self._note()
+        elif noted:
+            await self._tidy()
 
     async def run(self, put: Callable[[Fenced], Awaitable[None]]) -> None:
         """Ask, note and cut off as time passes, until cancelled; `put` tells the loop."""
@@ -91,7 +95,7 @@ class Guard:
                     self._news.clear()
                     self._step(TimePassed())
                     await self._carry_out(tasks, put)
-                    self._changed.set()
+                    self._have_noted()
                     if self._fencing.in_contact(self.clock.now()):
                         await self._client.close()  # there is nothing to ask
                     await self._rest()
@@ -101,10 +105,12 @@ class Guard:
     async def close(self, *, stopped: bool) -> None:
         """Leave what runs on to the keeper; `stopped` says that nothing does."""
         if stopped and self._noted:
-            nothing = self._notes({})
             with suppress(OSError):
-                await asyncio.to_thread(self._keeper.tell, self.site.state, nothing)
-                await asyncio.to_thread(write_notes, self.site.state, nothing)
+                await asyncio.to_thread(self._keeper.tell, self.site.state, self._notes({}))
+            await self._tidy()
+        else:
+            with suppress(OSError):
+                await self._note()
         await asyncio.to_thread(self._keeper.close, self.site.state)  # other nodes may share it
 
     # what the link, the loop and peers say and ask
@@ -188,6 +194,13 @@ class Guard:
             async with asyncio.timeout(limit):
                 await self._news.wait()
 
+    def _have_noted(self) -> None:
+        deadlines = self._fencing.deadlines()
+        if deadlines.items() - self._noted.items():
+            self._changed.set()
+        elif deadlines != self._noted:
+            asyncio.get_running_loop().call_later(TIDIED_AFTER, self._changed.set)
+
     async def _keep_noted(self) -> None:
         """Note what has changed, beside everything else: disks may be slow."""
         while True:
@@ -212,6 +225,11 @@ class Guard:
             await self._tell_keeper()
             await asyncio.to_thread(write_notes, self.site.state, self._notes(deadlines))
             self._noted = deadlines
+
+    async def _tidy(self) -> None:
+        """Note that nothing runs: the keeper of an agent before this one has nothing to wait for."""
+        with suppress(OSError):
+            await asyncio.to_thread(write_notes, self.site.state, self._notes({}))
 
     async def _tell_keeper(self) -> None:
         async with self._telling:

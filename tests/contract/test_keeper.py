@@ -16,9 +16,11 @@ import pytest
 
 from agent.core.deadlines import Deadline, Notes, written
 from agent.deadline_file import read_notes, why_fenced, write_notes
+from agent.guard import Guard, Site
 from agent.keeper import PROGRAM, Keeper
 from agent.runtimes import process_record
 from agent.runtimes.pids import boot_id, process
+from muster.domain.ids import NodeId
 
 LIMIT = 20.0
 ROOT = Path(__file__).parents[2]
@@ -189,6 +191,16 @@ def test_a_keeper_whose_agent_is_gone_leaves_what_another_agent_has_taken_over(t
         first.close()
         gone(pid)
         assert program.poll() is None
+
+
+async def test_where_nothing_is_left_the_next_agent_takes_the_deadlines_back(tmp_path: Path) -> None:
+    """Else the keeper of the agent before would wait for them."""
+    write_notes(tmp_path, notes_of(tmp_path / "rooms" / "j-1-0", now() + 1000, "before"))
+    guard = Guard(Site(node=NodeId("a"), state=tmp_path, rooms=tmp_path / "rooms", outputs=tmp_path / "outputs"))
+    await guard.begin()
+    left = read_notes(tmp_path)
+    assert left is not None
+    assert (left.deadlines, left.agent == "before") == ((), False)
 
 
 def test_an_agent_that_ends_with_nothing_noted_takes_its_keeper_along(tmp_path: Path, keeper: Keeper) -> None:
