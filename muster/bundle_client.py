@@ -13,7 +13,7 @@ from muster.bundle.archive import replaced
 from muster.bundle.kept import KeptBundle
 from muster.domain.errors import MusterError
 from muster.rpc.channel import Credentials
-from muster.rpc.status import error_from
+from muster.rpc.status import error_from, reason_lost
 from muster.rpc.v1 import bundles_pb2 as pb
 from muster.trust_client import Ask
 from muster.wire.bundles import bundle_from_wire
@@ -51,9 +51,17 @@ class BundleClient:
                     tell(sent)
 
         try:
-            return bundle_from_wire(await self._stub.Put(pieces(), metadata=self._metadata))
+            return await self._put(pieces)
         except grpc.aio.AioRpcError as error:
             raise error_from(error.code(), error.details() or "", address=self._address) from error
+
+    async def _put(self, pieces: Callable[[], AsyncIterator[pb.PutBundlePiece]]) -> KeptBundle:
+        try:
+            return bundle_from_wire(await self._stub.Put(pieces(), metadata=self._metadata))
+        except grpc.aio.AioRpcError as error:
+            if not reason_lost(error):
+                raise
+            return bundle_from_wire(await self._stub.Put(pieces(), metadata=self._metadata))
 
     async def download(
         self, into: Path, name: str = "", tell: Callable[[int, int], None] = lambda _sent, _size: None

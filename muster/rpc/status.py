@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import grpc
+import grpc.aio
 
 from muster.domain.errors import (
     ConflictError,
@@ -29,6 +30,14 @@ ERRORS: Mapping[grpc.StatusCode, type[MusterError]] = {
     grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
 }
 """Statuses that are not listed are faults of the coordinator and become a plain MusterError."""
+
+
+def reason_lost(error: grpc.aio.AioRpcError) -> bool:
+    """Whether the other side ended a call while something was being sent, and gRPC has lost why.
+
+    So it is now and then where a stream is refused at once; whoever calls again hears the reason as a rule.
+    """
+    return error.code() is grpc.StatusCode.INTERNAL and error.details() == "Internal error from Core"
 
 
 def error_from(status: grpc.StatusCode, details: str, *, address: str) -> MusterError:

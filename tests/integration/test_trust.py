@@ -23,6 +23,7 @@ from muster.domain.node import Inventory
 from muster.domain.view import LogLine
 from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.status import reason_lost
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import CertificateError, issue_node, make_authority, new_key, request_certificate
@@ -57,6 +58,8 @@ async def connect(address: str, shown: Credentials, node: str) -> tuple[Code, st
             await call.write(hello(node))
             answer = await call.read()
         except grpc.aio.AioRpcError as error:
+            if reason_lost(error):
+                return await connect(address, shown, node)
             return error.code(), error.details() or ""
         except asyncio.InvalidStateError:
             answer = grpc.aio.EOF
