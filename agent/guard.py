@@ -227,7 +227,7 @@ class Guard:
             self._noted = deadlines
 
     async def _tidy(self) -> None:
-        """Note that nothing runs: the keeper of an agent before this one has nothing to wait for."""
+        """Note that nothing runs, so that no keeper, nor one of an agent before this one, waits for a deadline."""
         with suppress(OSError):
             await asyncio.to_thread(write_notes, self.site.state, self._notes({}))
 

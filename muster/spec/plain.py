@@ -41,7 +41,6 @@ def _job(document: Mapping[str, Any]) -> JobSpec:
     resources = document.get("resources", {})
     if not (document.keys() <= _KEYS and resources.keys() <= _RESOURCES):
         raise LookupError
-    most = document.get("max_per_node", 1)
     return JobSpec(
         name=_label(document["name"]),
         roles=(
@@ -54,7 +53,7 @@ def _job(document: Mapping[str, Any]) -> JobSpec:
             ),
         ),
         packing=_one_of(Packing, document.get("placement", Packing.PACK)),
-        max_per_node=_whole(most, 1, MAX_EXECUTIONS) if "max_per_node" in document else None,
+        max_per_node=_whole(document["max_per_node"], 1, MAX_EXECUTIONS) if "max_per_node" in document else None,
         priority=_whole(document.get("priority", 0), -MAX_PRIORITY, MAX_PRIORITY),
         project=_label(document.get("project", DEFAULT_PROJECT)),
         success=_one_of(SuccessRule, document.get("success", SuccessRule.ALL)),
