@@ -14,7 +14,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import actors, containers, core, gangs, recovery, rendezvous, resident, scale, throughput, transitions
+from bench import (
+    actors,
+    containers,
+    core,
+    gangs,
+    profile,
+    recovery,
+    rendezvous,
+    resident,
+    scale,
+    throughput,
+    transitions,
+)
 from bench.figures import Findings, Part
 from bench.keeper import keep
 from bench.programs import ProgramError, run
@@ -29,6 +41,7 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "throughput": throughput.measure,
     "recovery": recovery.measure,
     "resident": resident.measure,
+    "profile": profile.measure,
     "core": core.measure,
     "transitions": transitions.measure,
     "containers": containers.measure,

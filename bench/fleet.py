@@ -31,6 +31,8 @@ RESTING = 0.01
 """Seconds of CPU that all of them together use in a look when there is nothing to do."""
 PROCESSES = ("--no-docker", "--processes", "--job-user", "none")
 """What agents are told where nothing else is said: workers run as the agent's user, as under srun."""
+GROUP = 8
+"""So many nodes, one after the other, carry the same label `group`, from 0 on."""
 AGENTS_AT_ONCE = 8
 """So many agents start at a time; more would only wait for each other."""
 
@@ -147,6 +149,7 @@ def _agent(it: Fleet, directory: Path, number: int, options: Sequence[str | Path
     first = FIRST_PORT + number * PORTS_EACH
     place = ["--state", directory / f"node{number}", "--address", f"127.0.1.{number}"]
     offer = ["--cpus", str(CPUS), "--memory", str(500 * 2**20), "--ports", f"{first}-{first + PORTS_EACH - 1}"]
+    offer += ["--label", f"group={(number - 1) // GROUP}"]
     joining = directory / "join-token"
     write_private(joining, it.join_token.encode())
     who = ["--coordinator", it.address, "--name", f"node{number}", "--join-file", joining]
