@@ -11,20 +11,21 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import grpc
 import grpc.aio
 
+from agent.certificates import Certificates
 from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.pinning import pinned_authority
 from muster.rpc.status import error_from
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, trust_pb2, trust_pb2_grpc
-from muster.trust.certificates import facts, new_key, request_certificate, verify
 from muster.trust.files import write_private
+from muster.trust.identity import Facts
 from muster.trust.tokens import JoinToken, parse_join_token
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,8 @@ class Membership:
     """`host:port` where agents are served."""
     peer: bytes = b""
     """The certificate that other nodes believe; empty where the coordinator that it joined gave none."""
+    facts: Facts
+    """What `certificate` says."""
 
 
 class Enrolment:
@@ -82,9 +85,10 @@ class Enrolment:
 
     async def ensure(self, token: str | None) -> None:
         """Join if need be; waits for a coordinator that does not answer, raises MusterError for one that refuses."""
-        self._key = await asyncio.to_thread(self._load_key)
-        kept = await asyncio.to_thread(self._load)
-        if kept is not None and facts(kept.certificate).node == self._node and _lasts(kept, utc_now()):
+        async with Certificates() as certificates:
+            self._key = await self._load_key(certificates)
+            kept = await self._load(certificates)
+        if kept is not None and kept.facts.node == self._node and kept.facts.not_after > utc_now():
             self._membership = kept
             return
         if not token:
@@ -97,7 +101,7 @@ class Enrolment:
         """Get the next certificate at half of the life of each, until cancelled; `renewed` is called each time."""
         lacks_peer = not self._membership.peer  # what an older coordinator has not given, this one may
         while True:
-            left = (facts(self._membership.certificate).half_life - utc_now()).total_seconds()
+            left = (self._membership.facts.half_life - utc_now()).total_seconds()
             if left > 0 and not lacks_peer:
                 await asyncio.sleep(min(left, LONGEST_SLEEP))
                 continue
@@ -147,21 +151,21 @@ class Enrolment:
     async def renew_now(self) -> None:
         """Get the next certificate; raises MusterError."""
         joined = self._membership
-        request = agents_pb2.RenewRequest(request=request_certificate(self._key, self._node))
-        async with open_channel(joined.agents, self.credentials()) as channel:
+        async with Certificates() as certificates, open_channel(joined.agents, self.credentials()) as channel:
+            request = agents_pb2.RenewRequest(request=await certificates.request(self._key, self._node))
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
             try:
                 answer = await stub.Renew(request, timeout=PATIENCE)
             except grpc.aio.AioRpcError as error:
                 raise error_from(error.code(), error.details() or "", address=joined.agents) from error
-        verify(answer.certificate, joined.authority, utc_now())
-        fresh = replace(self._membership, certificate=answer.certificate, peer=answer.peer_certificate)
+            said = await certificates.verify(answer.certificate, joined.authority, utc_now())
+        fresh = replace(self._membership, certificate=answer.certificate, peer=answer.peer_certificate, facts=said)
         await asyncio.to_thread(self._keep, fresh)
-        until = facts(fresh.certificate).not_after.isoformat(timespec="seconds")
+        until = said.not_after.isoformat(timespec="seconds")
         log.info("certificate renewed", extra={"node": self._node, "until": until})
 
     def _life(self) -> float:
-        said = facts(self._membership.certificate)
+        said = self._membership.facts
         return (said.not_after - said.not_before).total_seconds()
 
     async def _join_patiently(self, token: JoinToken) -> Membership:
@@ -172,24 +176,26 @@ class Enrolment:
                 log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
                 await asyncio.sleep(JOIN_PAUSE)
 
-    def _load_key(self) -> bytes:
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    async def _load_key(self, certificates: Certificates) -> bytes:
         file = self._directory / "key.pem"
-        if not file.exists():
-            write_private(file, new_key())
-        return file.read_bytes()
+        if not await asyncio.to_thread(file.exists):
+            await asyncio.to_thread(self._directory.mkdir, mode=0o700, parents=True, exist_ok=True)
+            await asyncio.to_thread(write_private, file, await certificates.new_key())
+        return await asyncio.to_thread(file.read_bytes)
 
-    def _load(self) -> Membership | None:
+    async def _load(self, certificates: Certificates) -> Membership | None:
         file = self._directory / "node.json"
-        if not file.exists():
+        if not await asyncio.to_thread(file.exists):
             return None
         try:
-            kept = json.loads(file.read_text())
+            kept = json.loads(await asyncio.to_thread(file.read_text))
+            certificate = kept["certificate"].encode()
             return Membership(
-                certificate=kept["certificate"].encode(),
+                certificate=certificate,
                 authority=kept["authority"].encode(),
                 agents=kept["agents"],
                 peer=kept.get("peer", "").encode(),
+                facts=await certificates.facts(certificate),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise MusterError(f"{file} cannot be read; remove it and join anew with a token") from error
@@ -211,17 +217,25 @@ async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> 
     Whoever answers is first asked for the fleet's authority, without being believed; what he says counts only if it has
     the fingerprint in the token. The token itself is sent to none but who that authority has certified.
     """
-    authority = await pinned_authority(coordinator, lambda found: hmac.compare_digest(found, token.authority))
-    request = trust_pb2.JoinRequest(token=str(token), node=node, request=request_certificate(key, node))
-    async with open_channel(coordinator, Credentials(authority=authority)) as channel:
-        stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
-        try:
-            answer = await stub.Join(request, timeout=PATIENCE)
-        except grpc.aio.AioRpcError as error:
-            raise error_from(error.code(), error.details() or "", address=coordinator) from error
-    verify(answer.certificate, authority, utc_now())
-    agents = _beside(coordinator, answer.agents_port)
-    return Membership(certificate=answer.certificate, authority=authority, agents=agents, peer=answer.peer_certificate)
+    async with Certificates() as certificates:
+        authority = await pinned_authority(
+            coordinator, lambda found: hmac.compare_digest(found, token.authority), certificates.fingerprint
+        )
+        request = trust_pb2.JoinRequest(token=str(token), node=node, request=await certificates.request(key, node))
+        async with open_channel(coordinator, Credentials(authority=authority)) as channel:
+            stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
+            try:
+                answer = await stub.Join(request, timeout=PATIENCE)
+            except grpc.aio.AioRpcError as error:
+                raise error_from(error.code(), error.details() or "", address=coordinator) from error
+        said = await certificates.verify(answer.certificate, authority, utc_now())
+    return Membership(
+        certificate=answer.certificate,
+        authority=authority,
+        agents=_beside(coordinator, answer.agents_port),
+        peer=answer.peer_certificate,
+        facts=said,
+    )
 
 
 def utc_now() -> datetime:
@@ -234,15 +248,11 @@ def _beside(coordinator: str, port: int) -> str:
     return f"{coordinator.rpartition(':')[0]}:{port}"
 
 
-def _lasts(joined: Membership, now: datetime) -> bool:
-    return facts(joined.certificate).not_after - now > timedelta(0)
-
-
 def _how_to_join(node: NodeId, kept: Membership | None) -> str:
     remedy = "make a token with `muster nodes token create` and give it with --join-file or MUSTER_JOIN_TOKEN"
     if kept is None:
         return f"node {node} has not joined a fleet: {remedy}"
-    said = facts(kept.certificate)
+    said = kept.facts
     if said.node != node:
         return (
             f"this state directory belongs to node {said.node}, not {node}: start with --name {said.node}, or {remedy}"

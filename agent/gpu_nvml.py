@@ -16,7 +16,7 @@ from agent.gpu_source import FaultStream, GpuFault, GpuReading
 from agent.nvml_messages import CATCH_UP, READ, Answer, FaultMessage, Message
 from muster.domain.ids import GpuUuid
 from muster.domain.node import Gpu
-from muster.own_programs import command_of
+from muster.own_programs import command_of, environment_of_ours
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +30,6 @@ LIBRARY = "libnvidia-ml.so.1"
 LOADER_CACHE = Path("/etc/ld.so.cache")
 LOADER_DIRECTORIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 KERNEL_DRIVER = Path("/proc/driver/nvidia/version")
-ROOT = Path(__file__).parent.parent
-"""From where the NVML process imports this package, however the agent was started."""
 
 
 class NvmlSource:
@@ -157,8 +155,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         _, process = await asyncio.get_running_loop().subprocess_exec(
             lambda: cls(on_fault),
             *command_of("agent.nvml"),
-            # The agent's working directory is no place to import from.
-            env={**environ, "PYTHONPATH": _import_path(environ), "PYTHONSAFEPATH": "1"},
+            env=environment_of_ours(environ),
             stderr=None,  # what it complains about belongs in the agent's log
         )
         return process
@@ -233,7 +230,3 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         if status is not None and status < 0:
             return f"was killed by {signal.Signals(-status).name}"
         return f"ended with status {status}; the agent's log has its last words"
-
-
-def _import_path(environ: Mapping[str, str]) -> str:
-    return ":".join(path for path in (str(ROOT), environ.get("PYTHONPATH", "")) if path)

@@ -27,7 +27,7 @@ from muster.domain.ids import JobId, NodeId
 from muster.rpc.channel import NOTHING, Credentials, is_loopback, served_credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
-from muster.trust.certificates import CertificateError, Identity, is_peer
+from muster.trust.identity import Identity
 from muster.trust.names import peer_name
 
 log = logging.getLogger(__name__)
@@ -200,12 +200,8 @@ def _opened(witness: Witness, shown: Credentials) -> grpc.aio.Channel:
 
 
 def _shows_itself(context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]", node: NodeId) -> bool:
-    """Whether the certificate that was shown, which gRPC has verified, is that node's."""
-    shown = context.auth_context().get("x509_pem_cert", ())
-    try:
-        return is_peer(bytes(next(iter(shown))), node)
-    except (StopIteration, CertificateError):
-        return False
+    """Whether the certificate that was shown, which gRPC has verified, is that with which this node asks others."""
+    return list(context.auth_context().get("peer_dns", ())) == [peer_name(node).encode()]
 
 
 def _identity(shown: Credentials) -> Identity:

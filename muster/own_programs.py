@@ -1,6 +1,7 @@
 """How a program of ours starts another one: by this Python, or by itself where it brings its Python along."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 MODULE = "--muster-module"
@@ -22,6 +23,12 @@ def command_of(module: str, *arguments: str) -> list[str]:
     if is_frozen():
         return [sys.executable, MODULE, module, *arguments]
     return [sys.executable, "-m", module, *arguments]
+
+
+def environment_of_ours(environ: Mapping[str, str]) -> dict[str, str]:
+    """In which `command_of` finds us however this program was started, and imports nothing from a working directory."""
+    path = ":".join(each for each in (str(ROOT), environ.get("PYTHONPATH", "")) if each)
+    return {**environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
 
 
 def lean_command_of(module: str, *arguments: str) -> list[str]:

@@ -10,7 +10,8 @@ from coordinator.rpc.gate import Who
 from coordinator.rpc.limits import AGENT_CONNECTIONS
 from coordinator.trust.caller import LOCAL, Caller
 from coordinator.trust.registry import RefusedError, Registry
-from muster.trust.certificates import CertificateError, Facts, facts
+from muster.trust.certificates import facts
+from muster.trust.identity import CertificateError, Facts
 
 _BEARER = "bearer "
 _LOG_IN = "the coordinator wants to know who you are: log in with `muster login`, or set MUSTER_TOKEN"

@@ -18,7 +18,7 @@ from muster.domain.errors import (
     UnavailableError,
     UnknownNameError,
 )
-from muster.trust.certificates import CertificateError
+from muster.trust.identity import CertificateError
 from muster.trust.tokens import TokenFormError
 from muster.wire import WireError
 

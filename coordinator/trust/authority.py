@@ -9,8 +9,6 @@ from muster.domain.ids import NodeId
 from muster.trust.certificates import (
     NODE_LIFE,
     PEER_LIFE,
-    Facts,
-    Identity,
     facts,
     fingerprint,
     issue_node,
@@ -20,6 +18,7 @@ from muster.trust.certificates import (
     matches_key,
 )
 from muster.trust.files import write_private
+from muster.trust.identity import Facts, Identity
 
 
 class FleetAuthority:

@@ -12,8 +12,8 @@ import grpc.aio
 from muster.domain.errors import MusterError, PermissionDeniedError
 from muster.trust.names import SERVER_NAME
 
-if TYPE_CHECKING:  # it comes with all of cryptography, which clients do without
-    from muster.trust.certificates import Identity
+if TYPE_CHECKING:  # clients do without, and start sooner
+    from muster.trust.identity import Identity
 
 _MAX_MESSAGE = 64 * 1024 * 1024
 """Bytes that the coordinator may say at once: a plan with the rosters of very large jobs."""

@@ -7,7 +7,6 @@ shows a certificate of it with the name SERVER_NAME is the coordinator, at whate
 import hashlib
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -16,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from muster.domain.errors import MusterError
 from muster.domain.ids import NodeId
+from muster.trust.identity import SKEW, CertificateError, Facts, Identity
 from muster.trust.names import SERVER_NAME, node_in_uri, peer_name, uri_of_node
 
 AUTHORITY_LIFE = timedelta(days=3650)
@@ -26,43 +25,12 @@ NODE_LIFE = timedelta(hours=24)
 PEER_LIFE = timedelta(days=30)
 """Nodes ask each other while the coordinator is away, and then nobody renews their certificates."""
 
-_SKEW = timedelta(minutes=5)
-"""How far the clocks of two nodes may differ without a fresh certificate being refused."""
 _COMMON_NAME_LIMIT = 64
 _UNREADABLE = (
     *(ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm),
     *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType),
 )
 """What the library raises for what is none, for what is damaged, and for what it does not know."""
-
-
-class CertificateError(MusterError):
-    """A key, a request or a certificate cannot be used; says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """A certificate and its key, both in PEM form."""
-
-    certificate: bytes
-    key: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What a certificate says."""
-
-    key: str
-    """Fingerprint of its public key: the SHA-256 of its SubjectPublicKeyInfo, in hexadecimal."""
-    node: NodeId | None
-    """The node that it belongs to; None: it is no node's."""
-    not_before: datetime
-    not_after: datetime
-
-    @property
-    def half_life(self) -> datetime:
-        """When half of its life is over, and it is time for the next one."""
-        return self.not_after - (self.not_after - self.not_before - _SKEW) / 2
 
 
 def new_key() -> bytes:
@@ -125,12 +93,6 @@ def issue_peer(authority: Identity, request: bytes, node: NodeId, now: datetime,
     name = x509.SubjectAlternativeName([x509.DNSName(peer_name(node))])
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
     return _issue(authority, key, f"peer {node}", name, purposes, (now, life))
-
-
-def is_peer(certificate: bytes, node: NodeId) -> bool:
-    """Whether a certificate, whoever signed it, is that with which this node speaks to other nodes."""
-    names = _names(_certificate(certificate))
-    return names is not None and names.get_values_for_type(x509.DNSName) == [peer_name(node)]
 
 
 def fingerprint(certificate: bytes) -> str:
@@ -202,7 +164,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _SKEW)
+        .not_valid_before(now - SKEW)
         .not_valid_after(now + life)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )

@@ -32,7 +32,8 @@ from muster.domain.job import JobSpec, RuntimeKind
 from muster.domain.lifecycle import State
 from muster.domain.view import ExecutionView, JobView, LogLine
 from muster.rpc.channel import Credentials
-from muster.trust.certificates import Identity, issue_peer, make_authority, new_key, request_certificate
+from muster.trust.certificates import issue_peer, make_authority, new_key, request_certificate
+from muster.trust.identity import Identity
 from tests.integration.cable import LOOPBACK, Cable
 from tests.integration.journal import Journal
 

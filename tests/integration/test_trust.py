@@ -26,7 +26,8 @@ from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import reason_lost
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
-from muster.trust.certificates import CertificateError, issue_node, make_authority, new_key, request_certificate
+from muster.trust.certificates import issue_node, make_authority, new_key, request_certificate
+from muster.trust.identity import CertificateError
 from muster.trust.tokens import new_join_token, parse_join_token
 from tests.integration.jobs import shell
 from tests.integration.secured import Secured, joining, secured, until_ready

@@ -15,11 +15,8 @@ from muster.domain.ids import NodeId
 from muster.trust.certificates import (
     NODE_LIFE,
     PEER_LIFE,
-    CertificateError,
-    Identity,
     facts,
     fingerprint,
-    is_peer,
     issue_node,
     issue_peer,
     issue_server,
@@ -30,6 +27,7 @@ from muster.trust.certificates import (
     requested_key,
     verify,
 )
+from muster.trust.identity import CertificateError, Identity
 from muster.trust.names import SERVER_NAME, peer_name
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -78,9 +76,6 @@ def test_the_certificate_for_peers_is_no_nodes_and_not_the_coordinators() -> Non
     assert purposes(certificate) == [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
     said = verify(certificate, AUTHORITY.certificate, NOW)
     assert (said.node, said.not_after) == (None, NOW + PEER_LIFE)
-    assert is_peer(certificate, A)
-    assert not is_peer(certificate, NodeId("A"))
-    assert not is_peer(of_node(), A)
 
 
 def test_the_name_for_peers_fits_into_dns_however_long_that_of_the_node_is() -> None:
