@@ -28,6 +28,7 @@ import grpc
 import grpc.aio
 
 from agent.link import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
+from coordinator.rpc.wakeups import CoordinatorLoop
 from muster import wire
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
@@ -254,4 +255,6 @@ def _inventory(node: str) -> Inventory:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    # Agents have loops of their own, in which little waits at a time. In this one they must not pay for each other.
+    with asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
+        runner.run(main())

@@ -18,6 +18,7 @@ from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.login_settings import LoginSettings
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
+from coordinator.rpc.wakeups import CoordinatorLoop
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
 from coordinator.store.directory import StateDirectory
@@ -51,8 +52,8 @@ def main() -> None:
     directory = StateDirectory(settings.state)
     try:
         _allow_connections()
-        with directory.lock():
-            asyncio.run(run(settings, directory, systemd))
+        with directory.lock(), asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
+            runner.run(run(settings, directory, systemd))
     except* MusterError as errors:
         sys.exit(f"muster-coordinator: {first_of(errors)}")
 

@@ -24,6 +24,7 @@ from coordinator.core.events import (
 )
 from coordinator.engine import Engine, Session
 from coordinator.rpc.callers import caller
+from coordinator.rpc.downlink import Downlink, StreamEnded
 from coordinator.rpc.lanes import Lanes
 from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
@@ -34,7 +35,7 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster import __version__, wire
-from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
+from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError, UnknownNameError
 from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import Role
@@ -64,27 +65,10 @@ Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
 
 
-class _StreamEnded(Exception):  # noqa: N818 - not an error: it ends the tasks of one stream
-    """The agent or the engine ended the stream."""
-
-
-class _Down:
-    """What goes down to an agent, one message after the other: gRPC loses messages of concurrent writers."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._writing = asyncio.Lock()
-
-    async def send(self, message: pb.CoordinatorMessage) -> None:
-        """Write a message; waits for an agent that does not read."""
-        async with self._writing:
-            await send(self._context, message)
-
-
 class _Beats:
     """The heartbeats of one stream. Nothing else waits for them; a second one waits for the first."""
 
-    def __init__(self, engine: Engine, rounds: Rounds, down: _Down, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, engine: Engine, rounds: Rounds, down: Downlink, tasks: asyncio.TaskGroup) -> None:
         self._engine = engine
         self._rounds = rounds
         self._down = down
@@ -93,14 +77,19 @@ class _Beats:
 
     async def take(self, beat: HeartbeatReceived, sequence: int) -> None:
         """Have it counted and acknowledged."""
-        if self._last is not None:
+        if self._last is not None and not self._last.done():
             await asyncio.wait([self._last])
         self._last = self._tasks.create_task(self._count(beat, sequence), name=f"{beat.node}: heartbeat")
 
     async def _count(self, beat: HeartbeatReceived, sequence: int) -> None:
         await self._rounds.end()
+        try:
+            answer = await self._engine.ask(beat)
+        except MusterError:
+            await self._down.end()
+            raise
         # Acknowledged once it counts, and only then: the agent's fence relies on it.
-        if not isinstance(await self._engine.ask(beat), Refused):
+        if not isinstance(answer, Refused):
             await self._down.send(pb.CoordinatorMessage(heartbeat_ack=pb.HeartbeatAck(sequence=sequence)))
 
 
@@ -207,20 +196,23 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         spoken: int,
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
-        down = _Down(context)
+        down = Downlink(context)
         written = self._rosters.packed if spoken >= protocol.PACKED_ROSTERS else self._rosters.plain
         try:
-            await down.send(_WELCOMES[spoken])
+            await send(context, _WELCOMES[spoken])
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send_plans(session, down, written), name=f"{node}: plans")
-                tasks.create_task(_until_closed(session), name=f"{node}: closed")
-                await self._read(node, session, messages, _Beats(self._engine, self._rounds, down, tasks))
-        except* _StreamEnded:
+                tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
+                try:
+                    await self._read(node, session, messages, _Beats(self._engine, self._rounds, down, tasks))
+                finally:
+                    await down.end()
+        except* StreamEnded:
             pass
         finally:
             log.info("node disconnected", extra={"node": node})
 
-    async def _send_plans(self, session: Session, down: _Down, written: Callable[[Roster], bytes]) -> None:
+    async def _send_plans(self, session: Session, down: Downlink, written: Callable[[Roster], bytes]) -> None:
         """Acknowledgements overtake plans that wait for a lane."""
         while True:
             plan = await session.outbox.get()
@@ -245,7 +237,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 await beats.take(event, message.heartbeat.sequence)
             else:
                 await self._engine.tell(event)
-        raise _StreamEnded
+        raise StreamEnded
 
 
 def _require_own(node: NodeId) -> None:
@@ -316,6 +308,7 @@ def _welcome(spoken: int) -> pb.CoordinatorMessage:
 _WELCOMES = {spoken: _welcome(spoken) for spoken in range(protocol.OLDEST, protocol.NEWEST + 1)}
 
 
-async def _until_closed(session: Session) -> None:
+async def _until_closed(session: Session, down: Downlink) -> None:
     await session.closed.wait()
-    raise _StreamEnded
+    await down.end()
+    raise StreamEnded
