@@ -16,6 +16,7 @@ from coordinator.core.presence import Presence
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.reservation import Reservation
 from coordinator.core.rooms import Usage, capacity, less
+from coordinator.core.shapes import Shapes
 from coordinator.core.stock import LiveStock, Room
 from muster.domain.fence import LEASE, PERMIT_ENDS_WITHIN
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -70,6 +71,8 @@ class Cluster:
         self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
         self._usage: defaultdict[NodeId, Usage] = defaultdict(Usage)
         self._queue: list[tuple[int, int, JobId]] = []
+        self.shapes = Shapes()
+        """Of the jobs in the queue."""
         self._keys: dict[str, JobId] = {}
         self._named: defaultdict[str, dict[JobId, None]] = defaultdict(dict)
         self._deadlines: list[Deadline] = []
@@ -333,8 +336,10 @@ class Cluster:
         entry = _queue_entry(self.jobs[after.job])
         if waits:
             insort(self._queue, entry)
+            self.shapes.add(self.jobs[after.job])
         else:
             del self._queue[bisect_left(self._queue, entry)]
+            self.shapes.remove(after.job)
             self.refused.pop(after.job, None)
 
     def _index_usage(self, before: Execution | None, after: Execution) -> None:

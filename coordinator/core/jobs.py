@@ -19,8 +19,8 @@ def submit(turn: Turn, event: JobSubmitted) -> Answer:
     known = turn.cluster.job_of_key(event.idempotency_key)
     if known is not None:
         return Accepted(job=known)
-    never = possible(turn.cluster, event.spec)
-    if never is not None and not event.queue_anyway:
+    never = None if event.queue_anyway else possible(turn.cluster, event.spec)
+    if never is not None:
         return Refused(
             cause=RefusalCause.IMPOSSIBLE,
             message=f"no node could ever run it: {never}",

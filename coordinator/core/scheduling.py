@@ -1,6 +1,5 @@
 """Which queued job is placed next: by priority, then first come; others pass only where they cannot delay the head."""
 
-from collections.abc import Hashable
 from dataclasses import replace
 from itertools import islice
 
@@ -9,6 +8,7 @@ from coordinator.core.cluster import Cluster, watch_deadlines
 from coordinator.core.placement import NoFit, Offer, Placement
 from coordinator.core.records import Job
 from coordinator.core.reservation import Reservation, holds, reserve
+from coordinator.core.shapes import Shape
 from coordinator.core.starts import paused
 from coordinator.core.turn import Turn
 from muster.domain.ids import JobId
@@ -61,9 +61,9 @@ def _cycle(turn: Turn) -> bool:
     cluster = turn.cluster
     ready = (job for job in cluster.queued() if not paused(cluster.newest_attempt(job.id), turn))
     waiting = list(islice(ready, BACKFILL_DEPTH))
-    failed: set[Hashable] = set()
+    failed: set[Shape] = set()
     for job in waiting:
-        shape = _shape(job.spec)
+        shape = cluster.shapes[job.id]
         if shape in failed:
             continue
         head = not failed
@@ -120,9 +120,3 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     watch_deadlines(cluster, key, attempt)
     for seat, execution in zip(fit.seats, list(cluster.members(key)), strict=True):
         turn.move(replace(execution, node=seat.node, gpus=seat.gpus), Trigger.PLACED)
-
-
-def _shape(spec: JobSpec) -> Hashable:
-    """Jobs of equal shape fit or do not fit alike."""
-    roles = tuple((role.count, role.resources, role.runtime) for role in spec.roles)
-    return (roles, spec.packing, spec.max_per_node, tuple(sorted(spec.node_labels.items())))
