@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -86,15 +86,15 @@ class Guard:
         elif noted:
             await self._tidy()
 
-    async def run(self, put: Callable[[Fenced], Awaitable[None]]) -> None:
-        """Ask, note and cut off as time passes, until cancelled; `put` tells the loop."""
+    async def run(self, take: Callable[[Fenced], None]) -> None:
+        """Ask, note and cut off as time passes, until cancelled; `take` tells the loop."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._keep_noted(), name=f"{self.site.node}: deadlines")
                 while True:
                     self._news.clear()
                     self._step(TimePassed())
-                    await self._carry_out(tasks, put)
+                    await self._carry_out(tasks, take)
                     self._have_noted()
                     if self._fencing.in_contact(self.clock.now()):
                         await self._client.close()  # there is nothing to ask
@@ -166,7 +166,7 @@ class Guard:
     def _step(self, event: FenceEvent) -> None:
         self._ordered += self._fencing.step(event, self.clock.now())
 
-    async def _carry_out(self, tasks: asyncio.TaskGroup, put: Callable[[Fenced], Awaitable[None]]) -> None:
+    async def _carry_out(self, tasks: asyncio.TaskGroup, take: Callable[[Fenced], None]) -> None:
         orders, self._ordered = self._ordered, []
         for order in orders:
             if isinstance(order, Ask):
@@ -177,7 +177,7 @@ class Guard:
                 async with asyncio.timeout(MARK_LIMIT):
                     await asyncio.to_thread(mark_fenced, self.site.rooms / order.execution, order.message)
             grace = timedelta(seconds=self.clock.real(order.grace.total_seconds()))
-            await put(Fenced(execution=order.execution, grace=grace, message=order.message))
+            take(Fenced(execution=order.execution, grace=grace, message=order.message))
 
     async def _ask(self, ask: Ask) -> None:
         words = await self._client.ask(ask, self.clock.real(ANSWER_LIMIT))

@@ -62,7 +62,7 @@ class Owner(Protocol):
         """The whole truth about it, now."""
         ...
 
-    async def receive(self, plan: Plan) -> None:
+    def receive(self, plan: Plan) -> None:
         """Take what the coordinator wants."""
         ...
 
@@ -200,7 +200,7 @@ class Link:
                 raise StreamLostError(await call.details() or "the coordinator closed the stream")
             match message.WhichOneof("message"):
                 case "plan":
-                    await self._owner.receive(wire.plan_from_wire(message.plan))
+                    self._owner.receive(wire.plan_from_wire(message.plan))
                 case "heartbeat_ack":
                     self._acknowledged(message.heartbeat_ack.sequence)
 

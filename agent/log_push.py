@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -69,7 +69,7 @@ class _Course:
 class LogPusher:
     """Sends what the spools hold; a new stream goes on where the last acknowledgement ended."""
 
-    def __init__(self, node: NodeId, completed: Callable[[ExecutionId], Awaitable[None]]) -> None:
+    def __init__(self, node: NodeId, completed: Callable[[ExecutionId], None]) -> None:
         self._node = node
         self._completed = completed
         self._courses: dict[ExecutionId, _Course] = {}
@@ -136,9 +136,9 @@ class LogPusher:
             ack: Any = await call.read()
             if ack is grpc.aio.EOF:
                 raise StreamLostError(await call.details() or "the coordinator closed the log stream")
-            await self._take(ack)
+            self._take(ack)
 
-    async def _take(self, ack: pb.LogAck) -> None:
+    def _take(self, ack: pb.LogAck) -> None:
         execution = ExecutionId(ack.execution)
         course = self._courses.get(execution)
         if course is None or course.over:
@@ -146,5 +146,5 @@ class LogPusher:
         course.acknowledge(ack.offset)
         if ack.complete or ack.unwanted:
             course.over = True
-            await self._completed(execution)
+            self._completed(execution)
         self._news.set()

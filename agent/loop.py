@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -45,8 +46,6 @@ from muster.domain.plan import Assignment, Report, Stage
 
 log = logging.getLogger(__name__)
 
-EVENTS = 10_000
-"""Most events that wait; who has more waits."""
 TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
 TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
@@ -82,20 +81,24 @@ class Loop:
         self.secrets = SecretStore()
         self.catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
         """Returns when every fault of a GPU that came before the call is known here."""
-        self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS)
+        self._events: deque[Event] = deque()
+        """What happened and is not taken in yet: while it does not run, nothing is."""
+        self._runs = False
         self._occupants: dict[ExecutionId, Occupant] = {}
         self._working: dict[ExecutionId, asyncio.Task[None]] = {}
         self._watching: dict[ExecutionId, list[asyncio.Task[None]]] = {}
         self._tasks: asyncio.TaskGroup
         self._logs: LogPusher
 
-    async def put(self, event: Event) -> None:
-        """Something happened."""
-        await self._events.put(event)
+    def take(self, event: Event) -> None:
+        """Something happened; what is to be done because of it begins at once."""
+        self._events.append(event)
+        if self._runs:
+            self._turn()
 
-    async def complete_log(self, execution: ExecutionId) -> None:
+    def complete_log(self, execution: ExecutionId) -> None:
         """The coordinator has all of a log."""
-        await self._events.put(LogCompleted(execution=execution))
+        self.take(LogCompleted(execution=execution))
 
     async def recover(self, away: Collection[RuntimeKind] = ()) -> None:
         """Take over what a former life of this agent left; before `run`.
@@ -143,8 +146,12 @@ class Loop:
                     self._watch(execution, self._await_exit(execution))
                 else:
                     occupant.spool.finish()
-            while True:
-                await self._turn()
+            self._runs = True
+            try:
+                self._turn()
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._runs = False
 
     async def shut_down(self, *, stop: bool) -> None:
         """Let go of everything, after `run` was cancelled; executions are ended, or left to the next agent."""
@@ -160,13 +167,10 @@ class Loop:
         for occupant in self._occupants.values():
             occupant.spool.close()
 
-    async def _turn(self) -> None:
-        events = [await self._events.get()]
-        while not self._events.empty():
-            events.append(self._events.get_nowait())
+    def _turn(self) -> None:
         reports: list[Report] = []
-        for event in events:
-            for action in self.ledger.step(event, datetime.now(UTC)):
+        while self._events:
+            for action in self.ledger.step(self._events.popleft(), datetime.now(UTC)):
                 if isinstance(action, Tell):
                     reports.append(self._guard.told(action.report))
                     self._end_log(action.report)
@@ -187,36 +191,37 @@ class Loop:
             case Halt():
                 self._work(action.execution, partial(self._halt, action, self._working.get(action.execution)))
             case Remove():
-                self._work(
-                    action.execution, partial(self._remove, action.execution, self._working.get(action.execution))
-                )
+                halting = self._working.get(action.execution)
+                self._work(action.execution, partial(self._remove, action.execution, halting))
             case Tell():
                 pass
             case _:
                 assert_never(action)
 
-    def _work(self, execution: ExecutionId, work: Callable[[], Awaitable[None]]) -> None:
-        """Carry out one action; what goes wrong becomes an event."""
+    def _work(self, execution: ExecutionId, work: Callable[[], Awaitable[Event]]) -> None:
+        """Carry out one action; what comes of it is an event, also where something goes wrong."""
 
         async def reported() -> None:
             try:
-                await work()
+                event = await work()
             except ExecutionError as error:
-                await self._fail(execution, error.kind, str(error))
+                event = await self._failed(execution, error.kind, str(error))
             except OSError as error:
-                await self._fail(execution, *_os_failure(error))
+                event = await self._failed(execution, *_os_failure(error))
             except Exception as error:
                 log.exception("an action failed in an unforeseen way", extra={"execution": execution})
-                await self._fail(execution, FailureKind.RUNTIME, f"the agent failed: {type(error).__name__}: {error}")
+                message = f"the agent failed: {type(error).__name__}: {error}"
+                event = await self._failed(execution, FailureKind.RUNTIME, message)
+            self.take(event)
 
         self._working[execution] = self._tasks.create_task(reported(), name=f"{execution}: action")
 
-    async def _fail(self, execution: ExecutionId, kind: FailureKind, message: str) -> None:
+    async def _failed(self, execution: ExecutionId, kind: FailureKind, message: str) -> ActionFailed:
         told = self.secrets.message(execution, message)
         occupant = self._occupants.get(execution)
         if occupant is None or not occupant.started:
             await self.secrets.clear(execution)
-        await self.put(ActionFailed(execution=execution, kind=kind, message=told))
+        return ActionFailed(execution=execution, kind=kind, message=told)
 
     def _watch(self, execution: ExecutionId, work: Coroutine[None, None, None]) -> None:
         task = self._tasks.create_task(work, name=f"{execution}: watch")
@@ -233,11 +238,11 @@ class Loop:
         if occupant is not None:
             occupant.spool.finish()
         else:
-            self._watch(report.execution, self.complete_log(report.execution))
+            self._events.append(LogCompleted(execution=report.execution))
 
     # the actions
 
-    async def _prepare(self, assignment: Assignment) -> None:
+    async def _prepare(self, assignment: Assignment) -> Prepared:
         execution = assignment.execution
         runtime = self._runtimes.get(assignment.role.runtime)
         if runtime is None:
@@ -255,14 +260,13 @@ class Loop:
         self._follow_log(execution, spool)
 
         def progress(detail: str) -> None:
-            with suppress(asyncio.QueueFull):
-                self._events.put_nowait(Progressed(execution=execution, detail=detail))
+            self.take(Progressed(execution=execution, detail=detail))
 
         await self.secrets.fetch(assignment, progress)
         occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
-        await self.put(Prepared(execution=execution, address=self._address, ports=ports))
+        return Prepared(execution=execution, address=self._address, ports=ports)
 
-    async def _arm(self, action: Arm) -> None:
+    async def _arm(self, action: Arm) -> Armed:
         occupant = self._occupants[action.assignment.execution]
         assert occupant.sandbox is not None
         container = action.assignment.role.runtime is RuntimeKind.DOCKER
@@ -270,9 +274,9 @@ class Loop:
         directories = inside if container else (str(occupant.room.config), str(occupant.room.outputs))
         launched = launch(action.assignment, action.roster, directories, self._interface)
         await occupant.sandbox.arm(self.secrets.added(action.assignment, launched))
-        await self.put(Armed(execution=action.assignment.execution))
+        return Armed(execution=action.assignment.execution)
 
-    async def _start(self, execution: ExecutionId) -> None:
+    async def _start(self, execution: ExecutionId) -> Started:
         occupant = self._occupants[execution]
         assert occupant.sandbox is not None
         await self._guard.let_start(execution)
@@ -280,9 +284,9 @@ class Loop:
         occupant.started = True
         await occupant.sandbox.start()
         self.secrets.handed_over(execution)
-        await self.put(Started(execution=execution))
         self._watch(execution, self._await_exit(execution))
         self._watch(execution, occupant.note_start(datetime.now(UTC)))
+        return Started(execution=execution)
 
     async def _await_exit(self, execution: ExecutionId) -> None:
         occupant = self._occupants[execution]
@@ -290,7 +294,7 @@ class Loop:
         try:
             exit_ = await occupant.sandbox.exited()
         except ExecutionError as error:
-            await self._fail(execution, error.kind, str(error))
+            self.take(await self._failed(execution, error.kind, str(error)))
             return
         tail: tuple[str, ...] = ()
         if exit_.code != 0:
@@ -303,18 +307,21 @@ class Loop:
             tail = occupant.spool.tail(TAIL_LINES)
             await self._hear_keeper(occupant.room)
         await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
-        await self.put(Exited(execution=execution, exit=exit_, log_tail=tail))
+        self.take(Exited(execution=execution, exit=exit_, log_tail=tail))
         await occupant.sandbox.drained()
         await occupant.spool.end()
+        if not occupant.spool.size:  # there is nothing to carry, nor to be told that it has arrived
+            self._logs.forget(execution)
+            self.complete_log(execution)
         await self.secrets.clear(execution)
 
     async def _hear_keeper(self, room: Room) -> None:
         """What the keeper killed did not end by itself."""
         message = await asyncio.to_thread(why_fenced, room.path)
         if message:
-            await self.put(Fenced(execution=ExecutionId(room.path.name), grace=timedelta(0), message=message))
+            self.take(Fenced(execution=ExecutionId(room.path.name), grace=timedelta(0), message=message))
 
-    async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> None:
+    async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> Halted:
         if interrupted is not None:
             interrupted.cancel()
         await self._finished(interrupted)
@@ -326,9 +333,9 @@ class Loop:
         self._ports.let_go(action.execution)
         if not (occupant and occupant.started):
             await self.secrets.clear(action.execution)
-        await self.put(Halted(execution=action.execution))
+        return Halted(execution=action.execution)
 
-    async def _remove(self, execution: ExecutionId, halting: "asyncio.Task[None] | None") -> None:
+    async def _remove(self, execution: ExecutionId, halting: "asyncio.Task[None] | None") -> Removed:
         await self._finished(halting)
         occupant = self._occupants.get(execution)
         if occupant is not None and occupant.sandbox is not None:
@@ -345,7 +352,7 @@ class Loop:
         self._occupants.pop(execution, None)
         self._working.pop(execution, None)
         log.info("execution cleared away", extra={"execution": execution})
-        await self.put(Removed(execution=execution))
+        return Removed(execution=execution)
 
     async def _finished(self, action: "asyncio.Task[None] | None") -> None:
         """Wait for an action to end, however it ends: a sandbox is asked for one thing at a time."""

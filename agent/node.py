@@ -114,7 +114,7 @@ class NodeAgent:
         await self._guard.begin()
         async with self._peer_port.answering(self.name, self._guard, self._address), asyncio.TaskGroup() as tasks:
             tasks.create_task(self._loop.run(self._logs), name=f"{self.name}: loop")
-            tasks.create_task(self._guard.run(self._loop.put), name=f"{self.name}: guard")
+            tasks.create_task(self._guard.run(self._loop.take), name=f"{self.name}: guard")
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
             tasks.create_task(self._refresh(), name=f"{self.name}: inventory")
             tasks.create_task(self._hear_faults(), name=f"{self.name}: GPU faults")
@@ -156,9 +156,9 @@ class NodeAgent:
             protocol_oldest=protocol.OLDEST,
         )
 
-    async def receive(self, plan: Plan) -> None:
+    def receive(self, plan: Plan) -> None:
         """Take what the coordinator wants."""
-        await self._loop.put(PlanReceived(plan=plan, stream=self._streams))
+        self._loop.take(PlanReceived(plan=plan, stream=self._streams))
 
     def revision(self) -> int:
         """Of the last plan on this stream that was applied."""
@@ -191,7 +191,7 @@ class NodeAgent:
         async for fault in self._source.faults():
             log.warning("GPU fault", extra={"node": self.name, "gpu": fault.uuid, "fault": fault.message})
             index = next((gpu.index for gpu in self._inventory.gpus if gpu.uuid == fault.uuid), None)
-            await self._loop.put(GpuFaulted(gpu=fault.uuid, index=index, message=fault.message, own=fault.own))
+            self._loop.take(GpuFaulted(gpu=fault.uuid, index=index, message=fault.message, own=fault.own))
             self._faulted.set()
 
     async def _look_again(self) -> None:

@@ -192,7 +192,7 @@ class Nobody:
     def hello(self) -> pb.Hello:
         return pb.Hello()
 
-    async def receive(self, plan: Plan) -> None:
+    def receive(self, plan: Plan) -> None:
         del plan
 
     def revision(self) -> int:
@@ -215,7 +215,7 @@ async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIter
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()
     journal = Journal()
-    pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put)
+    pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put_nowait)
     link = Link(Coordinator(address=lambda: address, patience=0.2), Nobody(), pusher)
     journal.start()
     try:

@@ -45,6 +45,15 @@ async def test_a_follower_of_a_job_that_never_ran_ends_too(tmp_path: Path) -> No
             assert await following == []
 
 
+async def test_a_follower_of_a_job_that_prints_nothing_ends_with_it(tmp_path: Path) -> None:
+    """There is no log that could come from its node."""
+    async with running_fleet(tmp_path, "a") as fleet:
+        job = await fleet.client.submit(shell("true", 2))
+        assert await fleet.output(job.id, follow=True) == []
+        ended = await fleet.client.wait(job.id)
+        assert [each.log_complete for each in ended.attempts[-1].executions] == [True, True]
+
+
 async def test_the_last_lines_of_every_rank(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         job = await fleet.run(shell("seq 1000", 2))
@@ -123,18 +132,20 @@ async def test_lines_whose_times_step_back_are_all_there_and_hold_up_nobody(tmp_
 
 async def test_a_log_stays_as_it_was_completed_though_the_next_agent_has_more_of_it(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
-        job = await fleet.client.submit(shell("true"), queue_anyway=True)
-        execution, record = execution_id(job.id, 1, 0), b"2026-11-21T08:48:00.000000000Z stdout F %d\n"
+        job = await fleet.client.submit(shell("echo 0"), queue_anyway=True)
+        execution, record = execution_id(job.id, 1, 0), b"2026-11-21T08:48:00.000000000Z stdout F 1\n"
         await fleet.start_agent("a")
         await fleet.client.wait(job.id)
         await fleet.output(job.id, follow=True)
         async with open_channel(fleet.address) as channel:
             call = agents_pb2_grpc.AgentServiceStub(channel).PushLogs(metadata=SHOWN.metadata)
-            await call.write(agents_pb2.LogChunk(node="a", execution=execution, data=record % 1, last=True))
+            await call.write(
+                agents_pb2.LogChunk(node="a", execution=execution, offset=len(record), data=record, last=True)
+            )
             ack = await call.read()
             call.cancel()
-        assert (ack.complete, ack.offset) == (True, 0)
-        assert await fleet.texts(job.id) == []
+        assert (ack.complete, ack.offset) == (True, len(record))
+        assert await fleet.texts(job.id) == ["0 0"]
 
 
 async def test_a_reader_that_is_slow_gets_every_line_of_a_long_log(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class Scene:
     def __init__(self, directory: Path) -> None:
         self.keeper = Keeper()
         self.completed: asyncio.Queue[ExecutionId] = asyncio.Queue()
-        self.pusher = LogPusher(NODE, self.completed.put)
+        self.pusher = LogPusher(NODE, self.completed.put_nowait)
         self.spools = {name: LogSpool(directory / name) for name in (ONE, TWO)}
         self.following: dict[ExecutionId, asyncio.Task[None]] = {}
 
