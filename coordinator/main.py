@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from coordinator import heap
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
@@ -50,6 +51,7 @@ def main() -> None:
     configure(settings.log_level)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
+    heap.keep_together()
     try:
         _allow_connections()
         with directory.lock(), asyncio.Runner(loop_factory=CoordinatorLoop) as runner:

@@ -26,6 +26,7 @@ from coordinator.engine import Engine, Session
 from coordinator.rpc.callers import caller
 from coordinator.rpc.downlink import Downlink, StreamEnded
 from coordinator.rpc.lanes import Lanes
+from coordinator.rpc.leftovers import Leftovers
 from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.rounds import Rounds
@@ -107,6 +108,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._rosters = wire.RosterBytes()
         self._lanes = Lanes(LANES, LANE_PATIENCE)
         self._rounds = Rounds(HEARTBEATS_WITHIN)
+        self._leftovers = Leftovers()
         self.closing = asyncio.Event()
 
     @streaming
@@ -126,6 +128,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 del connected
                 await self._serve(node, session, messages, context, spoken)
             finally:
+                self._leftovers.one_more()
                 await asyncio.shield(self._engine.tell(NodeDisconnected(node=node, session=session.number)))
 
     @streaming

@@ -23,6 +23,8 @@ METADATA = 8 * 1024
 CLIENT_IDLE = 1_800
 """Seconds without a call after which a client's connection is closed; his next call opens another."""
 CLIENT_HANDSHAKE = 10
+AGENT_RECORD = 4 * 1024
+"""Bytes of one TLS record to an agent; each connection has a buffer for one, and gRPC would make it 16 KiB."""
 AGENT_HANDSHAKE = 20
 """Seconds in which TLS and HTTP/2 must be agreed upon; a whole fleet may come back at once."""
 
@@ -61,6 +63,7 @@ AGENTS = _door(
         "grpc.max_concurrent_streams": AGENT_STREAMS,
         "grpc.max_allowed_incoming_connections": AGENT_CONNECTIONS,
         "grpc.server_handshake_timeout_ms": AGENT_HANDSHAKE * 1000,
+        "grpc.tsi.max_frame_size": AGENT_RECORD,
         "grpc.http2.settings_timeout": AGENT_HANDSHAKE * 1000,
         **AGENT_LINK,
     },
