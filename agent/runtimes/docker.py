@@ -29,12 +29,13 @@ from agent.core.job_user import JobUser, user_of
 from agent.room_owner import give
 from agent.runtimes.docker_containers import Containers, as_failures
 from agent.runtimes.docker_engine import About, Engine, EngineAwayError, EngineError
-from agent.runtimes.docker_image import fetched
+from agent.runtimes.docker_image import present, pulled, refuse_foreign
 from agent.runtimes.docker_programs import Programs
 from agent.runtimes.docker_sandbox import STARTED, DockerSandbox, Holder, Prepared
 from agent.runtimes.docker_secrets import mask_after_restart
 from agent.runtimes.holder import HolderImage, holder_image
 from agent.runtimes.runtime import Progress, Room, Sandbox
+from agent.runtimes.side_work import begun
 from agent.secret_store import SecretStore
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
@@ -183,10 +184,14 @@ class DockerRuntime:
     ) -> Prepared:
         about = self._about = self._about or await self._engine.about()
         _refuse_gpus_with_podman(assignment, about)
-        role = await asyncio.to_thread(self._checked, assignment.role, room, about)
+        checking = begun(partial(self._checked, assignment.role, room, about))
+        image = await present(self._engine, assignment.role)
+        role = await checking
         assert role.image, "the coordinator gives Docker only roles with an image"
-        login_for = partial(self._secrets.login, assignment.execution)
-        image = await fetched(self._engine, about, role, login_for, progress)
+        if image is None:
+            login_for = partial(self._secrets.login, assignment.execution)
+            image = await pulled(self._engine, role, login_for, progress)
+        refuse_foreign(about, role, image)
         if not any(arguments(role, image)):
             message = f"image {role.image} names no program, and the job gives no command"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)

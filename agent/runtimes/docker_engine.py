@@ -236,7 +236,7 @@ class Engine:
             memory_limited=found["HostConfig"]["Memory"] > 0,
             address=next((network["IPAddress"] for network in networks if network["IPAddress"]), ""),
             user=found["Config"]["User"],
-            missed=not state["Running"] and await asyncio.to_thread(self._missed, state["FinishedAt"]),
+            missed=not state["Running"] and self._missed(state["FinishedAt"]),
         )
 
     def _missed(self, finished_at: str) -> bool:

@@ -21,8 +21,8 @@ LoginFor = Callable[[str], Awaitable[Login | None]]
 """Finds the credentials for an image; asked only when one is pulled."""
 
 
-async def fetched(engine: Engine, about: About, role: Role, login_for: LoginFor, progress: Progress) -> Image:
-    """The image of a role, pulled if its policy says so; raises ExecutionError."""
+async def present(engine: Engine, role: Role) -> Image | None:
+    """The image of a role, or None where it is to be pulled; raises ExecutionError where that may not be."""
     reference, policy = role.image or "", role.pull
     if not is_image(reference):
         raise ExecutionError(FailureKind.IMAGE, f"{reference[:80]!r} is not the name of an image")
@@ -30,16 +30,25 @@ async def fetched(engine: Engine, about: About, role: Role, login_for: LoginFor,
     if image is None and policy is PullPolicy.NEVER:
         message = f"image {reference} is not on the node, and pull is `never`; load it there or let it be pulled"
         raise ExecutionError(FailureKind.IMAGE, message)
-    if image is None:
-        await _pull(engine, reference, await login_for(reference), progress)
-        image = await engine.image(reference)
+    return image
+
+
+async def pulled(engine: Engine, role: Role, login_for: LoginFor, progress: Progress) -> Image:
+    """The image of a role, after it was pulled; raises ExecutionError."""
+    reference = role.image or ""
+    await _pull(engine, reference, await login_for(reference), progress)
+    image = await engine.image(reference)
     if image is None:
         raise ExecutionError(FailureKind.IMAGE, f"image {reference} is not there after it was pulled; Docker broke off")
+    return image
+
+
+def refuse_foreign(about: About, role: Role, image: Image) -> None:
+    """Raise ExecutionError for an image that is made for another processor than the engine's."""
     wanted = _ARCHITECTURES.get(about.architecture)
     if wanted and image.architecture in set(_ARCHITECTURES.values()) - {wanted}:
-        message = f"image {reference} is for {image.architecture}, and the node is {wanted}; build it for both"
+        message = f"image {role.image} is for {image.architecture}, and the node is {wanted}; build it for both"
         raise ExecutionError(FailureKind.IMAGE, message)
-    return image
 
 
 class PullProgress:

@@ -1,6 +1,5 @@
 """One execution in a container: armed, started, watched, stopped, removed."""
 
-import asyncio
 import errno
 import io
 import math
@@ -9,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from agent.core.container_spec import (
@@ -35,6 +35,7 @@ from agent.runtimes.docker_output import Output
 from agent.runtimes.docker_programs import Programs, Sought
 from agent.runtimes.docker_secrets import ContainerSecrets
 from agent.runtimes.runtime import Room
+from agent.runtimes.side_work import begun
 from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
 from agent.whole_file import write_whole
@@ -118,12 +119,11 @@ class DockerSandbox:
             self._output = Output(self._engine, container, self._spool, self.mask)
 
     async def arm(self, launch: Launch) -> None:
-        """Write the files, create the container, put the inline files into it and look for the program."""
+        """Create the container and meanwhile write the files, put the inline files into it and look for the program."""
         prepared = self._prepared
         if prepared is None:
             raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
         hosts = None if prepared.holder is None else prepared.room.path / "hosts"
-        await asyncio.to_thread(_write, prepared, launch, hosts)
         holder = None if prepared.holder is None else prepared.holder.id
         body = user_body(prepared.assignment, prepared.site, prepared.image, launch, holder=holder, hosts=hosts)
         secrets = ContainerSecrets(execution=self.execution, rooms=self._secrets, handover=launch.secrets)
@@ -133,7 +133,11 @@ class DockerSandbox:
                 await self._engine.remove(self._container)
             if launch.secrets:
                 body = await secrets.offered(body, prepared.room, *_user_code(prepared, launch))
+            writing = begun(partial(_write, prepared, launch, hosts))
+            if hosts is not None:
+                await writing  # the engine refuses to mount what is not there yet
             self._container = await self._containers.create(Part.USER, body)
+            await writing
             files = inline_paths(prepared.assignment.role, prepared.image)
             if files:
                 lent = [mount.target for mount in prepared.assignment.role.mounts]
@@ -149,7 +153,8 @@ class DockerSandbox:
             return
         assert self._container, "start comes after arm"
         if self._prepared is not None:
-            await asyncio.to_thread(write_whole, self._prepared.room.path / STARTED, self._container.encode(), READABLE)
+            # As logs are written: at once, for a hop to a thread takes longer than so small a file.
+            write_whole(self._prepared.room.path / STARTED, self._container.encode(), READABLE)
         with as_failures():
             await self._engine.start(self._container)
         self._begun = True
