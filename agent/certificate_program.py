@@ -1,6 +1,6 @@
 """The certificate program: `python -m agent.certificate_program` makes keys and reads certificates for the agent.
 
-What that takes is as much memory as a quarter of an agent, which needs it for a moment twice a day. Every line on
+What that takes is a third of the memory of an agent, which needs it for a moment twice a day. Every line on
 standard input is a question, every line on standard output the answer to it, both JSON; bytes are told as latin-1. So
 no key is ever an argument, in an environment or in a file of this program. Ends when standard input does.
 """
@@ -10,8 +10,10 @@ import signal
 import sys
 from datetime import datetime
 
+from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
 from muster.trust.certificates import facts, fingerprint, new_key, request_certificate, verify
+from muster.trust.handshake import shown_at
 from muster.trust.identity import CertificateError, Facts
 
 Told = str | dict[str, str | None]
@@ -30,6 +32,8 @@ def answer(question: list[str]) -> dict[str, Told]:
         return {"answer": _answer(*question)}
     except CertificateError as error:
         return {"refusal": str(error)}
+    except UnavailableError as error:
+        return {"silence": str(error)}
 
 
 def _answer(kind: str, *told: str) -> Told:
@@ -38,6 +42,8 @@ def _answer(kind: str, *told: str) -> Told:
             return new_key().decode()
         case "request", [key, node]:
             return request_certificate(key, NodeId(node.decode())).decode()
+        case "shown", [address]:
+            return shown_at(address.decode()).decode()
         case "fingerprint", [certificate]:
             return fingerprint(certificate)
         case "facts", [certificate]:

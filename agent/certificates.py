@@ -14,8 +14,10 @@ from muster.own_programs import command_of, environment_of_ours
 from muster.trust.identity import CertificateError, Facts
 
 PROGRAM = "agent.certificate_program"
-ANSWER_LIMIT = 20.0
-"""Seconds for one answer, the start of the program included; it needs a tenth of one, but the node may be busy."""
+ANSWER_LIMIT = 40.0
+"""Seconds for one answer, the start of the program included.
+
+It needs a tenth of one, but the node may be busy, and who is asked for what he shows has half of them."""
 LONGEST_ANSWER = 1 << 20
 
 
@@ -32,11 +34,7 @@ class Certificates:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._process is None:
-            return
-        with suppress(ProcessLookupError):
-            self._process.kill()  # it keeps nothing
-        await self._process.communicate()
+        await self._end()
 
     async def new_key(self) -> bytes:
         """A fresh private key."""
@@ -45,6 +43,10 @@ class Certificates:
     async def request(self, key: bytes, node: NodeId) -> bytes:
         """The request with which a node asks for its certificate."""
         return str(await self._ask("request", key, node.encode())).encode()
+
+    async def shown(self, address: str) -> bytes:
+        """The certificate of whoever answers with TLS at `host:port`, not believed yet."""
+        return str(await self._ask("shown", address.encode())).encode()
 
     async def fingerprint(self, certificate: bytes) -> str:
         """The fingerprint of a certificate's key."""
@@ -64,16 +66,20 @@ class Certificates:
             async with asyncio.timeout(ANSWER_LIMIT):
                 line = await self._answer(question)
         except TimeoutError:
+            await self._end()
             raise UnavailableError(
                 f"the certificate program did not answer for {ANSWER_LIMIT:g} s; is the node overloaded?"
             ) from None
         except OSError as error:
             raise UnavailableError(f"the certificate program cannot be started: {error}") from error
         if not line.endswith(b"\n"):
+            await self._end()
             raise UnavailableError("the certificate program was killed; the agent's log has its last words, if any")
         answer = json.loads(line)
         if "refusal" in answer:
             raise CertificateError(answer["refusal"])
+        if "silence" in answer:
+            raise UnavailableError(answer["silence"])
         return answer["answer"]
 
     async def _answer(self, question: bytes) -> bytes:
@@ -88,6 +94,15 @@ class Certificates:
             self._process.stdin.write(question)
             await self._process.stdin.drain()
         return await self._process.stdout.readline()
+
+    async def _end(self) -> None:
+        """Have none; the next question starts another one."""
+        if self._process is None:
+            return
+        ending, self._process = self._process, None
+        with suppress(ProcessLookupError):
+            ending.kill()  # it keeps nothing
+        await ending.communicate()
 
 
 def _facts(told: dict[str, str]) -> Facts:

@@ -5,7 +5,6 @@ In the state directory, readable by the agent's user only: `trust/key.pem` (neve
 """
 
 import asyncio
-import hmac
 import json
 import logging
 import random
@@ -169,12 +168,13 @@ class Enrolment:
         return (said.not_after - said.not_before).total_seconds()
 
     async def _join_patiently(self, token: JoinToken) -> Membership:
-        while True:
-            try:
-                return await join(self._coordinator, token, self._node, self._key)
-            except (UnavailableError, ExhaustedError) as error:
-                log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
-                await asyncio.sleep(JOIN_PAUSE)
+        async with Certificates() as certificates:
+            while True:
+                try:
+                    return await _join(self._coordinator, token, self._node, self._key, certificates)
+                except (UnavailableError, ExhaustedError) as error:
+                    log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
+                    await asyncio.sleep(JOIN_PAUSE)
 
     async def _load_key(self, certificates: Certificates) -> bytes:
         file = self._directory / "key.pem"
@@ -218,17 +218,19 @@ async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> 
     the fingerprint in the token. The token itself is sent to none but who that authority has certified.
     """
     async with Certificates() as certificates:
-        authority = await pinned_authority(
-            coordinator, lambda found: hmac.compare_digest(found, token.authority), certificates.fingerprint
-        )
-        request = trust_pb2.JoinRequest(token=str(token), node=node, request=await certificates.request(key, node))
-        async with open_channel(coordinator, Credentials(authority=authority)) as channel:
-            stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
-            try:
-                answer = await stub.Join(request, timeout=PATIENCE)
-            except grpc.aio.AioRpcError as error:
-                raise error_from(error.code(), error.details() or "", address=coordinator) from error
-        said = await certificates.verify(answer.certificate, authority, utc_now())
+        return await _join(coordinator, token, node, key, certificates)
+
+
+async def _join(coordinator: str, token: JoinToken, node: NodeId, key: bytes, certificates: Certificates) -> Membership:
+    authority = await pinned_authority(coordinator, lambda found: found == token.authority, certificates)
+    request = trust_pb2.JoinRequest(token=str(token), node=node, request=await certificates.request(key, node))
+    async with open_channel(coordinator, Credentials(authority=authority)) as channel:
+        stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
+        try:
+            answer = await stub.Join(request, timeout=PATIENCE)
+        except grpc.aio.AioRpcError as error:
+            raise error_from(error.code(), error.details() or "", address=coordinator) from error
+    said = await certificates.verify(answer.certificate, authority, utc_now())
     return Membership(
         certificate=answer.certificate,
         authority=authority,

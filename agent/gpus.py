@@ -8,12 +8,11 @@
 
 from agent.gpu_health import judge
 from agent.gpu_nvml import NvmlSource
-from agent.gpu_simulated import SimulatedSource
 from agent.gpu_source import GpuFault, GpuReading, GpuSource
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import NodeId
 
-__all__ = ["GpuFault", "GpuReading", "GpuSource", "NvmlSource", "SimulatedSource", "judge", "open_source"]
+__all__ = ["GpuFault", "GpuReading", "GpuSource", "NvmlSource", "judge", "open_source"]
 
 
 def open_source(provider: str, node: NodeId) -> GpuSource:
@@ -22,5 +21,7 @@ def open_source(provider: str, node: NodeId) -> GpuSource:
         return NvmlSource()
     kind, _, spec = provider.partition(":")
     if kind == "fake":
+        from agent.gpu_simulated import SimulatedSource  # noqa: PLC0415 - for trying things out
+
         return SimulatedSource(spec, node)
     raise UnknownNameError(f"no GPU provider is called {provider!r}; use nvml, or fake:8xH100 to simulate some")

@@ -239,6 +239,8 @@ def _runtimes(
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
         # Docker's client takes a quarter of an agent's memory, which nodes without Docker do not have to spare for it.
+        if sys.modules.get("ssl", sys) is None:
+            del sys.modules["ssl"]  # agent/__main__.py does without it, Docker's client does not
         from agent.runtimes.docker import Confines, DockerRuntime  # noqa: PLC0415
 
         private = tuple(filter(None, (settings.state, programs.secrets)))

@@ -1,9 +1,7 @@
 """A file with options of a program: TOML, whose keys are the long options without their dashes (docs/install.md)."""
 
 import argparse
-import tomllib
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,6 +35,8 @@ def _options(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Action]:
 
 
 def _read(parser: argparse.ArgumentParser, file: Path, options: Mapping[str, argparse.Action]) -> dict[str, object]:
+    import tomllib  # noqa: PLC0415 - few programs are given a file
+
     try:
         content = tomllib.loads(file.read_text())
     except OSError as error:
@@ -46,14 +46,19 @@ def _read(parser: argparse.ArgumentParser, file: Path, options: Mapping[str, arg
     chosen: dict[str, object] = {}
     for key, value in content.items():
         if key not in options:
-            like = get_close_matches(key, options, 1)
-            hint = f"; did you mean {like[0]}?" if like else ""
-            _refuse(parser, f"{file}: there is no option {key}{hint}")
+            _refuse(parser, f"{file}: there is no option {key}{_hint(key, options)}")
         try:
             chosen[options[key].dest] = _value(options[key], value)
         except (argparse.ArgumentTypeError, ValueError) as error:
             _refuse(parser, f"{file}: {key}: {error}")
     return chosen
+
+
+def _hint(key: str, options: Mapping[str, argparse.Action]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - for the last words of a program
+
+    like = get_close_matches(key, options, 1)
+    return f"; did you mean {like[0]}?" if like else ""
 
 
 def _refuse(parser: argparse.ArgumentParser, problem: str) -> NoReturn:

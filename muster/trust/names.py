@@ -1,7 +1,5 @@
 """The names in certificates."""
 
-import hashlib
-
 from muster.domain.ids import NodeId
 
 SERVER_NAME = "coordinator.muster"
@@ -31,4 +29,6 @@ def peer_name(node: NodeId) -> str:
 
     Names of nodes may be longer than those in DNS, and there capitals do not count; so it is made of a digest.
     """
+    import hashlib  # noqa: PLC0415 - OpenSSL, which agents do without until a coordinator is away
+
     return f"{hashlib.sha256(node.encode()).hexdigest()[:_PEER_DIGITS]}.{_PEER_DOMAIN}"

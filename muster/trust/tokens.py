@@ -3,10 +3,8 @@
 A secret has 256 random bits, so its plain SHA-256 is kept: nobody can try all of them, salt or no salt.
 """
 
-import hashlib
-import hmac
+import os
 import re
-import secrets
 from dataclasses import dataclass, field
 
 from muster.domain.errors import MusterError
@@ -50,12 +48,12 @@ class ApiToken:
 
 def new_join_token(authority: str) -> JoinToken:
     """A token that nobody has yet."""
-    return JoinToken(id=secrets.token_hex(_ID_BYTES), secret=secrets.token_hex(_SECRET_BYTES), authority=authority)
+    return JoinToken(id=os.urandom(_ID_BYTES).hex(), secret=os.urandom(_SECRET_BYTES).hex(), authority=authority)
 
 
 def new_api_token() -> ApiToken:
     """A token that nobody has yet."""
-    return ApiToken(id=secrets.token_hex(_ID_BYTES), secret=secrets.token_hex(_SECRET_BYTES))
+    return ApiToken(id=os.urandom(_ID_BYTES).hex(), secret=os.urandom(_SECRET_BYTES).hex())
 
 
 def parse_join_token(text: str) -> JoinToken:
@@ -76,9 +74,13 @@ def parse_api_token(text: str) -> ApiToken:
 
 def digest(secret: str) -> str:
     """What is kept of a secret."""
+    import hashlib  # noqa: PLC0415 - OpenSSL, which agents do without
+
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def is_secret_of(secret: str, kept: str) -> bool:
     """Whether a secret is the one that `digest` gave `kept` for; takes as long for every wrong one."""
+    import hmac  # noqa: PLC0415 - OpenSSL, which agents do without
+
     return hmac.compare_digest(digest(secret), kept)

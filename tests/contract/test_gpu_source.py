@@ -9,7 +9,8 @@ from typing import Protocol
 
 import pytest
 
-from agent.gpus import GpuFault, GpuSource, NvmlSource, SimulatedSource
+from agent.gpu_simulated import SimulatedSource
+from agent.gpus import GpuFault, GpuSource, NvmlSource
 from muster.domain.ids import GpuUuid, NodeId
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 

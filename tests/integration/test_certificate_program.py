@@ -1,5 +1,8 @@
 """What an agent is told about keys and certificates by the program that it asks."""
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import psutil
@@ -8,6 +11,7 @@ import pytest
 from agent.certificates import Certificates
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
+from muster.own_programs import environment_of_ours
 from muster.trust.certificates import NODE_LIFE, facts, fingerprint, issue_node, make_authority, requested_key
 from muster.trust.identity import CertificateError
 
@@ -68,3 +72,22 @@ async def test_a_program_that_was_killed_is_told_from_one_that_refuses() -> None
         program.kill()
         with pytest.raises(UnavailableError, match="the certificate program was killed"):
             await certificates.new_key()
+        assert programs() == []
+        assert (await certificates.new_key()).startswith(b"-----BEGIN PRIVATE KEY-----")
+
+
+async def test_nobody_answers_with_tls_where_nobody_is() -> None:
+    async with Certificates() as certificates:
+        for address in ("127.0.0.1:1", "127.0.0.1:none"):
+            with pytest.raises(UnavailableError, match=f"no coordinator with TLS answers at {address}: "):
+                await certificates.shown(address)
+
+
+def test_an_agent_that_has_nothing_to_do_has_loaded_no_library_for_cryptography() -> None:
+    """Neither by itself nor through what it imports; gRPC has its own."""
+    program = "import sys, agent.__main__; print(*(n for n in sys.argv[1:] if sys.modules.get(n)), sep=',', end='.')"
+    names = ("ssl", "_ssl", "_hashlib", "cryptography", "aiodocker")
+    said = subprocess.run(
+        [sys.executable, "-c", program, *names], env=environment_of_ours(os.environ), capture_output=True, check=True
+    )
+    assert said.stdout == b"."

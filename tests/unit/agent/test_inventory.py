@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from agent.gpus import SimulatedSource
+from agent.gpu_simulated import SimulatedSource
 from agent.inventory import Declared, InventoryReader, changed
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import RuntimeKind

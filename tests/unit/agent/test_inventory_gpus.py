@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.gpu_health import CRITICAL_XIDS, XIDS
-from agent.gpu_simulated import MODELS, InvalidSimulationError
-from agent.gpus import NvmlSource, SimulatedSource, judge, open_source
+from agent.gpu_simulated import MODELS, InvalidSimulationError, SimulatedSource
+from agent.gpus import NvmlSource, judge, open_source
 from agent.nvml import sysfs_numa_node
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import GpuUuid, NodeId

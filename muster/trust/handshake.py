@@ -1,0 +1,17 @@
+"""What can be seen of a server by who can verify nobody yet."""
+
+import ssl
+
+from muster.domain.errors import UnavailableError
+
+PATIENCE = 10.0
+"""Seconds to connect, and as many for the handshake."""
+
+
+def shown_at(address: str) -> bytes:
+    """The certificate of whoever answers with TLS at `host:port`, not believed yet. Blocks; raises UnavailableError."""
+    host, _, port = address.rpartition(":")
+    try:
+        return ssl.get_server_certificate((host.strip("[]"), int(port)), timeout=PATIENCE).encode()
+    except (OSError, ValueError) as error:
+        raise UnavailableError(f"no coordinator with TLS answers at {address}: {error}") from error
