@@ -21,8 +21,8 @@ from agent.node import NodeAgent, NodeConfig, identity
 from agent.peers import Shown
 from agent.ports import PortLedger
 from agent.runtimes.launcher import Launcher
-from agent.runtimes.other_user import may_switch
 from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.rights import may_switch
 from agent.runtimes.runtime import Runtime
 from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_directory
 from agent.secret_store import SecretStore

@@ -24,8 +24,8 @@ import time
 from pathlib import Path
 
 from agent.runtimes.launcher import Launcher, Supervisor
+from agent.runtimes.order import BELL, Order
 from agent.runtimes.process_record import ProcessRecord, read_record
-from agent.runtimes.supervisor import BELL, Order
 
 PEERS = {
     "Popen": ["/bin/true"],

@@ -9,9 +9,9 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
+from agent.runtimes.order import GO, OTHER_USERS, Order
 from agent.runtimes.pids import Process
 from agent.runtimes.process_record import ProcessRecord
-from agent.runtimes.supervisor import GO, OTHER_USERS, Order
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.own_programs import lean_command_of
 

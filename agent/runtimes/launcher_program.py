@@ -13,8 +13,9 @@ import sys
 import traceback
 from contextlib import suppress
 
+from agent.runtimes.order import OTHER_USERS
 from agent.runtimes.pids import process
-from agent.runtimes.supervisor import IGNORED, OTHER_USERS, supervise
+from agent.runtimes.supervisor import IGNORED, supervise
 
 
 def main() -> None:

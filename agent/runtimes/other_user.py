@@ -9,12 +9,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NoReturn
-
-_CHOWN, _DAC_OVERRIDE, _KILL, _SETGID, _SETUID = 0, 1, 5, 6, 7
-_NEEDED = sum(1 << number for number in (_CHOWN, _DAC_OVERRIDE, _KILL, _SETGID, _SETUID))
-"""To become another user, to give it its directories, to end what it runs, and to clear away what it left."""
 
 _LAST_CAPABILITY = 63
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _CLEAR_ALL = 24, 38, 47, 4
@@ -34,14 +29,6 @@ class Start:
     workdir: str
     uid: int
     gid: int
-
-
-def may_switch() -> bool:
-    """Whether this process may run programs as other users, and then has the rights to look after them."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith("CapEff:"):
-            return int(line.split()[1], 16) & _NEEDED == _NEEDED
-    return False
 
 
 def rehearse(start: Start) -> None:

@@ -21,13 +21,13 @@ from agent.room_owner import free_user, give_all, let_through, open_to, own_user
 from agent.runtimes import process_record
 from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.lookup import find_program
-from agent.runtimes.other_user import may_switch
+from agent.runtimes.order import BELL, Order
 from agent.runtimes.process_faults import refuse_survivors, start_failure, write_failure
 from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.program import Program
+from agent.runtimes.rights import may_switch
 from agent.runtimes.runtime import Progress, Room, Sandbox
 from agent.runtimes.session import Session, kill_all_of
-from agent.runtimes.supervisor import BELL, Order
 from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind

@@ -7,10 +7,10 @@ import asyncio
 import os
 from pathlib import Path
 
+from agent.runtimes.order import BELL
 from agent.runtimes.pids import boot_id
 from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.session import Session
-from agent.runtimes.supervisor import BELL
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 

@@ -16,27 +16,18 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from agent.log_file import LogFile
-from agent.log_mask import Mask, MaskedSplitter
+from agent.log_mask import MaskedSplitter
 from agent.runtimes.descendants import Descendants
+from agent.runtimes.order import BELL, GO, Order
 from agent.runtimes.pids import process
 from agent.runtimes.process_record import RecordFile
 from muster.domain.log import LineSplitter, Record, Stream
 
 if TYPE_CHECKING:
     from agent.runtimes.other_user import Start
-
-BELL = "bell"
-"""Of the named pipe in the room."""
-
-OTHER_USERS = "other-users"
-"""Tells the launcher that programs will run as other users than the agent."""
-
-GO = b"go\n"
-"""What lets the program start."""
 
 CHUNK = 64 * 1024
 """Bytes read at once, as many as a pipe holds."""
@@ -52,34 +43,6 @@ IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _DEFAULT = tuple(each for each in signal.Signals if each not in {signal.SIGKILL, signal.SIGSTOP})
 """Programs find all signals as usual, also those that whoever started the agent has ignored, as `nohup` does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """All that is needed to run a program. Paths are absolute."""
-
-    room: str
-    log: str
-    log_limit: int
-    command: tuple[str, ...]
-    path: str
-    """Of the executable."""
-    env: Mapping[str, str] = field(repr=False)
-    workdir: str
-    user: tuple[int, int] | None = None
-    """Number of the user and of its group; None: as the supervisor."""
-    masked: tuple[str, ...] = field(default=(), repr=False)
-    """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
-
-    def splitter(self, stream: Stream) -> LineSplitter | MaskedSplitter:
-        """For what the program prints."""
-        if not self.masked:
-            return LineSplitter(stream)
-        return MaskedSplitter(stream, Mask(pattern.encode("latin-1") for pattern in self.masked))
-
-    def line(self) -> bytes:
-        """As it goes over the connection."""
-        return json.dumps({each.name: getattr(self, each.name) for each in fields(self)}).encode() + b"\n"
 
 
 def supervise(connection: socket.socket) -> None:

@@ -15,10 +15,10 @@ import pytest
 from agent.core.job_user import NOBODY, JobUser
 from agent.keeper import Keeper
 from agent.runtimes.launcher import Launcher
-from agent.runtimes.other_user import may_switch
 from agent.runtimes.pids import stat as stat_of
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.process_record import read_record
+from agent.runtimes.rights import may_switch
 from agent.spool import LogSpool, Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Role, Security

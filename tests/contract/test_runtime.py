@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.runtimes.other_user import may_switch
+from agent.runtimes.rights import may_switch
 from agent.spool import Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Role

@@ -83,10 +83,10 @@ async def test_nobody_answers_with_tls_where_nobody_is() -> None:
                 await certificates.shown(address)
 
 
-def test_an_agent_that_has_nothing_to_do_has_loaded_no_library_for_cryptography() -> None:
-    """Neither by itself nor through what it imports; gRPC has its own."""
+def test_an_agent_has_loaded_no_library_for_cryptography_and_what_else_it_can_do_without() -> None:
+    """Neither by itself nor through what it imports; gRPC has its own TLS."""
     program = "import sys, agent.__main__; print(*(n for n in sys.argv[1:] if sys.modules.get(n)), sep=',', end='.')"
-    names = ("ssl", "_ssl", "_hashlib", "cryptography", "aiodocker")
+    names = ("ssl", "_ssl", "_hashlib", "cryptography", "aiodocker", "ctypes")
     said = subprocess.run(
         [sys.executable, "-c", program, *names], env=environment_of_ours(os.environ), capture_output=True, check=True
     )

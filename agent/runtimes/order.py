@@ -1,0 +1,45 @@
+"""What an agent and a supervisor say to each other: the order, and where the bell is."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from agent.log_mask import Mask, MaskedSplitter
+from muster.domain.log import LineSplitter, Stream
+
+BELL = "bell"
+"""Of the named pipe in the room."""
+
+OTHER_USERS = "other-users"
+"""Tells the launcher that programs will run as other users than the agent."""
+
+GO = b"go\n"
+"""What lets the program start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """All that is needed to run a program. Paths are absolute."""
+
+    room: str
+    log: str
+    log_limit: int
+    command: tuple[str, ...]
+    path: str
+    """Of the executable."""
+    env: Mapping[str, str] = field(repr=False)
+    workdir: str
+    user: tuple[int, int] | None = None
+    """Number of the user and of its group; None: as the supervisor."""
+    masked: tuple[str, ...] = field(default=(), repr=False)
+    """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
+
+    def splitter(self, stream: Stream) -> LineSplitter | MaskedSplitter:
+        """For what the program prints."""
+        if not self.masked:
+            return LineSplitter(stream)
+        return MaskedSplitter(stream, Mask(pattern.encode("latin-1") for pattern in self.masked))
+
+    def line(self) -> bytes:
+        """As it goes over the connection."""
+        return json.dumps({each.name: getattr(self, each.name) for each in fields(self)}).encode() + b"\n"
