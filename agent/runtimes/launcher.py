@@ -111,13 +111,20 @@ class Launcher:
                 try:
                     socket.send_fds(self._control, [b"."], [its.fileno()])
                 except ConnectionError:
-                    ours.close()  # the launcher was killed just now
+                    ours.close()  # the launcher was killed just now, and is gone in a moment
+                    self._gone()
                 except BlockingIOError:
                     ours.close()
                     raise _silence() from None
                 else:
                     return Supervisor(ours)
         raise ExecutionError(FailureKind.RUNTIME, "the launcher of processes ends as soon as it is started")
+
+    def _gone(self) -> None:
+        """Wait for the launcher, which has let go of its end: until it is gone, `_ensure` takes it for alive."""
+        with suppress(subprocess.TimeoutExpired):
+            if self._process is not None:
+                self._process.wait(END_LIMIT)
 
     async def close(self) -> None:
         """End it; supervisors go on. Harmless when repeated, and another `start` starts another one."""
