@@ -22,17 +22,18 @@ LOOPS, GRPC, OTHERS, BESIDE = "event loop", "gRPC's own threads", "other threads
 GRPC_NAMES = ("grpc", "event_engine", "timer", "default-exec", "resolver-exec", "iomgr")
 """How the names begin that gRPC's C core gives its threads; Python gives none, so its others cannot be told apart."""
 PROGRAM_WITHIN = 30.0
+WITHOUT_SSL = "import sys\nsys.modules['ssl'] = None\n"
+"""As agents do (agent/__main__.py)."""
+CHANNEL = """
+async def use():
+    ready = grpc.aio.secure_channel('127.0.0.1:1', grpc.ssl_channel_credentials()).channel_ready()
+    await asyncio.wait([asyncio.ensure_future(ready)], timeout=0.2)
+asyncio.run(use())"""
 LAYERS: Mapping[str, str] = {
     "Python": "pass",
-    "with asyncio and ssl": "import asyncio, ssl",
-    "with gRPC as well": "import asyncio, ssl, grpc.aio",
-    "with a channel as well": (
-        "import asyncio, ssl, grpc.aio\n"
-        "async def use():\n"
-        "    ready = grpc.aio.secure_channel('127.0.0.1:1', grpc.ssl_channel_credentials()).channel_ready()\n"
-        "    await asyncio.wait([asyncio.ensure_future(ready)], timeout=0.2)\n"
-        "asyncio.run(use())"
-    ),
+    "with asyncio": f"{WITHOUT_SSL}import asyncio",
+    "with gRPC as well": f"{WITHOUT_SSL}import asyncio, grpc.aio",
+    "with a channel as well": f"{WITHOUT_SSL}import asyncio, grpc.aio{CHANNEL}",
 }
 """What every agent is made of before it has a line of Muster's own."""
 SAY_RESIDENT = "\nprint(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmRSS')))"
