@@ -206,13 +206,14 @@ class Engine:
         if changes := turn.changes():
             await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
             self._sick = ""
-        for effect in turn.effects():  # 3 perform
-            self._perform(effect)
+        # 3 answer, perform: who asked goes on first, and does not wait until every agent of a gang has its plan.
         for asked, answer in answers:
             asked.reply(answer)
         for question in self._taken:
             if isinstance(question, _Question):
                 question.reply(self._cluster, turn.now)
+        for effect in turn.effects():
+            self._perform(effect)
 
     def _take(self, turn: Turn, batch: list[_Asked | _Question[object]]) -> list[tuple[_Asked, Answer]]:
         """Step all events of a batch; the answers."""

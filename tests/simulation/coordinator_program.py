@@ -1,7 +1,7 @@
 """The coordinator as a program that can crash: the real core and a real store, with the engine's order of things.
 
 What `coordinator/engine.py` and `coordinator/rpc/agents.py` do with asyncio and gRPC stands here in virtual time:
-take all that waits, step each, commit once, perform the effects, answer.
+take all that waits, step each, commit once, answer, perform the effects.
 """
 
 from collections.abc import Callable
@@ -300,15 +300,15 @@ class CoordinatorProgram:
             self._commit(changes)
             if self._dies(self.weakness.after_commit, "after it committed"):
                 return
-        for effect in turn.effects():
-            self._carry_out(effect)
-            if self._dies(self.weakness.between_effects, "between effects"):
-                return
         for reply, answer in answers:
             if reply is not None:
                 reply(answer)
         for question in questions:
             question(self.cluster)
+        for effect in turn.effects():
+            self._carry_out(effect)
+            if self._dies(self.weakness.between_effects, "between effects"):
+                return
         self._turning = False
         self._turn_soon()
         self._set_alarm()
