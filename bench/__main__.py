@@ -27,6 +27,7 @@ from bench import (
     throughput,
     transitions,
 )
+from bench.disk import file_system
 from bench.figures import Findings, Part
 from bench.keeper import keep
 from bench.programs import ProgramError, run
@@ -88,6 +89,7 @@ class Run:
                     took=time.monotonic() - began,
                     version=self.version,
                     quick=self.setting.quick,
+                    files=file_system(self.setting.scratch.path),
                     remarks=tuple(findings.remarks),
                 )
             )

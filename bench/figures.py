@@ -93,6 +93,8 @@ class Part:
     version: str
     """What of Muster was measured."""
     quick: bool
+    files: str
+    """The file system on which all programs had their files."""
     remarks: tuple[str, ...]
     """What a reader must know: peers that are missing, a machine that was not quiet, why it could not be measured."""
 

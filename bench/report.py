@@ -81,12 +81,13 @@ def _measured(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {verdict['bar']['figure']} | {verdict['shown']} | {verdict['busy']:.0%} |"
     yield from _gangs(found["series"])
     yield "\nHow long each part took; [all series](performance/series.md).\n"
-    yield "| part | began | seconds | version | remarks |"
-    yield "|---|---|--:|---|---|"
+    yield "| part | began | seconds | version | files on | remarks |"
+    yield "|---|---|--:|---|---|---|"
     for name, part in found["parts"].items():
         remarks = "; ".join((*(("quick",) if part["quick"] else ()), *part["remarks"]))
         remarks = " ".join(remarks.replace("|", "/").split())
-        yield f"| {name} | {part['at']} | {part['took']:.0f} | `{part['version']}` | {remarks} |"
+        of = f"`{part['version']}` | {part.get('files', 'not noted')}"
+        yield f"| {name} | {part['at']} | {part['took']:.0f} | {of} | {remarks} |"
 
 
 def _gangs(series: Mapping[str, Any]) -> Iterator[str]:
