@@ -10,9 +10,9 @@ MOUNTS = Path("/proc/self/mountinfo")
 def file_system(path: Path) -> str:
     """Like `ext4` or `ext4 without a journal`; `unknown` where the kernel does not say.
 
-    Without a journal ext4 takes no inode again that was given back in the last minutes, and looks at each of those
-    whenever a file is made (`recently_deleted` in the kernel's fs/ext4/ialloc.c): the more files have come and gone,
-    the slower it gets.
+    On ext4 without a journal making a file was found to cost up to ten times as much at one time as at another
+    (docs/performance.md). One reason may be `recently_deleted` in the kernel's fs/ext4/ialloc.c: only there are inodes
+    that were given back in the last minutes looked at, and left alone.
     """
     number = os.stat(path).st_dev  # noqa: PTH116 - as mountinfo has it
     device = f"{os.major(number)}:{os.minor(number)}"
