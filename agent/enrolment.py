@@ -87,12 +87,12 @@ class Enrolment:
         async with Certificates() as certificates:
             self._key = await self._load_key(certificates)
             kept = await self._load(certificates)
-        if kept is not None and kept.facts.node == self._node and kept.facts.not_after > utc_now():
-            self._membership = kept
-            return
-        if not token:
-            raise PermissionDeniedError(_how_to_join(self._node, kept))
-        joined = await self._join_patiently(parse_join_token(token))
+            if kept is not None and kept.facts.node == self._node and kept.facts.not_after > utc_now():
+                self._membership = kept
+                return
+            if not token:
+                raise PermissionDeniedError(_how_to_join(self._node, kept))
+            joined = await self._join_patiently(parse_join_token(token), certificates)
         await asyncio.to_thread(self._keep, joined)
         log.info("node joined the fleet", extra={"node": self._node, "agents": joined.agents})
 
@@ -167,14 +167,13 @@ class Enrolment:
         said = self._membership.facts
         return (said.not_after - said.not_before).total_seconds()
 
-    async def _join_patiently(self, token: JoinToken) -> Membership:
-        async with Certificates() as certificates:
-            while True:
-                try:
-                    return await _join(self._coordinator, token, self._node, self._key, certificates)
-                except (UnavailableError, ExhaustedError) as error:
-                    log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
-                    await asyncio.sleep(JOIN_PAUSE)
+    async def _join_patiently(self, token: JoinToken, certificates: Certificates) -> Membership:
+        while True:
+            try:
+                return await _join(self._coordinator, token, self._node, self._key, certificates)
+            except (UnavailableError, ExhaustedError) as error:
+                log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
+                await asyncio.sleep(JOIN_PAUSE)
 
     async def _load_key(self, certificates: Certificates) -> bytes:
         file = self._directory / "key.pem"
