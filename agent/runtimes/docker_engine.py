@@ -23,6 +23,7 @@ from aiohttp import ClientTimeout
 
 from agent.core.container_spec import Body, Image
 from agent.core.handover import Login
+from agent.runtimes.docker_starts import Starts
 from agent.spool import Stream
 from muster.domain.errors import MusterError, UnavailableError
 
@@ -120,6 +121,8 @@ class Engine:
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
+        self.starts = Starts()
+        """What is being started; whatever can wait a little waits for it."""
         self._opened: tuple[aiodocker.Docker, aiohttp.BaseConnector] | None = None
 
     @property
@@ -216,7 +219,7 @@ class Engine:
         """Start a container that never was. When the engine goes in the middle, it is asked before trying again."""
         while True:
             try:
-                with _in_our_words():
+                with _in_our_words(), self.starts.one():
                     return await _whole(self._docker.containers.container(container).start())
             except EngineAwayError:
                 if (await self.state(container)).started:

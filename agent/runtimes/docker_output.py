@@ -45,6 +45,7 @@ class Output:
         await asyncio.wait([self._copying])
 
     async def _copy(self) -> None:
+        await self._engine.starts.over()
         try:
             async with asyncio.TaskGroup() as both:
                 for stream in Stream:

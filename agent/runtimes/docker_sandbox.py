@@ -225,6 +225,7 @@ class DockerSandbox:
         away is waited for without limit: its containers may run on, and then nobody may take what they hold.
         """
         broken_off, state = False, None
+        await self._engine.starts.over()
         if not self._begun:
             state = await self._engine.state(self._container, math.inf)
         while state is None or state.running:
