@@ -19,7 +19,7 @@ from bench.scratch import PROGRAMS
 from bench.setting import Setting
 
 SIZES = {2: 21, 4: 41}
-"""Ranks → turns. A rank that comes before rank 0 listens tries again after up to a second, by torch's own choice: of more
+"""Ranks → turns. A rank that comes before rank 0 listens tries again after a while that torch draws by lot; of more
 ranks it takes more turns until that evens out."""
 LIMIT = 0.1
 DONE_WITHIN = 120.0
