@@ -1,12 +1,16 @@
-"""Runs `async def` tests, each in an event loop of its own and with a limit in time."""
+"""Runs `async def` tests, each in an event loop of its own and with a limit in time; no property has one of its own."""
 
 import asyncio
 import inspect
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 LIMIT = 120.0
 """Seconds; a test that hangs fails with the line it hangs at instead of blocking the run."""
+
+settings.register_profile("muster", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("muster")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import valohai
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -105,7 +105,6 @@ def test_times_are_naive_and_in_seconds_as_valohai_writes_them() -> None:
     assert [member["announce_time"] for member in document["members"]] == ["2026-01-05T09:00:00", "2026-01-05T09:00:01"]
 
 
-@settings(deadline=None)
 @given(name=names, node=names, network=st.sampled_from(Network), rank=st.integers(0, 2))
 def test_every_reader_of_yaml_loads_what_the_json_says(name: str, node: str, network: Network, rank: int) -> None:
     files = config_files(_roster(3, network, name, node), rank)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster import wire
@@ -79,7 +79,7 @@ PAIRS = (
 )
 
 every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=15)
 
 
 def test_every_function_of_the_wire_is_tested_here() -> None:

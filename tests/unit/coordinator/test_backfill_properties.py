@@ -67,7 +67,7 @@ def end(w: World, job: JobId) -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_the_head_is_placed_once_those_before_it_have_ended(chance: Random) -> None:
     """A long course in which a little more comes than ends, so that there is always a queue."""
     w, watch = world(), Watch()
@@ -92,7 +92,7 @@ def test_a_stream_of_small_jobs_does_not_keep_a_large_one_waiting() -> None:
 
 
 @given(st.lists(st.sampled_from(CHOICES), max_size=30), st.lists(st.integers(0, 20), max_size=60))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_every_job_gets_its_turn_when_all_that_run_come_to_an_end(wanted: list[JobSpec], order: list[int]) -> None:
     w = world()
     jobs = [w.submit(each) for each in wanted]
@@ -104,7 +104,7 @@ def test_every_job_gets_its_turn_when_all_that_run_come_to_an_end(wanted: list[J
 
 
 @given(st.lists(st.sampled_from(CHOICES), max_size=15))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_what_waits_behind_the_head_would_not_fit_beside_what_is_kept(wanted: list[JobSpec]) -> None:
     """Backfill does all it may: a job that needs nothing of what is kept is not held up."""
     w = world()

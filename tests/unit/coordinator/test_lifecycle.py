@@ -19,7 +19,7 @@ from muster.domain.lifecycle import (
     phase,
 )
 
-every_case = settings(deadline=None, max_examples=100)
+every_case = settings(max_examples=100)
 
 
 @given(st.lists(st.sampled_from(Trigger), max_size=30))

@@ -17,7 +17,7 @@ from tests.builders import gpu, offer, role, room, spec
 from tests.unit.coordinator.plain_placement import place_plainly
 
 MODELS = ("A100", "H100")
-every_case = settings(deadline=None, max_examples=100)
+every_case = settings(max_examples=100)
 
 
 @st.composite
@@ -114,7 +114,7 @@ def test_whether_it_fits_is_told_alike_with_and_without_seats(wanted: JobSpec, h
 
 
 @given(specs(), rooms(most=9))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_it_comes_to_the_same_as_looking_at_every_node(wanted: JobSpec, having: list[Room]) -> None:
     fit = place(wanted, offer(*having))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.core.stock import LiveStock, Room, Stock
@@ -19,7 +19,6 @@ def content(stock: Stock) -> list[tuple[int, list[str]]]:
 
 
 @given(st.lists(kinds | st.sampled_from(NODES), max_size=20))
-@settings(deadline=None)
 def test_a_stock_that_was_changed_is_like_one_that_was_made_so(steps: list[Room | NodeId]) -> None:
     changed, rooms = Stock(), dict[NodeId, Room]()
     for step in steps:

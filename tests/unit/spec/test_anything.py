@@ -35,7 +35,7 @@ def told(text: str) -> str | None:
     return None
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text())
 @example('a: "\\UFFFFFFFF"')
 @example("%YAML 1.99999999999999999999\n---\na")
@@ -52,7 +52,7 @@ TOKENS = (
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(TOKENS), max_size=40).map("".join))
 def test_any_row_of_yaml_tokens_is_a_job_or_refused(text: str) -> None:
     told(text)
@@ -77,7 +77,7 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(st.dictionaries(st.sampled_from(sorted(JobKeys.model_fields)), trees, max_size=8))
 def test_any_values_under_the_keys_of_a_job_are_refused_in_plain_sentences(document: dict[str, object]) -> None:
     text = told(json.dumps({"name": "a", **document}))

@@ -181,7 +181,6 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
 any_job = jobs(containers(), [Network.HOST, Network.BRIDGE]) | jobs(processes | containers(), [Network.HOST])
 
 
-@settings(deadline=None)
 @given(any_job)
 def test_a_dumped_job_loads_again_from_values_and_from_json(spec: JobSpec) -> None:
     dumped = dump_job(spec)
@@ -189,7 +188,7 @@ def test_a_dumped_job_loads_again_from_values_and_from_json(spec: JobSpec) -> No
     assert load_job(json.dumps(dumped), "job.json") == spec
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(any_job)
 def test_what_a_dry_run_prints_loads_again(spec: JobSpec) -> None:
     assert load_job(text_of(spec, Format.YAML), "job.yaml") == spec
