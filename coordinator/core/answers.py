@@ -1,5 +1,6 @@
 """What the one who caused an event is told, once the step is durable."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -12,6 +13,13 @@ class Accepted:
     """The job as it stands after the event."""
 
     job: Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllAccepted:
+    """Many jobs as they stand after the event, in the order in which they were asked for."""
+
+    jobs: tuple[Job, ...]
 
 
 class RefusalCause(Enum):
@@ -33,8 +41,16 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoneAccepted:
+    """Nothing was changed, because of some of many jobs."""
+
+    refused: Mapping[int, Refused]
+    """By place, from 0; of very many, the first ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
     """There is nothing to say."""
 
 
-Answer = Accepted | Refused | Noted
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted

@@ -21,6 +21,13 @@ class JobSubmitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobsSubmitted:
+    """A client asks for many jobs, all of them or none."""
+
+    jobs: tuple[JobSubmitted, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequested:
     """A client wants a job to stop."""
 
@@ -122,6 +129,7 @@ class TimePassed:
 
 Event = (
     JobSubmitted
+    | JobsSubmitted
     | StopRequested
     | DeleteRequested
     | NodeConnected

@@ -1,11 +1,11 @@
 """What clients ask for: submit, stop, delete."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from coordinator.core import attempts, placement
-from coordinator.core.answers import Accepted, Answer, RefusalCause, Refused
+from coordinator.core.answers import Accepted, AllAccepted, Answer, NoneAccepted, RefusalCause, Refused
 from coordinator.core.cluster import Cluster
-from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
+from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
 from coordinator.core.placement import Offer
 from coordinator.core.records import Job
 from coordinator.core.scheduling import possible
@@ -13,35 +13,40 @@ from coordinator.core.starts import enqueue
 from coordinator.core.turn import Turn
 from muster.domain.ids import JobId
 
+REFUSED = 100
+"""Of many jobs so many refusals are told; who has more of them has made one mistake many times."""
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """What is to be accepted together with the job that is looked at, and before it."""
+
+    jobs: set[JobId] = field(default_factory=set)
+    executions: int = 0
+
+    def add(self, event: JobSubmitted) -> None:
+        self.jobs.add(event.job)
+        self.executions += event.spec.size
+
 
 def submit(turn: Turn, event: JobSubmitted) -> Answer:
     """Accept a job, unless no node could ever run it; the same key gives the same job."""
-    known = turn.cluster.job_of_key(event.idempotency_key)
-    if known is not None:
-        return Accepted(job=known)
-    never = None if event.queue_anyway else possible(turn.cluster, event.spec)
-    if never is not None:
-        return Refused(
-            cause=RefusalCause.IMPOSSIBLE,
-            message=f"no node could ever run it: {never}",
-            refusals=placement.refusals(event.spec, Offer(stock=turn.cluster.capacities.fresh())),
-        )
-    full = _full(turn.cluster, event.spec.size)
-    if full is not None:
-        return full
-    if event.job in turn.cluster.jobs:
-        return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
-    job = Job(
-        id=event.job,
-        spec=event.spec,
-        sequence=turn.cluster.next_sequence,
-        submitted_at=turn.now,
-        idempotency_key=event.idempotency_key,
-    )
-    if not event.dry_run:
-        turn.put(job)
-        enqueue(turn, job)
-    return Accepted(job=job)
+    return _refusal(turn.cluster, event, _Ahead()) or Accepted(job=_accept(turn, event))
+
+
+def submit_all(turn: Turn, event: JobsSubmitted) -> Answer:
+    """Accept all jobs, or none as soon as one of them would be refused by itself."""
+    refused, ahead = dict[int, Refused](), _Ahead()
+    for position, each in enumerate(event.jobs):
+        refusal = _refusal(turn.cluster, each, ahead, by_node=not refused)
+        if refusal is not None:
+            refused[position] = refusal
+        ahead.add(each)
+        if len(refused) == REFUSED:
+            break
+    if refused:
+        return NoneAccepted(refused=refused)
+    return AllAccepted(jobs=tuple(_accept(turn, each) for each in event.jobs))
 
 
 def stop(turn: Turn, event: StopRequested) -> Answer:
@@ -70,11 +75,31 @@ def delete(turn: Turn, event: DeleteRequested) -> Answer:
     return stop(turn, StopRequested(job=job.id))
 
 
-def _full(cluster: Cluster, size: int) -> Refused | None:
+def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: bool = True) -> Refused | None:
+    """Why a job is not taken; `by_node` with what each node lacks, which takes long on a large fleet."""
+    if cluster.job_of_key(event.idempotency_key) is not None:
+        return None
+    never = None if event.queue_anyway else possible(cluster, event.spec)
+    if never is not None:
+        return Refused(
+            cause=RefusalCause.IMPOSSIBLE,
+            message=f"no node could ever run it: {never}",
+            refusals=placement.refusals(event.spec, Offer(stock=cluster.capacities.fresh())) if by_node else (),
+        )
+    full = _full(cluster, event.spec.size, ahead)
+    if full is not None:
+        return full
+    if event.job in cluster.jobs or event.job in ahead.jobs:
+        return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
+    return None
+
+
+def _full(cluster: Cluster, size: int, ahead: _Ahead) -> Refused | None:
     """Why there is no room for another job of so many executions; None where there is."""
-    limits, kept = cluster.limits, len(cluster.executions)
-    if cluster.waiting >= limits.waiting:
-        message = f"{cluster.waiting} jobs wait already, as many as the coordinator takes; try again when some have run"
+    limits, waiting = cluster.limits, cluster.waiting + len(ahead.jobs)
+    kept = len(cluster.executions) + ahead.executions
+    if waiting >= limits.waiting:
+        message = f"{waiting} jobs wait already, as many as the coordinator takes; try again when some have run"
     elif kept + size > limits.executions:
         message = (
             f"the coordinator keeps {kept} executions and takes {limits.executions} at most, so {size} more are too "
@@ -83,6 +108,24 @@ def _full(cluster: Cluster, size: int) -> Refused | None:
     else:
         return None
     return Refused(cause=RefusalCause.EXHAUSTED, message=message)
+
+
+def _accept(turn: Turn, event: JobSubmitted) -> Job:
+    """The job, which is there from now on unless it is only tried out; or the one that came with the same key."""
+    known = turn.cluster.job_of_key(event.idempotency_key)
+    if known is not None:
+        return known
+    job = Job(
+        id=event.job,
+        spec=event.spec,
+        sequence=turn.cluster.next_sequence,
+        submitted_at=turn.now,
+        idempotency_key=event.idempotency_key,
+    )
+    if not event.dry_run:
+        turn.put(job)
+        enqueue(turn, job)
+    return job
 
 
 def unknown(job: JobId) -> Refused:

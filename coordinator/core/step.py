@@ -11,6 +11,7 @@ from coordinator.core.events import (
     ExecutionsReported,
     HeartbeatReceived,
     InventoryChanged,
+    JobsSubmitted,
     JobSubmitted,
     NodeConnected,
     NodeDisconnected,
@@ -23,11 +24,13 @@ from coordinator.core.scheduling import schedule
 from coordinator.core.turn import Turn
 
 
-def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911 - one line for each kind of event
+def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 - one line for each kind of event
     """Take one event into the cluster; the changes and orders that follow are in the turn."""
     match event:
         case JobSubmitted():
             return jobs.submit(turn, event)
+        case JobsSubmitted():
+            return jobs.submit_all(turn, event)
         case StopRequested():
             return jobs.stop(turn, event)
         case DeleteRequested():

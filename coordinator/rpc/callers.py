@@ -1,6 +1,6 @@
 """Who makes the call that is being answered; set by the gate, read by the services."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -10,6 +10,7 @@ import grpc.aio
 from coordinator.trust.caller import STRANGER, Caller
 from muster.domain.access import AuditEntry
 from muster.domain.job import DEFAULT_PROJECT
+from muster.rpc.v1 import jobs_pb2
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 
@@ -40,8 +41,22 @@ def short(method: str) -> str:
     return f"{service.rpartition('.')[2]}.{call}"
 
 
+def outcomes(request: object, response: object) -> Iterator[tuple[str, str, str]]:
+    """What a call that was answered has come to, for each thing that it was about: target, status, reason."""
+    if not isinstance(response, jobs_pb2.SubmitManyResponse):
+        yield target_of(response) or target_of(request), "OK", ""
+        return
+    assert isinstance(request, jobs_pb2.SubmitManyRequest)
+    for refusal in response.refusals:
+        yield target_of(request.jobs[refusal.position]), refusal.status, refusal.message
+    for submitted, job in zip(request.jobs, response.ids, strict=False):
+        yield job or target_of(submitted), "OK", ""
+
+
 def target_of(message: object) -> str:
     """What a request, or an answer, is about; empty for nothing in particular."""
+    if isinstance(message, jobs_pb2.SubmitManyRequest):
+        return f"{len(message.jobs)} jobs"
     if type(message).__name__ in _IN_PROJECTS:
         return f"{getattr(message, 'project', '') or DEFAULT_PROJECT}/{getattr(message, 'name', '')}"
     inner = getattr(message, _SPECIAL.get(type(message).__name__, ""), message)

@@ -15,7 +15,7 @@ from coordinator.clock import wall_time
 from coordinator.core.cluster import Cluster
 from coordinator.core.records import Job
 from coordinator.engine import Engine
-from coordinator.rpc.callers import CALLER, Context, caller, entry, target_of
+from coordinator.rpc.callers import CALLER, Context, caller, entry, outcomes, target_of
 from coordinator.rpc.pace import Pace, TooFastError
 from coordinator.rpc.refusals import fail
 from coordinator.rpc.rules import RULES, Record, Rule, Scope
@@ -86,6 +86,9 @@ class Gate(grpc.aio.ServerInterceptor):
                 allowed = who.may(rule.access)
             case Scope.SPEC:
                 allowed = self._may_in(who, rule.access, request.spec.project or DEFAULT_PROJECT)
+            case Scope.SPECS:
+                projects = {each.spec.project or DEFAULT_PROJECT for each in request.jobs} or {DEFAULT_PROJECT}
+                allowed = all(self._may_in(who, rule.access, project) for project in sorted(projects))
             case Scope.PROJECT:
                 allowed = self._may_in(who, rule.access, request.project or DEFAULT_PROJECT)
             case Scope.JOB:
@@ -190,15 +193,20 @@ class _Call:
             self._note_failure(context, target_of(request))
             raise
         if self._rule.record is Record.ALL:
-            self._gate.ended(context, self._method, target_of(response) or target_of(request), "ok")
+            for outcome in outcomes(request, response):
+                self._note(context, *outcome)
         return response
 
     def _note_failure(self, context: Context, target: str) -> None:
         status = _status(context)
-        if status is grpc.StatusCode.PERMISSION_DENIED:
-            self._gate.refused(context, self._method, target, _details(context))
-        elif self._rule.record is not Record.REFUSALS:
-            self._gate.ended(context, self._method, target, status.name.lower())
+        if status is grpc.StatusCode.PERMISSION_DENIED or self._rule.record is not Record.REFUSALS:
+            self._note(context, target, status.name, _details(context))
+
+    def _note(self, context: Context, target: str, status: str, details: str) -> None:
+        if status == grpc.StatusCode.PERMISSION_DENIED.name:
+            self._gate.refused(context, self._method, target, details)
+        else:
+            self._gate.ended(context, self._method, target, status.lower())
 
     def _while_it_counts(self, answer: Handler) -> Handler:
         """The handler of a stream, ended when its caller loses his right to it."""

@@ -2,23 +2,25 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import grpc
 import grpc.aio
 
 from coordinator import views
-from coordinator.core.answers import Accepted, Answer, Refused
+from coordinator.core.answers import Accepted, AllAccepted, Answer, NoneAccepted, Refused
 from coordinator.core.cluster import Cluster
-from coordinator.core.events import DeleteRequested, JobSubmitted, StopRequested
+from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
+from coordinator.core.jobs import REFUSED
 from coordinator.core.records import Job
 from coordinator.engine import Engine
 from coordinator.rpc.callers import caller
 from coordinator.rpc.log_merge import LogMerge, LogWish
-from coordinator.rpc.refusals import refuse, translated
+from coordinator.rpc.refusals import fitting, refuse, status_of, status_of_refusal, told, translated
 from coordinator.rpc.streams import offer, streaming
 from coordinator.signals import Listener
 from coordinator.trust.policy import require_open
@@ -26,7 +28,7 @@ from coordinator.trust.secret_uses import spelled_out
 from coordinator.trust.secrets import Secrets
 from muster import wire
 from muster.domain.access import Access, Policy
-from muster.domain.errors import ExhaustedError, InvalidJobError, UnknownNameError
+from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, UnknownNameError
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import Explanation, JobView
@@ -55,6 +57,12 @@ MAX_SPEC = 4 * 1024 * 1024
 """Bytes of one job as it is submitted; job files and their inline files are at most a quarter of it each."""
 MAX_SUBMITS = 4000
 """Most submits that are being taken in at once; bounds memory however many clients there are."""
+
+_AT_A_TIME = 50
+"""Of many jobs so many are checked before others have their turn."""
+
+Refusal = tuple[grpc.StatusCode, str]
+"""As a call by itself would have ended."""
 
 _ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letters that look like digits."""
@@ -89,14 +97,31 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     @translated
     async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:  # noqa: N802 - gRPC's name
         """Accept a job."""
-        with self._one_more():
-            submitted = self._spelled_out(_submitted(request))
-            require_open(submitted.spec, self._policy_of(submitted.spec.project))
-            view = await self._engine.ask_and_read(submitted, _as_answered)
+        with self._taking_in(1):
+            view = await self._engine.ask_and_read(self._checked(request), _as_answered)
         if isinstance(view, Refused):
             await refuse(context, view)
         assert isinstance(view, JobView)
         return pb.SubmitResponse(job=wire.job_to_wire(view))
+
+    @translated
+    async def SubmitMany(self, request: pb.SubmitManyRequest, context: Context) -> pb.SubmitManyResponse:  # noqa: ARG002, N802
+        """Accept many jobs or none."""
+        checks.between(len(request.jobs), 1, checks.MAX_JOBS, "SubmitManyRequest.jobs")
+        with self._taking_in(len(request.jobs)):
+            taken, refusals = await self._checked_all(request.jobs)
+            if refusals:  # the others are only tried out, to learn which of them would be refused, too
+                taken = {place: replace(each, dry_run=True) for place, each in taken.items()}
+            answer = await self._engine.ask(JobsSubmitted(jobs=tuple(taken.values())))
+        if isinstance(answer, NoneAccepted):
+            places = list(taken)
+            for number, refused in answer.refused.items():
+                refusals[places[number]] = (status_of_refusal(refused), told(refused))
+        if refusals:
+            return _refusals(refusals)
+        assert isinstance(answer, AllAccepted)
+        tried = (each.dry_run and each.job == job.id for each, job in zip(taken.values(), answer.jobs, strict=True))
+        return pb.SubmitManyResponse(ids=["" if only else job.id for only, job in zip(tried, answer.jobs, strict=True)])
 
     @translated
     async def Get(self, request: pb.GetJobRequest, context: Context) -> pb.Job:  # noqa: ARG002, N802
@@ -179,20 +204,43 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         explanation = await self._engine.read(read)
         return wire.explanation_to_wire(explanation)
 
-    def _spelled_out(self, submitted: JobSubmitted) -> JobSubmitted:
-        """With what it says of secrets in full; raises InvalidJobError for one that its project lacks."""
-        known = self._secrets.of_project(submitted.spec.project)
-        return replace(submitted, spec=spelled_out(submitted.spec, known))
+    async def _checked_all(
+        self, requests: Sequence[pb.SubmitRequest]
+    ) -> tuple[dict[int, JobSubmitted], dict[int, Refusal]]:
+        """What passes and what does not, by place; of very many refusals the first ones. Others go on meanwhile."""
+        taken, refusals = dict[int, JobSubmitted](), dict[int, Refusal]()
+        for place, request in enumerate(requests):
+            try:
+                taken[place] = self._checked(request)
+            except MusterError as error:
+                refusals[place] = (status_of(error), fitting(str(error)))
+            if len(refusals) == REFUSED:
+                break
+            if place % _AT_A_TIME == _AT_A_TIME - 1:
+                await asyncio.sleep(0)
+        return taken, refusals
+
+    def _checked(self, request: pb.SubmitRequest) -> JobSubmitted:
+        """What is asked for, with what it says of secrets in full.
+
+        Raises an error for what is malformed, too large, names a secret that its project lacks, or wants what the
+        project is not opened for.
+        """
+        submitted = _submitted(request)
+        project = submitted.spec.project
+        spec = spelled_out(submitted.spec, self._secrets.of_project(project))
+        require_open(spec, self._policy_of(project))
+        return submitted if spec is submitted.spec else replace(submitted, spec=spec)
 
     @contextmanager
-    def _one_more(self) -> Iterator[None]:
-        if self._submits >= MAX_SUBMITS:
+    def _taking_in(self, jobs: int) -> Iterator[None]:
+        if self._submits + jobs > MAX_SUBMITS:
             raise ExhaustedError(f"{self._submits} jobs are being taken in at this moment; try again in a few seconds")
-        self._submits += 1
+        self._submits += jobs
         try:
             yield
         finally:
-            self._submits -= 1
+            self._submits -= jobs
 
     async def _change(self, seen: JobView, listener: Listener) -> None:
         """Wait until there is something worth another view."""
@@ -223,6 +271,14 @@ def _submitted(request: pb.SubmitRequest) -> JobSubmitted:
         dry_run=request.dry_run,
         idempotency_key=_own_key(checks.text(request.idempotency_key, "SubmitRequest.idempotency_key")),
     )
+
+
+def _refusals(refusals: Mapping[int, Refusal]) -> pb.SubmitManyResponse:
+    listed = [
+        pb.JobRefusal(position=place, status=status.name, message=message)
+        for place, (status, message) in sorted(refusals.items())
+    ]
+    return pb.SubmitManyResponse(refusals=listed[:REFUSED])
 
 
 def new_job_id() -> JobId:

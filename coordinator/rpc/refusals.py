@@ -53,6 +53,17 @@ _PLAIN = frozenset(range(0x20, 0x7F)) - {ord("%")}
 
 async def refuse(context: "grpc.aio.ServicerContext[Any, Any]", refused: Refused) -> NoReturn:
     """End a call with a refusal, the reasons of as many nodes included as can be told."""
+    await context.abort(status_of_refusal(refused), told(refused))
+    raise AssertionError("abort returned")
+
+
+def status_of_refusal(refused: Refused) -> grpc.StatusCode:
+    """The status for a refusal."""
+    return _CAUSES[refused.cause]
+
+
+def told(refused: Refused) -> str:
+    """A refusal as text for a status, with the reasons of as many nodes as fit."""
     lines, room = [refused.message], DETAILS - _MORE - _length(refused.message)
     for refusal in refused.refusals:
         line = f"  {refusal.node} {refusal.reason}"
@@ -61,8 +72,7 @@ async def refuse(context: "grpc.aio.ServicerContext[Any, Any]", refused: Refused
             lines.append(f"  and {len(refused.refusals) - len(lines) + 1} nodes more")
             break
         lines.append(line)
-    await context.abort(_CAUSES[refused.cause], fitting("\n".join(lines)))
-    raise AssertionError("abort returned")
+    return fitting("\n".join(lines))
 
 
 async def fail(context: "grpc.aio.ServicerContext[Any, Any]", error: MusterError) -> NoReturn:

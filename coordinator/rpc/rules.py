@@ -17,6 +17,7 @@ class Scope(Enum):
     ANYWHERE = "anywhere"  #: in some project
     EVERYWHERE = "everywhere"  #: in all projects
     SPEC = "spec"  #: in the project that the job of the request names
+    SPECS = "specs"  #: in every project that a job of the request names
     PROJECT = "project"  #: in the project that the request names
     JOB = "job"  #: in the project of the job that the request means
 
@@ -48,6 +49,7 @@ _RULE_CHANGE = Rule(Scope.EVERYWHERE, Access.ADMIN, Record.FAILURES)
 _OURS: Mapping[str, Mapping[str, Rule]] = {
     "JobService": {
         "Submit": Rule(Scope.SPEC, Access.MEMBER, Record.ALL),
+        "SubmitMany": Rule(Scope.SPECS, Access.MEMBER, Record.ALL),
         "Get": _LOOK,
         "List": Rule(Scope.ANYWHERE, Access.VIEWER),
         "Stop": _ORDER,

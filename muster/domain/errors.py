@@ -7,8 +7,13 @@ MusterError
 ├── UnavailableError       a peer did not answer in time or is not there
 ├── ExhaustedError         a limit is reached, or the disk is full; nothing was accepted
 ├── PermissionDeniedError  the peer is not allowed to do that
+├── JobsRefusedError       of many jobs that are accepted together or not at all, some were refused
 └── IllegalTransitionError a bug: a state machine was asked for a move that its table does not list
 """
+
+from collections.abc import Mapping, Sequence
+
+from muster.domain.ids import JobId
 
 
 class MusterError(Exception):
@@ -37,6 +42,24 @@ class ExhaustedError(MusterError):
 
 class PermissionDeniedError(MusterError):
     """The peer is known but not allowed to do that."""
+
+
+class JobsRefusedError(MusterError):
+    """Of a list of jobs not all were accepted."""
+
+    def __init__(self, names: Sequence[str], refused: Mapping[int, MusterError], accepted: Sequence[JobId]) -> None:
+        super().__init__(names, refused, accepted)
+        self.names = names
+        """Of all jobs in the list."""
+        self.refused = refused
+        """Why, by place in the list from 0; of very many the first ones."""
+        self.accepted = tuple(accepted)
+        """The first ones of the list, if it was longer than what is accepted together."""
+
+    def __str__(self) -> str:
+        accepted = f"the first {len(self.accepted)} were accepted" if self.accepted else "none was accepted"
+        told = (f"\njob {place + 1} ({self.names[place]}): {error}" for place, error in self.refused.items())
+        return f"of {len(self.names)} jobs {accepted}:{''.join(told)}"
 
 
 class IllegalTransitionError(MusterError):

@@ -14,6 +14,8 @@ from muster.domain.errors import MusterError
 
 MAX_SIZE = 10_000
 """Executions in one job; far above any fleet that one coordinator serves, far below what would exhaust it."""
+MAX_JOBS = 1000
+"""Jobs submitted with one call: each waits until all are checked, and so does everybody else."""
 MAX_BYTES = 2**63 - 1
 """Sizes in bytes fit a signed 64-bit integer, as databases keep them."""
 MAX_COUNT = 2**31 - 1

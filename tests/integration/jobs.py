@@ -29,7 +29,9 @@ def with_keys(spec: JobSpec, **keys: Any) -> JobSpec:  # noqa: ANN401 - as `shel
     """The job with other fields, of itself, of its roles or of its limits in time."""
     timeouts = {key: keys.pop(key) for key in ("check_in", "grace", "run") if key in keys}
     role: dict[str, Any] = {
-        key: keys.pop(key) for key in ("env", "files", "resources", "user", "workdir") if key in keys
+        key: keys.pop(key)
+        for key in ("env", "files", "image", "resources", "secrets", "user", "workdir")
+        if key in keys
     }
     if "ports" in keys:
         role["ports"] = tuple(PortRequest(name=name, port=port) for name, port in keys.pop("ports").items())

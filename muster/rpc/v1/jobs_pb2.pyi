@@ -81,6 +81,90 @@ class SubmitResponse(_message.Message):
 Global___SubmitResponse: _TypeAlias = SubmitResponse  # noqa: Y015
 
 @_typing.final
+class SubmitManyRequest(_message.Message):
+    """Asks for many jobs to be accepted, all or none."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOBS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubmitRequest]:
+        """Each as it would be submitted by itself; at most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        jobs: _abc.Iterable[Global___SubmitRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmitManyRequest: _TypeAlias = SubmitManyRequest  # noqa: Y015
+
+@_typing.final
+class SubmitManyResponse(_message.Message):
+    """Either all jobs were accepted or none."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    REFUSALS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their ids in the order of the request, empty for a dry run; none if there are refusals."""
+
+    @_builtins.property
+    def refusals(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobRefusal]:
+        """Why nothing was accepted: the jobs that were refused, in the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        refusals: _abc.Iterable[Global___JobRefusal] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "refusals", b"refusals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmitManyResponse: _TypeAlias = SubmitManyResponse  # noqa: Y015
+
+@_typing.final
+class JobRefusal(_message.Message):
+    """One of many jobs was refused."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POSITION_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    position: _builtins.int
+    """Its place in the request, from 0."""
+    status: _builtins.str
+    """The gRPC status with which `Submit` would have refused it: `INVALID_ARGUMENT`."""
+    message: _builtins.str
+    """Why, as `Submit` would have said it."""
+    def __init__(
+        self,
+        *,
+        position: _builtins.int = ...,
+        status: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "position", b"position", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobRefusal: _TypeAlias = JobRefusal  # noqa: Y015
+
+@_typing.final
 class GetJobRequest(_message.Message):
     """Asks for one job."""
 

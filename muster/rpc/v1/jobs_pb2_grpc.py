@@ -41,6 +41,11 @@ class JobServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitResponse.FromString,
                 _registered_method=True)
+        self.SubmitMany = channel.unary_unary(
+                '/muster.rpc.v1.JobService/SubmitMany',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitManyRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitManyResponse.FromString,
+                _registered_method=True)
         self.Get = channel.unary_unary(
                 '/muster.rpc.v1.JobService/Get',
                 request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.GetJobRequest.SerializeToString,
@@ -86,6 +91,14 @@ class JobServiceServicer(object):
     def Submit(self, request, context):
         """Accepts a job; the answer is sent once the job is stored durably. Refused with INVALID_ARGUMENT when the job is
         malformed and FAILED_PRECONDITION when no node could ever run it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SubmitMany(self, request, context):
+        """Accepts many jobs or none of them: if any is refused, nothing is accepted, and the answer says of each why. Otherwise
+        the answer is sent once all are stored durably, in the order of the request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -147,6 +160,11 @@ def add_JobServiceServicer_to_server(servicer, server):
                     servicer.Submit,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitResponse.SerializeToString,
+            ),
+            'SubmitMany': grpc.unary_unary_rpc_method_handler(
+                    servicer.SubmitMany,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitManyRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitManyResponse.SerializeToString,
             ),
             'Get': grpc.unary_unary_rpc_method_handler(
                     servicer.Get,
@@ -213,6 +231,33 @@ class JobService(object):
             '/muster.rpc.v1.JobService/Submit',
             muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SubmitMany(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/SubmitMany',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitManyRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.SubmitManyResponse.FromString,
             options,
             channel_credentials,
             insecure,

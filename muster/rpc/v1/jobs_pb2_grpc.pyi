@@ -39,6 +39,10 @@ class JobServiceStub:
     """Accepts a job; the answer is sent once the job is stored durably. Refused with INVALID_ARGUMENT when the job is
     malformed and FAILED_PRECONDITION when no node could ever run it.
     """
+    SubmitMany: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.SubmitManyRequest, _jobs_pb2.SubmitManyResponse]
+    """Accepts many jobs or none of them: if any is refused, nothing is accepted, and the answer says of each why. Otherwise
+    the answer is sent once all are stored durably, in the order of the request.
+    """
     Get: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]
     """One job with its attempts and executions."""
     List: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]
@@ -64,6 +68,10 @@ class JobServiceAsyncStub(JobServiceStub):
     Submit: _aio.UnaryUnaryMultiCallable[_jobs_pb2.SubmitRequest, _jobs_pb2.SubmitResponse]  # type: ignore[assignment]
     """Accepts a job; the answer is sent once the job is stored durably. Refused with INVALID_ARGUMENT when the job is
     malformed and FAILED_PRECONDITION when no node could ever run it.
+    """
+    SubmitMany: _aio.UnaryUnaryMultiCallable[_jobs_pb2.SubmitManyRequest, _jobs_pb2.SubmitManyResponse]  # type: ignore[assignment]
+    """Accepts many jobs or none of them: if any is refused, nothing is accepted, and the answer says of each why. Otherwise
+    the answer is sent once all are stored durably, in the order of the request.
     """
     Get: _aio.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     """One job with its attempts and executions."""
@@ -93,6 +101,16 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_jobs_pb2.SubmitResponse, _abc.Awaitable[_jobs_pb2.SubmitResponse]]:
         """Accepts a job; the answer is sent once the job is stored durably. Refused with INVALID_ARGUMENT when the job is
         malformed and FAILED_PRECONDITION when no node could ever run it.
+        """
+
+    @_abc_1.abstractmethod
+    def SubmitMany(
+        self,
+        request: _jobs_pb2.SubmitManyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.SubmitManyResponse, _abc.Awaitable[_jobs_pb2.SubmitManyResponse]]:
+        """Accepts many jobs or none of them: if any is refused, nothing is accepted, and the answer says of each why. Otherwise
+        the answer is sent once all are stored durably, in the order of the request.
         """
 
     @_abc_1.abstractmethod
