@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.core.deadlines import Notes, read, written
-from agent.whole_file import write_whole
+from agent.whole_file import write_unseen, write_whole
 
 NAME = "deadlines.json"
 FENCED = "fenced"
@@ -12,19 +12,25 @@ FENCED = "fenced"
 
 PRIVATE = 0o600
 
+PAGE = 4096
+"""Bytes at the head of a file that are written by one call whole or not at all, also if the writer is killed."""
+
 
 def write_notes(state: Path, notes: Notes) -> None:
-    """Replace the notes. On a full disk they are written over those of before, which needs no room.
+    """Have these notes in place of those of before. Raises OSError where that cannot be done.
 
-    Raises OSError where neither can be done. Nothing is flushed: nothing that runs outlives the page cache.
+    They change at every start and end. So they are written over those of before, which neither makes a file nor frees
+    one, and can be done on a full disk; where they are long, only on a full disk. Nothing is flushed: nothing that runs
+    outlives the page cache.
     """
     path, content = state / NAME, written(notes)
+    if len(content) <= PAGE and path.exists():
+        write_unseen(path, content, PRIVATE)
+        return
     try:
         write_whole(path, content, PRIVATE)
     except OSError:
-        with path.open("r+b") as file:
-            file.write(content)
-            file.truncate()
+        write_unseen(path, content, PRIVATE)
 
 
 def read_notes(state: Path) -> Notes | None:

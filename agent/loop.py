@@ -35,7 +35,7 @@ from agent.log_push import LogPusher
 from agent.occupant import Occupant
 from agent.ports import PortLedger
 from agent.room_record import noted, record_of
-from agent.rooms import clear_room, make_room
+from agent.rooms import Rooms
 from agent.runtimes.runtime import Room, Runtime, Sandbox
 from agent.secret_store import SecretStore
 from agent.spool import LogSpool
@@ -71,8 +71,7 @@ class Loop:
         self.tell: Callable[[Sequence[Report]], None] = _nobody
         """Called with reports for the coordinator."""
         self._guard = guard
-        self._rooms = guard.site.rooms
-        self._outputs = guard.site.outputs
+        self._rooms = Rooms(guard.site.rooms, guard.site.outputs)
         self._address = address
         self._interface = interface
         self._runtimes = runtimes
@@ -105,11 +104,11 @@ class Loop:
 
         What a runtime that is away has started counts as running; the rest of it is cleared away when it is back.
         """
-        await asyncio.to_thread(self._rooms.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(self._rooms.begin)
         now = datetime.now(UTC)
         for runtime in self._runtimes.values():
-            for sandbox, spool, started in await runtime.recover(self._rooms):
-                spool.limit, room = self.log_limit, Room(self._rooms, sandbox.execution)
+            for sandbox, spool, started in await runtime.recover(self._rooms.path):
+                spool.limit, room = self.log_limit, Room(self._rooms.path, sandbox.execution)
                 self.secrets.adopt(sandbox.execution, started=started)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
                 self.ledger.step(await self._adopt(room, sandbox, started=started), now)
@@ -130,11 +129,11 @@ class Loop:
 
     async def clear_leftovers(self, kind: RuntimeKind) -> None:
         """Remove what a runtime that was away at the start still has: the coordinator was told that it is gone."""
-        for sandbox, spool, _ in await self._runtimes[kind].recover(self._rooms):
+        for sandbox, spool, _ in await self._runtimes[kind].recover(self._rooms.path):
             if sandbox.execution not in self._occupants:
                 await sandbox.remove()
                 spool.close()
-                await asyncio.to_thread(clear_room, Room(self._rooms, sandbox.execution), self._outputs)
+                await asyncio.to_thread(self._rooms.clear, Room(self._rooms.path, sandbox.execution))
 
     async def run(self, logs: LogPusher) -> None:
         """Work until cancelled; sandboxes then stay as they are."""
@@ -161,6 +160,7 @@ class Loop:
         await asyncio.gather(*(self.secrets.clear(sandbox.execution) for sandbox in sandboxes))
         for execution in self._occupants:
             self._ports.free(execution)
+        await asyncio.to_thread(self._rooms.close)
 
     def close(self) -> None:
         """Close the logs, once no runtime writes into them any more. Nothing else may be called afterwards."""
@@ -253,8 +253,8 @@ class Loop:
         ports = self._ports.hold(execution, port_requests(assignment), bridge=bridge)
         if bridge:
             self._ports.let_go(execution)  # from here on the holder container holds them
-        room, record = Room(self._rooms, execution), record_of(assignment, self._address, ports)
-        await asyncio.to_thread(make_room, room, record)
+        room, record = Room(self._rooms.path, execution), record_of(assignment, self._address, ports)
+        await asyncio.to_thread(self._rooms.make, room, record)
         spool = LogSpool(room.log, self.log_limit)
         occupant = self._occupants[execution] = Occupant(runtime.kind, room, spool, record=record)
         self._follow_log(execution, spool)
@@ -346,8 +346,8 @@ class Loop:
         if occupant is not None:
             occupant.spool.close()
         await self.secrets.forget(execution)
-        room = Room(self._rooms, execution)
-        await self._insist(execution, partial(asyncio.to_thread, clear_room, room, self._outputs))
+        room = Room(self._rooms.path, execution)
+        await self._insist(execution, partial(asyncio.to_thread, self._rooms.clear, room))
         self._ports.free(execution)
         self._occupants.pop(execution, None)
         self._working.pop(execution, None)
@@ -372,10 +372,10 @@ class Loop:
 
     def _sweep(self) -> None:
         """Clear rooms that belong to nobody any more."""
-        for path in self._rooms.iterdir():
+        for path in self._rooms.path.iterdir():
             execution = ExecutionId(path.name)
             if execution not in self._occupants:
-                clear_room(Room(self._rooms, execution), self._outputs)
+                self._rooms.clear(Room(self._rooms.path, execution))
 
 
 def _nobody(reports: Sequence[Report]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.runtimes.runtime import Room
-from agent.whole_file import write_whole
+from agent.whole_file import write_unseen, write_whole
 from muster.domain.job import InlineFile
 from muster.domain.plan import Launch
 
@@ -14,9 +14,9 @@ EXECUTABLE = 0o755
 
 
 def write_config(room: Room, launch: Launch) -> None:
-    """Write the roster files, each of them whole or not at all."""
+    """Write the roster files; until all of them are there, nothing runs that could read them."""
     for name, content in launch.config_files.items():
-        write_whole(room.config / name, content, READABLE)
+        write_unseen(room.config / name, content, READABLE)
 
 
 def write_inline(files: Sequence[InlineFile], workdir: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from agent.core.local import DEFAULT_GRACE
 from agent.core.terms import Terms
 from agent.runtimes.runtime import Room
-from agent.whole_file import write_whole
+from agent.whole_file import write_unseen, write_whole
 from muster.domain.fence import Fence, OnDisconnect, Witness
 from muster.domain.ids import JobId, NodeId
 from muster.domain.plan import Assignment
@@ -57,19 +57,14 @@ def record_of(assignment: Assignment, address: str, ports: tuple[PortLease, ...]
     )
 
 
+def note_first(room: Room, record: RoomRecord) -> None:
+    """Write the record of a room in which nothing was started yet: nobody reads it before that."""
+    write_unseen(room.path / NAME, _written(record), PRIVATE)
+
+
 def note(room: Room, record: RoomRecord) -> None:
     """Write the record, whole or not at all."""
-    facts = {
-        "job": record.job,
-        "attempt": record.attempt,
-        "rank": record.rank,
-        "address": record.address,
-        "ports": [asdict(lease) for lease in record.ports],
-        "started_at": record.started_at and record.started_at.isoformat(),
-        "grace": record.grace.total_seconds(),
-        "fence": record.fence and _fence_facts(record.fence),
-    }
-    write_whole(room.path / NAME, json.dumps(facts).encode(), PRIVATE)
+    write_whole(room.path / NAME, _written(record), PRIVATE)
 
 
 def noted(room: Room) -> RoomRecord | None:
@@ -89,6 +84,20 @@ def noted(room: Room) -> RoomRecord | None:
         )
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
+
+
+def _written(record: RoomRecord) -> bytes:
+    facts = {
+        "job": record.job,
+        "attempt": record.attempt,
+        "rank": record.rank,
+        "address": record.address,
+        "ports": [asdict(lease) for lease in record.ports],
+        "started_at": record.started_at and record.started_at.isoformat(),
+        "grace": record.grace.total_seconds(),
+        "fence": record.fence and _fence_facts(record.fence),
+    }
+    return json.dumps(facts).encode()
 
 
 def _fence_facts(fence: Fence) -> Mapping[str, object]:

@@ -1,26 +1,119 @@
-"""Makes and clears the directories of executions."""
+"""Makes and clears the directories of executions.
 
+Some are made before they are needed: to make a directory or a file can cost a file system many times as much as to
+write into it, and a gang waits for all of its members. A spare becomes the room of one execution, which nothing was
+in before, and is cleared away like any other.
+"""
+
+import os
 import shutil
+from collections import deque
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
-from agent.room_record import RoomRecord, note
+from agent.room_files import READABLE
+from agent.room_record import NAME, PRIVATE, RoomRecord, note_first
+from agent.runtimes.order import BELL
 from agent.runtimes.runtime import Room
+from agent.whole_file import write_unseen
+from muster.domain.ids import ExecutionId
+from muster.domain.roster import CONFIG_FILES
+
+SPARES = 2
+"""Rooms that are made before the first is needed."""
+
+KEPT = 8
+"""Spare rooms at most: as many as a node with eight GPUs may need at once."""
 
 
-def make_room(room: Room, record: RoomRecord) -> None:
-    """Make the directories that every execution has, and note whose they are."""
+class Rooms:
+    """All rooms of one node. Every call may block for a moment, and may come from any thread."""
+
+    def __init__(self, path: Path, outputs: Path) -> None:
+        self.path = path
+        """Where they are."""
+        self._outputs = outputs
+        self._spare = path.with_name("spares")
+        self._spares: deque[Room] = deque()
+        self._numbers = count()
+
+    def begin(self) -> None:
+        """Have their directory, and some spares in place of those of an earlier agent. Raises OSError."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._clear_spares()
+        for _ in range(SPARES):
+            self._add_spare()
+
+    def make(self, room: Room, record: RoomRecord) -> None:
+        """Have the directories that every execution has, and note whose they are. Raises OSError."""
+        if not self._use_spare(room):
+            _make_directories(room)
+        note_first(room, record)
+
+    def clear(self, room: Room) -> None:
+        """Remove a room, but keep what user code left in its outputs. Raises OSError where that cannot be kept."""
+        _keep_outputs(room, self._outputs)
+        _remove(room)
+        self._add_spare()
+
+    def close(self) -> None:
+        """Leave no spares. Nothing else may be called afterwards."""
+        self._clear_spares()
+
+    def _use_spare(self, room: Room) -> bool:
+        try:
+            self._spares.popleft().path.rename(room.path)
+        except (IndexError, OSError):  # there is none, somebody has removed it, or there is such a room already
+            return False
+        return True
+
+    def _add_spare(self) -> None:
+        """Where it cannot be made, whoever needs a room hears why."""
+        if len(self._spares) >= KEPT:
+            return
+        spare = Room(self._spare, ExecutionId(str(next(self._numbers))))
+        with suppress(OSError):
+            self._spare.mkdir(mode=0o700, exist_ok=True)
+            _make_directories(spare)
+            _make_files(spare)
+            self._spares.append(spare)
+
+    def _clear_spares(self) -> None:
+        self._spares.clear()
+        shutil.rmtree(self._spare, ignore_errors=True)
+
+
+def _make_directories(room: Room) -> None:
     for directory in (room.config, room.work, room.outputs):
         directory.mkdir(parents=True, exist_ok=True)
-    note(room, record)
 
 
-def clear_room(room: Room, outputs: Path) -> None:
-    """Remove the room, but keep what user code left in its outputs, below `outputs`."""
+def _make_files(room: Room) -> None:
+    """Those that every execution will have, empty; except the one by which it is known that it was started."""
+    for path in (room.log, room.path / NAME):
+        write_unseen(path, b"", PRIVATE)
+    for name in CONFIG_FILES:
+        write_unseen(room.config / name, b"", READABLE)
+    os.mkfifo(room.path / BELL, PRIVATE)
+
+
+def _keep_outputs(room: Room, outputs: Path) -> None:
     with suppress(OSError):
         room.outputs.rmdir()
     if room.outputs.exists():
         outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
         outputs.chmod(0o700)  # what jobs have left is not for the jobs that come after them
         shutil.move(room.outputs, outputs / room.path.name)
-    shutil.rmtree(room.path, ignore_errors=True)
+
+
+def _remove(room: Room) -> None:
+    """As a rule nothing is left in it but a few files, and a tree need not be walked."""
+    try:
+        os.rmdir(room.work)  # noqa: PTH106 (path objects cost more than the calls)
+        for directory in map(str, (room.config, room.path)):
+            for name in os.listdir(directory):  # noqa: PTH208
+                os.unlink(f"{directory}/{name}")  # noqa: PTH108
+            os.rmdir(directory)  # noqa: PTH106
+    except OSError:
+        shutil.rmtree(room.path, ignore_errors=True)

@@ -1,10 +1,12 @@
-"""Writes files that are there whole or not at all."""
+"""Writes files that are read whole or not at all."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
 
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_OVER = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Truncated only afterwards, if need be: some file systems write at once what was emptied and written again."""
 
 
 def write_whole(path: Path, content: bytes, mode: int) -> None:
@@ -25,6 +27,20 @@ def write_whole(path: Path, content: bytes, mode: int) -> None:
         with suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108
         raise
+
+
+def write_unseen(path: Path, content: bytes, mode: int) -> None:
+    """Write a file that nobody reads unless all of it was written, into one that is there if there is one."""
+    descriptor = os.open(path, _OVER, mode)
+    try:
+        found = os.fstat(descriptor)
+        if found.st_mode & 0o7777 != mode:
+            os.fchmod(descriptor, mode)
+        _write_all(descriptor, content)
+        if found.st_size > len(content):
+            os.ftruncate(descriptor, len(content))
+    finally:
+        os.close(descriptor)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

@@ -42,9 +42,12 @@ def written(notes: Notes) -> bytes:
 
 
 def read(text: bytes) -> Notes:
-    """What was written; raises ValueError for notes that are torn, or that this version does not know."""
+    """What was written; raises ValueError for notes that are torn, or that this version does not know.
+
+    After the first line there may be the end of longer ones that were here before.
+    """
     try:
-        facts: dict[str, Any] = json.loads(text)
+        facts: dict[str, Any] = json.loads(text.partition(b"\n")[0])
         deadlines = tuple(_deadline(**each) for each in facts["deadlines"])
         return Notes(boot=str(facts["boot"]), agent=str(facts["agent"]), deadlines=deadlines)
     except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:

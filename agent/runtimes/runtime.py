@@ -54,7 +54,7 @@ class Sandbox(Protocol):
     async def arm(self, launch: Launch) -> None:
         """Bring everything to the point where `start` has nothing left that can fail for lack of something.
 
-        Writes the role's inline files and `launch.config_files` (atomically, mode 0644), creates the container.
+        Writes the role's inline files and `launch.config_files` (mode 0644), creates the container.
         User code does not run. A second `arm` replaces what the first one made.
         """
         ...

@@ -160,12 +160,16 @@ class News:
 class Bell:
     """Rung when there is something new for the agent; that nobody listens does no harm."""
 
+    _BOTH = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+    """For reading, too: a pipe without a reader could neither be opened nor be written to."""
+
     def __init__(self, room: str) -> None:
         path = f"{room}/{BELL}"
-        with suppress(FileExistsError):
+        try:
+            self._pipe = os.open(path, self._BOTH)
+        except FileNotFoundError:  # it is there as a rule: rooms are made before they are needed
             os.mkfifo(path, 0o600)
-        # For reading, too: a pipe without a reader could neither be opened nor be written to.
-        self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._pipe = os.open(path, self._BOTH)
 
     def ring(self) -> None:
         """Wake the agent. A full pipe will wake it as well."""

@@ -72,8 +72,12 @@ class Roster:
         return lease.host_port
 
 
+CONFIG_FILES = ("distributed.json", "distributed.yaml", "hostfile", "hosts")
+"""Every member has these."""
+
+
 def config_files(roster: Roster, rank: int) -> dict[str, bytes]:
-    """The files of one member by name: `distributed.json`, `distributed.yaml`, `hostfile`, `hosts`."""
+    """The files of one member by name, all of `CONFIG_FILES`."""
     names = host_names(roster)
     heads = {"config": _text(_config(roster, rank)), "master": _text(_master(roster))}
     members = [_text(_entry(roster, member, name)) for member, name in zip(roster.members, names, strict=True)]

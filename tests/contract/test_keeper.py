@@ -217,6 +217,26 @@ def test_notes_replace_those_of_before(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["deadlines.json"]
 
 
+def test_notes_of_any_length_replace_each_other(tmp_path: Path) -> None:
+    few, many = (
+        Notes(boot="b", agent="a", deadlines=(Deadline(execution="j-1-0", dead_by=1.0, room="/r"),) * number)
+        for number in (1, 500)
+    )
+    for notes in (few, many, few, Notes(boot="b", agent="a"), many):
+        write_notes(tmp_path, notes)
+        assert read_notes(tmp_path) == notes
+        assert (tmp_path / "deadlines.json").read_bytes() == written(notes)
+
+
+def test_notes_that_change_are_written_into_the_same_file(tmp_path: Path) -> None:
+    """To make one and to free one again takes some file systems a hundred times as long."""
+    write_notes(tmp_path, notes_of(tmp_path / "room", 1.0))
+    before = (tmp_path / "deadlines.json").stat().st_ino
+    with (tmp_path / "deadlines.json").open("rb"):
+        write_notes(tmp_path, notes_of(tmp_path / "room", 2.0))
+        assert (tmp_path / "deadlines.json").stat().st_ino == before
+
+
 async def test_several_nodes_of_one_program_share_a_keeper(tmp_path: Path, keeper: Keeper) -> None:
     nothing = Notes(boot=boot_id(), agent=keeper.name)
     await asyncio.gather(*(asyncio.to_thread(keeper.tell, tmp_path / str(number), nothing) for number in range(5)))

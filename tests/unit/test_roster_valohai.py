@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import Network
-from muster.domain.roster import MASTER_PORT_NAME, Member, PortLease, Roster, config_files
+from muster.domain.roster import CONFIG_FILES, MASTER_PORT_NAME, Member, PortLease, Roster, config_files
 
 AMBIGUOUS = [
     "no",
@@ -65,6 +65,10 @@ def _roster(size: int, network: Network = Network.HOST, name: str = "digits", no
 def _write(roster: Roster, rank: int, directory: Path) -> None:
     for name, content in config_files(roster, rank).items():
         (directory / name).write_bytes(content)
+
+
+def test_every_member_has_the_same_files() -> None:
+    assert [tuple(config_files(_roster(2), rank)) for rank in range(2)] == [CONFIG_FILES] * 2
 
 
 @pytest.mark.parametrize("size", [1, 3, 12])

@@ -1,0 +1,155 @@
+"""Rooms of executions: whether one was made before it was needed cannot be seen in it, and nothing is used twice."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from agent.room_files import write_config
+from agent.room_record import RoomRecord, noted
+from agent.rooms import KEPT, SPARES, Rooms
+from agent.runtimes.runtime import Room
+from agent.whole_file import write_unseen
+from muster.domain.ids import ExecutionId
+from muster.domain.plan import Launch
+from muster.domain.roster import CONFIG_FILES
+
+RECORD = RoomRecord(job="j", attempt=1, rank=0, address="10.0.0.1")
+WITH_FILES = Launch(env={}, config_files=dict.fromkeys(CONFIG_FILES, b"content"))
+
+
+@pytest.fixture
+def rooms(tmp_path: Path) -> Rooms:
+    rooms = Rooms(tmp_path / "executions", tmp_path / "outputs")
+    rooms.begin()
+    return rooms
+
+
+def room(rooms: Rooms, number: int = 0) -> Room:
+    """One that is made; the first ones are spares."""
+    it = Room(rooms.path, ExecutionId(f"j-1-{number}"))
+    rooms.make(it, RECORD)
+    return it
+
+
+def spares(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "spares").glob("*"))
+
+
+def modes(it: Room) -> dict[str, int]:
+    return {str(path.relative_to(it.path)): path.stat().st_mode for path in sorted(it.path.rglob("*"))}
+
+
+@pytest.mark.parametrize("number", [0, SPARES])
+def test_a_room_has_its_directories_and_tells_whose_it_is(rooms: Rooms, number: int) -> None:
+    made = [room(rooms, each) for each in range(number + 1)][-1]
+    assert [list(directory.iterdir()) for directory in (made.work, made.outputs)] == [[], []]
+    assert noted(made) == RECORD
+    write_config(made, WITH_FILES)
+    assert {path.name: path.read_bytes() for path in made.config.iterdir()} == dict.fromkeys(CONFIG_FILES, b"content")
+
+
+def test_rooms_that_were_made_before_have_the_same_rights_as_others(rooms: Rooms) -> None:
+    made = [room(rooms, number) for number in range(SPARES + 1)]
+    for each in made:
+        write_config(each, WITH_FILES)
+        write_unseen(each.log, b"", 0o600)
+    first, last = modes(made[0]), modes(made[-1])
+    assert stat.S_ISFIFO(first.pop("bell"))  # supervisors make it where there is none
+    assert first == last
+
+
+def test_what_was_made_before_becomes_the_room_and_nobody_gets_to_it_until_then(rooms: Rooms, tmp_path: Path) -> None:
+    before = {path.stat().st_ino for path in spares(tmp_path)}
+    assert stat.S_IMODE((tmp_path / "spares").stat().st_mode) == 0o700
+    made = [room(rooms, number) for number in range(SPARES)]
+    assert {each.path.stat().st_ino for each in made} == before
+    assert spares(tmp_path) == []
+
+
+def test_a_room_that_was_cleared_is_nobody_elses_afterwards(rooms: Rooms) -> None:
+    held = []
+    for number in range(SPARES + 2):
+        used = room(rooms, number)
+        held += [os.open(directory, os.O_RDONLY) for directory in (used.path, used.config, used.work, used.outputs)]
+        rooms.clear(used)
+    try:
+        for number in range(KEPT):
+            later = room(rooms, number)
+            for directory in (later.path, later.config, later.work, later.outputs):
+                (directory / "file").touch()
+        assert [os.listdir(descriptor) for descriptor in held] == [[]] * len(held)  # noqa: PTH208 (what is open)
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def test_clearing_removes_whatever_is_there_but_keeps_outputs(rooms: Rooms, tmp_path: Path) -> None:
+    used = room(rooms)
+    (used.work / "deep" / "deeper").mkdir(parents=True)
+    (used.work / "deep" / "file").write_text("of the job")
+    (used.path / "home").mkdir()
+    (used.outputs / "model").write_text("42")
+    rooms.clear(used)
+    assert list(rooms.path.iterdir()) == []
+    assert [(path.name, path.read_text()) for path in (tmp_path / "outputs" / used.path.name).iterdir()] == [
+        ("model", "42")
+    ]
+
+
+def test_clearing_twice_is_harmless(rooms: Rooms) -> None:
+    used = room(rooms)
+    rooms.clear(used)
+    rooms.clear(used)
+    assert list(rooms.path.iterdir()) == []
+
+
+def test_there_are_never_more_spare_rooms_than_a_few(rooms: Rooms, tmp_path: Path) -> None:
+    for each in [room(rooms, number) for number in range(2 * KEPT)]:
+        rooms.clear(each)
+    assert len(spares(tmp_path)) == KEPT
+
+
+def test_an_agent_does_away_with_the_spare_rooms_of_the_one_before(rooms: Rooms, tmp_path: Path) -> None:
+    rooms.clear(room(rooms))
+    before = {path.stat().st_ino: os.open(path, os.O_RDONLY) for path in spares(tmp_path)}
+    try:
+        Rooms(rooms.path, tmp_path / "outputs").begin()
+        assert len(spares(tmp_path)) == SPARES
+        assert before.keys().isdisjoint(path.stat().st_ino for path in spares(tmp_path))
+    finally:
+        for descriptor in before.values():
+            os.close(descriptor)
+
+
+def test_an_agent_that_ends_leaves_no_spare_rooms(rooms: Rooms, tmp_path: Path) -> None:
+    rooms.close()
+    assert not (tmp_path / "spares").exists()
+
+
+def test_a_room_is_made_at_once_where_there_can_be_no_spare_ones(tmp_path: Path) -> None:
+    (tmp_path / "spares").write_text("in the way")
+    rooms = Rooms(tmp_path / "executions", tmp_path / "outputs")
+    rooms.begin()
+    assert noted(room(rooms)) == RECORD
+
+
+def test_a_room_that_is_there_already_is_used_as_it_is(rooms: Rooms) -> None:
+    (rooms.path / "j-1-0" / "work").mkdir(parents=True)
+    (rooms.path / "j-1-0" / "work" / "file").write_text("left")
+    assert [path.name for path in room(rooms).work.iterdir()] == ["file"]
+
+
+def test_what_is_written_over_is_all_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content, mode in ((b"longer than that", 0o600), (b"short", 0o644), (b"", 0o644)):
+        write_unseen(path, content, mode)
+        assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (content, mode)
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        write_unseen(tmp_path / "link", b"content", 0o600)
+    assert not (tmp_path / "elsewhere").exists()
