@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agent.room_files import READABLE
 from agent.room_record import NAME, PRIVATE, RoomRecord, note_first
+from agent.runtimes import process_record
 from agent.runtimes.order import BELL
 from agent.runtimes.runtime import Room
 from agent.whole_file import write_unseen
@@ -90,8 +91,8 @@ def _make_directories(room: Room) -> None:
 
 
 def _make_files(room: Room) -> None:
-    """Those that every execution will have, empty; except the one by which it is known that it was started."""
-    for path in (room.log, room.path / NAME):
+    """Those that an execution will have, empty."""
+    for path in (room.log, room.path / NAME, room.path / process_record.NAME):
         write_unseen(path, b"", PRIVATE)
     for name in CONFIG_FILES:
         write_unseen(room.config / name, b"", READABLE)

@@ -45,7 +45,7 @@ class RecordFile:
     @contextmanager
     def used(self, supervisor: Process) -> Iterator[None]:
         """From here on the program counts as started, unless something raises."""
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             self.add(supervisor=supervisor.facts())
             yield

@@ -9,6 +9,7 @@ import pytest
 from agent.room_files import write_config
 from agent.room_record import RoomRecord, noted
 from agent.rooms import KEPT, SPARES, Rooms
+from agent.runtimes.process_record import read_record
 from agent.runtimes.runtime import Room
 from agent.whole_file import write_unseen
 from muster.domain.ids import ExecutionId
@@ -56,8 +57,12 @@ def test_rooms_that_were_made_before_have_the_same_rights_as_others(rooms: Rooms
         write_config(each, WITH_FILES)
         write_unseen(each.log, b"", 0o600)
     first, last = modes(made[0]), modes(made[-1])
-    assert stat.S_ISFIFO(first.pop("bell"))  # supervisors make it where there is none
-    assert first == last
+    by_supervisors = {"bell": stat.S_IFIFO | 0o600, "process.json": stat.S_IFREG | 0o600}  # where they are not there
+    assert first == last | by_supervisors
+
+
+def test_in_a_new_room_nothing_was_started(rooms: Rooms) -> None:
+    assert [read_record(room(rooms, number).path) for number in range(SPARES + 1)] == [None] * (SPARES + 1)
 
 
 def test_what_was_made_before_becomes_the_room_and_nobody_gets_to_it_until_then(rooms: Rooms, tmp_path: Path) -> None:

@@ -247,7 +247,9 @@ async def test_what_was_started_but_cannot_be_noted_down_does_not_run_on(tmp_pat
         submitted = await fleet.client.submit(shell("exec sleep 60"))
         await late.gates["start"].reached.wait()
         late.gates["remove"].close()
-        (fleet.state_of("a") / "executions" / f"{submitted.id}-1-0" / RECORD).mkdir()
+        record = fleet.state_of("a") / "executions" / f"{submitted.id}-1-0" / RECORD
+        record.unlink(missing_ok=True)
+        record.mkdir()
         late.gates["start"].open()
         job = await fleet.client.wait(submitted.id)
         assert job.phase is JobPhase.FAILED

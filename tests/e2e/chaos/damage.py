@@ -140,10 +140,11 @@ class Damage:
         return []
 
     def _supervisors(self, node: str) -> list[int]:
+        records = [record.read_text() for record in sorted(self.rooms(node).glob("*/process.json"))]
         return [
-            json.loads(record.read_text().splitlines()[0])["supervisor"]["pid"]
-            for record in sorted(self.rooms(node).glob("*/process.json"))
-            if "code" not in record.read_text()
+            json.loads(record.splitlines()[0])["supervisor"]["pid"]
+            for record in records
+            if "supervisor" in record and "code" not in record
         ]
 
     def _count_fenced(self, fault: Fault) -> None:
