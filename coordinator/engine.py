@@ -5,7 +5,7 @@ Nobody is answered before what he asked for is durable, and nobody reads what is
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -46,19 +46,19 @@ REST = 1.0
 
 
 class _Asked:
-    """An event, and who waits for its answer."""
+    """Events, most often one, and who waits for their answers."""
 
-    def __init__(self, event: Event, answer: "asyncio.Future[Answer] | None") -> None:
-        self.event = event
+    def __init__(self, events: Sequence[Event], answer: "asyncio.Future[list[Answer]] | None") -> None:
+        self.events = events
         self.answer = answer
 
-    def reply(self, answer: Answer) -> None:
-        """What came of it, for whoever waits."""
+    def reply(self, answers: list[Answer]) -> None:
+        """What came of them, for whoever waits."""
         if self.answer is not None and not self.answer.done():
-            self.answer.set_result(answer)
+            self.answer.set_result(answers)
 
     def refuse(self, reason: str) -> None:
-        """Nothing came of it."""
+        """Nothing came of them."""
         if self.answer is not None and not self.answer.done():
             self.answer.set_exception(ExhaustedError(reason))
 
@@ -119,19 +119,24 @@ class Engine:
 
     async def ask(self, event: Event) -> Answer:
         """Have an event taken in; the answer comes when it is durable. Raises ExhaustedError if it cannot be stored."""
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        await self._inbox.put(_Asked(event, answer))
-        return await answer
+        [answer] = await self.ask_all((event,))
+        return answer
+
+    async def ask_all(self, events: Sequence[Event]) -> list[Answer]:
+        """Have several events taken in, one after the other in one turn; as `ask` for each."""
+        answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        await self._inbox.put(_Asked(events, answers))
+        return await answers
 
     async def ask_and_read(self, event: Event, question: Callable[[Cluster, Answer], T]) -> T:
         """Have an event taken in, and what a function says of the answer and the cluster, both as they durably are."""
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        await self._inbox.put(_Asked(event, answer))
-        return await self.read(lambda cluster, _: question(cluster, answer.result()))
+        answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        await self._inbox.put(_Asked((event,), answers))
+        return await self.read(lambda cluster, _: question(cluster, answers.result()[0]))
 
     async def tell(self, event: Event) -> None:
         """Have an event taken in; returns as soon as it is in line."""
-        await self._inbox.put(_Asked(event, None))
+        await self._inbox.put(_Asked((event,), None))
 
     async def read(self, question: Callable[[Cluster, datetime], T]) -> T:
         """What a function says of the cluster, as it durably is; the function must not change it."""
@@ -177,7 +182,7 @@ class Engine:
             batch.append(self._inbox.get_nowait())
         if self._patience() == 0.0:
             # Last, so that a heartbeat that waits here counts before its sender is judged.
-            batch.append(_Asked(TimePassed(), None))
+            batch.append(_Asked((TimePassed(),), None))
         return batch
 
     def _wakes_at(self, until: float | None) -> float | None:
@@ -207,18 +212,20 @@ class Engine:
             await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
             self._sick = ""
         # 3 answer, perform: who asked goes on first, and does not wait until every agent of a gang has its plan.
-        for asked, answer in answers:
-            asked.reply(answer)
+        for asked, its_answers in answers:
+            asked.reply(its_answers)
         for question in self._taken:
             if isinstance(question, _Question):
                 question.reply(self._cluster, turn.now)
         for effect in turn.effects():
             self._perform(effect)
 
-    def _take(self, turn: Turn, batch: list[_Asked | _Question[object]]) -> list[tuple[_Asked, Answer]]:
+    def _take(self, turn: Turn, batch: list[_Asked | _Question[object]]) -> list[tuple[_Asked, list[Answer]]]:
         """Step all events of a batch; the answers."""
         self._taken = [each for each in batch if each.answer is not None]
-        answers = [(asked, step(turn, asked.event)) for asked in batch if isinstance(asked, _Asked)]
+        answers = [
+            (asked, [step(turn, event) for event in asked.events]) for asked in batch if isinstance(asked, _Asked)
+        ]
         finish(turn)
         return answers
 

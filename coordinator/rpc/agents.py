@@ -25,18 +25,18 @@ from coordinator.core.events import (
 from coordinator.engine import Engine, Session
 from coordinator.rpc.callers import caller
 from coordinator.rpc.downlink import Downlink, StreamEnded
+from coordinator.rpc.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.lanes import Lanes
 from coordinator.rpc.leftovers import Leftovers
 from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
-from coordinator.rpc.rounds import Rounds
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster import __version__, wire
-from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError, UnknownNameError
+from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import Role
@@ -59,39 +59,8 @@ LANES = 32
 LANE_PATIENCE = 2.0
 """Seconds after which the next one is written although an agent has not taken its own yet."""
 
-HEARTBEATS_WITHIN = 0.1
-"""Seconds of heartbeats that are taken in together: a turn of the engine costs more than what one of them changes."""
-
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
-
-
-class _Beats:
-    """The heartbeats of one stream. Nothing else waits for them; a second one waits for the first."""
-
-    def __init__(self, engine: Engine, rounds: Rounds, down: Downlink, tasks: asyncio.TaskGroup) -> None:
-        self._engine = engine
-        self._rounds = rounds
-        self._down = down
-        self._tasks = tasks
-        self._last: asyncio.Task[None] | None = None
-
-    async def take(self, beat: HeartbeatReceived, sequence: int) -> None:
-        """Have it counted and acknowledged."""
-        if self._last is not None and not self._last.done():
-            await asyncio.wait([self._last])
-        self._last = self._tasks.create_task(self._count(beat, sequence), name=f"{beat.node}: heartbeat")
-
-    async def _count(self, beat: HeartbeatReceived, sequence: int) -> None:
-        await self._rounds.end()
-        try:
-            answer = await self._engine.ask(beat)
-        except MusterError:
-            await self._down.end()
-            raise
-        # Acknowledged once it counts, and only then: the agent's fence relies on it.
-        if not isinstance(answer, Refused):
-            await self._down.send(pb.CoordinatorMessage(heartbeat_ack=pb.HeartbeatAck(sequence=sequence)))
 
 
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
@@ -107,7 +76,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._authority = authority
         self._rosters = wire.RosterBytes()
         self._lanes = Lanes(LANES, LANE_PATIENCE)
-        self._rounds = Rounds(HEARTBEATS_WITHIN)
+        self._heartbeats = Heartbeats(engine)
         self._leftovers = Leftovers()
         self.closing = asyncio.Event()
 
@@ -207,7 +176,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 tasks.create_task(self._send_plans(session, down, written), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
                 try:
-                    await self._read(node, session, messages, _Beats(self._engine, self._rounds, down, tasks))
+                    await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
                 finally:
                     await down.end()
         except* StreamEnded:
@@ -230,14 +199,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         node: NodeId,
         session: Session,
         messages: AsyncIterator[pb.AgentMessage],
-        beats: "_Beats",
+        pulse: Pulse,
     ) -> None:
         async for message in messages:
             event = _event(node, session, message)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
             if isinstance(event, HeartbeatReceived):
-                await beats.take(event, message.heartbeat.sequence)
+                await pulse.take(event, message.heartbeat.sequence)
             else:
                 await self._engine.tell(event)
         raise StreamEnded
