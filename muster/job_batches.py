@@ -33,7 +33,7 @@ async def submit_in_batches(
         try:
             answer = await call(batch)
         except MusterError as error:
-            if ids:
+            if ids and not wishes.dry_run:
                 raise JobsRefusedError(names, {len(ids): error}, ids) from error
             raise
         if answer.refusals:
@@ -41,7 +41,7 @@ async def submit_in_batches(
                 len(ids) + each.position: error_from(grpc.StatusCode[each.status], each.message, address=address)
                 for each in answer.refusals
             }
-            raise JobsRefusedError(names, refused, ids)
+            raise JobsRefusedError(names, refused, () if wishes.dry_run else ids)
         ids.extend(map(JobId, answer.ids))
     return tuple(ids)
 

@@ -12,14 +12,15 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode
+from muster.cli.job_files import Described, read_jobs
 from muster.cli.options import Output
 from muster.cli.run_document import RunFlags, run_document
 from muster.cli.session import Session, answers, session_of
-from muster.domain.errors import InvalidJobError, UnavailableError
+from muster.domain.errors import JobsRefusedError, MusterError, UnavailableError
 from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec, Network, Packing
 from muster.domain.lifecycle import SuccessRule
-from muster.spec import job_from, job_schema, load_job
+from muster.spec import job_from, job_schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,10 @@ class _Wish:
 @answers
 async def submit(  # noqa: PLR0913 - one for each option
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The job file; - is stdin.", allow_dash=True)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Job files; - is stdin. Each may hold several jobs.", allow_dash=True),
+    ],
     *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Stay with it; Ctrl-C leaves it alone.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it and print what would be sent.")] = False,
@@ -51,10 +55,14 @@ async def submit(  # noqa: PLR0913 - one for each option
     ] = None,
     output: Output = Format.TABLE,
 ) -> ExitCode:
-    """Submit the job that a file describes, and print its id."""
-    spec = read_job(file, _overrides(settings or ()))
+    """Submit the jobs that files describe, all or none of them, and print their ids."""
+    jobs = read_jobs(files, _overrides(settings or ()))
+    if follow and len(jobs) > 1:
+        raise typer.BadParameter(f"stays with one job; these are {len(jobs)}", param_hint="--follow")
     wish = _Wish(follow=follow, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
-    return await _make(session_of(context), spec, wish)
+    if len(jobs) == 1:
+        return await _make(session_of(context), jobs[0].spec, wish)
+    return await _make_all(session_of(context), jobs, wish)
 
 
 @answers
@@ -176,16 +184,52 @@ async def _check(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def read_job(file: Path, overrides: Mapping[str, str]) -> JobSpec:
-    """The job that a file describes, `-` for stdin, with values replaced by dotted key."""
-    if str(file) == "-":
-        return load_job(sys.stdin.read(), "stdin", base=Path.cwd(), overrides=overrides)
+async def _make_all(session: Session, jobs: Sequence[Described], wish: _Wish) -> ExitCode:
+    from muster.wire.checks import MAX_JOBS  # noqa: PLC0415
+
+    specs = [job.spec for job in jobs]
+    if wish.dry_run:
+        print(_all_texts(specs, wish.output), end="", flush=True)
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise InvalidJobError(f"cannot read the job file {file}: {reason}") from error
-    return load_job(text, str(file), base=file.parent, overrides=overrides)
+        async with session.client() as client:
+            if wish.dry_run or len(specs) > MAX_JOBS:  # so many are not accepted all at once
+                await client.submit_many(specs, queue_anyway=wish.queue_anyway, dry_run=True)
+            if not wish.dry_run:
+                _print_ids(jobs, await client.submit_many(specs, queue_anyway=wish.queue_anyway), wish)
+    except JobsRefusedError as error:
+        if error.accepted:
+            _print_ids(jobs, error.accepted, wish)
+        raise _located(error, jobs) from error
+    except UnavailableError as error:
+        if not wish.dry_run:
+            raise
+        print(f"the {len(jobs)} jobs are valid; whether they fit was not checked: {error}", file=sys.stderr)
+    else:
+        taken = f"valid and {client.address} would take them" if wish.dry_run else "accepted; `muster jobs` lists them"
+        print(f"the {len(jobs)} jobs are {taken}", file=sys.stderr)
+    return ExitCode.SUCCESS
+
+
+def _print_ids(jobs: Sequence[Described], ids: Sequence[str], wish: _Wish) -> None:
+    if wish.output is Format.TABLE:
+        print(*ids, sep="\n", flush=True)
+        return
+    accepted = [{"id": id_, "name": job.spec.name} for id_, job in zip(ids, jobs, strict=False)]
+    print(text_of(accepted, wish.output), end="", flush=True)
+
+
+def _all_texts(specs: Sequence[JobSpec], form: Format) -> str:
+    if form is Format.JSON:
+        return text_of(specs, form)
+    return "---\n".join(text_of(spec, Format.YAML) for spec in specs)
+
+
+def _located(error: JobsRefusedError, jobs: Sequence[Described]) -> MusterError:
+    """What was refused, by file and line, as an error of the kind of the first."""
+    accepted = f"the first {len(error.accepted)} of {len(jobs)} jobs were" if error.accepted else "none of the jobs was"
+    lines = [f"{jobs[place].where}: {jobs[place].spec.name}: {each}" for place, each in error.refused.items()]
+    kind = type(next(iter(error.refused.values())))
+    return kind("\n".join([f"{accepted} accepted", *lines]))
 
 
 def _overrides(settings: Sequence[str]) -> Mapping[str, str]:

@@ -74,8 +74,8 @@ async def demo(
     from tempfile import TemporaryDirectory  # noqa: PLC0415 - brings hashlib along, like the next ones gRPC and Rich
 
     from muster.cli.follow import follow  # noqa: PLC0415
+    from muster.cli.job_files import read_job  # noqa: PLC0415
     from muster.cli.local_fleet import FleetPlan, client_of, local_fleet  # noqa: PLC0415
-    from muster.cli.submit import read_job  # noqa: PLC0415
 
     spec = read_job(file or _example(), {})
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP), TemporaryDirectory(prefix="muster-demo-") as directory:

@@ -10,7 +10,7 @@ from typing import Any
 from muster.domain.job import JobSpec
 from muster.spec.errors import FieldError, JobFileError, Problem
 
-__all__ = ["FieldError", "JobFileError", "Problem", "dump_job", "job_from", "job_schema", "load_job"]
+__all__ = ["FieldError", "JobFileError", "Problem", "dump_job", "job_from", "job_schema", "load_job", "load_jobs"]
 
 
 def load_job(
@@ -29,6 +29,19 @@ def load_job(
     from muster.spec.load import from_text  # noqa: PLC0415 - YAML and models only when a job is read
 
     return from_text(text, source, base=base, overrides=overrides or {})
+
+
+def load_jobs(
+    text: str,
+    source: str,
+    *,
+    base: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> tuple[tuple[int, JobSpec], ...]:
+    """The jobs that the documents of a file describe, each with its first line; otherwise as `load_job`."""
+    from muster.spec.load import all_from_text  # noqa: PLC0415 - as above
+
+    return all_from_text(text, source, base=base, overrides=overrides or {})
 
 
 def job_from(document: Mapping[str, Any], source: str, *, base: Path | None = None) -> JobSpec:

@@ -92,6 +92,15 @@ class Repeated:
     first: Place
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document of a text."""
+
+    root: Node | None
+    """None: it is empty."""
+    repeated: tuple[Repeated, ...]
+
+
 class UnreadableError(Exception):
     """The text is not one YAML document that Muster reads; nothing of it can be used."""
 
@@ -103,10 +112,13 @@ class UnreadableError(Exception):
 
 def read(text: str) -> tuple[Node | None, tuple[Repeated, ...]]:
     """The tree of a document, None for an empty one, and its repeated keys; raises UnreadableError."""
-    if len(text.encode(errors="replace")) > MAX_BYTES:
-        raise UnreadableError(f"is larger than {MAX_BYTES // 2**10} KiB")
-    composer = _Composer(text)
-    return composer.document(), tuple(composer.repeated)
+    document = _composer(text).only_document()
+    return document.root, document.repeated
+
+
+def read_all(text: str) -> tuple[Document, ...]:
+    """All documents of a text, which share its limits; raises UnreadableError."""
+    return tuple(_composer(text).documents())
 
 
 def atom(text: str) -> Atom:
@@ -130,6 +142,12 @@ _STANDARD = "tag:yaml.org,2002:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _composer(text: str) -> "_Composer":
+    if len(text.encode(errors="replace")) > MAX_BYTES:
+        raise UnreadableError(f"is larger than {MAX_BYTES // 2**10} KiB")
+    return _Composer(text)
+
+
 @dataclass(slots=True)
 class _Size:
     nodes: int = 0
@@ -137,28 +155,38 @@ class _Size:
 
 
 class _Composer:
-    """Builds the tree of one document from events, within limits."""
+    """Builds the trees of documents from events, within limits."""
 
     def __init__(self, text: str) -> None:
         self._events = _events(text)
         self._anchors: dict[str, tuple[Node, _Size]] = {}
         self._size = _Size()
-        self.repeated: list[Repeated] = []
-
-    def document(self) -> Node | None:
+        self._repeated: list[Repeated] = []
         next(self._events)  # the start of the stream
+
+    def only_document(self) -> Document:
         start = next(self._events)
         if isinstance(start, StreamEndEvent):
-            return None
-        assert isinstance(start, DocumentStartEvent)
-        if start.version and tuple(start.version) != (1, 2):
-            raise UnreadableError("asks for another YAML than 1.2; remove the %YAML line", _place(start))
-        root = self._node(next(self._events), START, ())
-        next(self._events)  # the end of the document
+            return Document(root=None, repeated=())
+        document = self._document(start)
         after = next(self._events)
         if not isinstance(after, StreamEndEvent):
             raise UnreadableError("holds more than one YAML document; a file describes one job", _place(after))
-        return None if root == Scalar(value=None, text="", at=root.at) else root
+        return document
+
+    def documents(self) -> Iterator[Document]:
+        while not isinstance(start := next(self._events), StreamEndEvent):
+            yield self._document(start)
+
+    def _document(self, start: Event) -> Document:
+        assert isinstance(start, DocumentStartEvent)
+        if start.version and tuple(start.version) != (1, 2):
+            raise UnreadableError("asks for another YAML than 1.2; remove the %YAML line", _place(start))
+        self._anchors, self._repeated = {}, []
+        root = self._node(next(self._events), START, ())
+        next(self._events)  # the end of the document
+        empty = root == Scalar(value=None, text="", at=root.at)
+        return Document(root=None if empty else root, repeated=tuple(self._repeated))
 
     def _node(self, event: Event, owner: Place, path: Loc) -> Node:
         """The node that begins with `event`; `owner` is where an empty value is shown."""
@@ -212,7 +240,7 @@ class _Composer:
             key = self._key(self._node(event, _place(start), (*path, "")), _place(event))
             value = self._node(next(self._events), key.at, (*path, key.text))
             if key.text in entries:
-                self.repeated.append(Repeated(path=(*path, key.text), at=key.at, first=keys[key.text]))
+                self._repeated.append(Repeated(path=(*path, key.text), at=key.at, first=keys[key.text]))
             else:
                 entries[key.text] = value
                 keys[key.text] = key.at

@@ -1,7 +1,7 @@
 """From text or plain values to a `JobSpec`, or to one error that holds all problems."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from muster.spec.document import (
     MAX_DEPTH,
     OUTSIDE,
     START,
+    Document,
     Listing,
     Loc,
     Node,
@@ -22,6 +23,7 @@ from muster.spec.document import (
     Table,
     UnreadableError,
     read,
+    read_all,
 )
 from muster.spec.errors import FieldError, JobFileError, Problem, quote
 from muster.spec.fields import kind
@@ -30,6 +32,17 @@ from muster.spec.sentences import KEY, findings, spell
 
 MAX_PROBLEMS = 200
 """Nobody reads more, and a hostile file could have very many."""
+_NOTHING = Scalar(value=None, text="", at=START)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where jobs are read from, and what is replaced in them."""
+
+    name: str
+    text: str
+    base: Path | None
+    overrides: Mapping[str, Any]
 
 
 def from_text(text: str, source: str, *, base: Path | None, overrides: Mapping[str, Any]) -> JobSpec:
@@ -37,19 +50,27 @@ def from_text(text: str, source: str, *, base: Path | None, overrides: Mapping[s
     try:
         root, repeated = read(text)
     except UnreadableError as error:
-        raise JobFileError(source, [_at(error.at, (), FieldError(error.message))], text) from None
-    if not isinstance(root, Table):
-        raise JobFileError(source, [_at(START, (), FieldError(_no_table(root)))], text)
-    problems = [
-        _at(it.at, it.path, FieldError(f"stands here a second time; the first is on line {it.first.line}"))
-        for it in repeated
-    ]
-    for key, value in overrides.items():
+        raise _unreadable(source, text, error) from None
+    return _job(_Source(source, text, base, overrides), Document(root=root, repeated=repeated))
+
+
+def all_from_text(
+    text: str, source: str, *, base: Path | None, overrides: Mapping[str, Any]
+) -> tuple[tuple[int, JobSpec], ...]:
+    """See `muster.spec.load_jobs`."""
+    try:
+        documents = read_all(text)
+    except UnreadableError as error:
+        raise _unreadable(source, text, error) from None
+    file, jobs, problems = _Source(source, text, base, overrides), list[tuple[int, JobSpec]](), list[Problem]()
+    for document in [each for each in documents if each.root is not None] or [Document(root=None, repeated=())]:
         try:
-            root = _overridden(root, key, value)
-        except FieldError as error:
-            problems.append(_at(OUTSIDE, (), FieldError(f"{key}: {error.message}")))
-    return _checked(root, base, source, text, problems)
+            jobs.append(((document.root or _NOTHING).at.line, _job(file, document)))
+        except JobFileError as error:
+            problems += error.problems
+    if problems:
+        raise JobFileError(source, list(dict.fromkeys(problems)), text)
+    return tuple(jobs)
 
 
 def from_values(document: Mapping[str, Any], source: str, *, base: Path | None) -> JobSpec:
@@ -59,7 +80,7 @@ def from_values(document: Mapping[str, Any], source: str, *, base: Path | None) 
     except FieldError as error:
         raise JobFileError(source, [_at(OUTSIDE, (), error)]) from None
     assert isinstance(root, Table)
-    return _checked(root, base, source, "", [])
+    return _checked(root, _Source(source, "", base, {}), [])
 
 
 def node_of(value: object, depth: int = 0) -> Node:
@@ -144,19 +165,41 @@ def _with(node: Node | None, path: Sequence[str], value: Node) -> Node:
             raise FieldError(f"there is no {quote(key)} in {kind(_plain(node))}")
 
 
-def _checked(root: Table, base: Path | None, source: str, text: str, problems: Sequence[Problem]) -> JobSpec:
+def _unreadable(source: str, text: str, error: UnreadableError) -> JobFileError:
+    return JobFileError(source, [_at(error.at, (), FieldError(error.message))], text)
+
+
+def _job(source: _Source, document: Document) -> JobSpec:
+    """The job of one document, with what is replaced in it; raises JobFileError with all its problems."""
+    root = document.root
+    if not isinstance(root, Table):
+        raise JobFileError(source.name, [_at((root or _NOTHING).at, (), FieldError(_no_table(root)))], source.text)
+    problems = [
+        _at(it.at, it.path, FieldError(f"stands here a second time; the first is on line {it.first.line}"))
+        for it in document.repeated
+    ]
+    for key, value in source.overrides.items():
+        try:
+            root = _overridden(root, key, value)
+        except FieldError as error:
+            problems.append(_at(OUTSIDE, (), FieldError(f"{key}: {error.message}")))
+    return _checked(root, source, problems)
+
+
+def _checked(root: Table, source: _Source, problems: Sequence[Problem]) -> JobSpec:
     """The job that the tree describes; raises JobFileError if there is any problem, old or new."""
     try:
         keys = JobKeys.model_validate(_plain(root))
     except ValidationError as error:
         found = list(islice(findings(error), MAX_PROBLEMS))
     else:
-        builder = Builder(keys, base)
+        builder = Builder(keys, source.base)
         spec = builder.spec()
         found = builder.findings[:MAX_PROBLEMS]
         if not found and not problems:
             return spec
-    raise JobFileError(source, [*problems, *(_at(_place(root, loc), loc, error) for loc, error in found)], text)
+    located = (_at(_place(root, loc), loc, error) for loc, error in found)
+    raise JobFileError(source.name, [*problems, *located], source.text)
 
 
 def _plain(node: Node) -> object:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from muster.cli.documents import Format, text_of
 from muster.domain.job import JobSpec
-from muster.spec import FieldError, JobFileError, dump_job, job_from, load_job
+from muster.spec import FieldError, JobFileError, dump_job, job_from, load_job, load_jobs
 from muster.spec.document import MAX_BYTES
 from muster.wire import job_spec_from_wire, job_spec_to_wire
 from tests.fuzz.effort import fuzzed
 from tests.fuzz.messages import TEXTS, seeds
 from tests.fuzz.test_texts import changed
+
+T = TypeVar("T")
 
 EXAMPLES = tuple(path.read_text() for path in sorted((Path(__file__).parents[2] / "examples").rglob("*.yaml")))
 PIECES = (
@@ -146,15 +148,20 @@ def _judge(text: str) -> JobSpec | None:
     found = _tried(lambda: load_job(text, "job.yaml"))
     if isinstance(found, JobSpec):
         _comes_back(found)
+        assert [spec for _, spec in load_jobs(text, "job.yaml")] == [found]
         return found
+    _has_places(found, text)
+    return None
+
+
+def _has_places(found: JobFileError, text: str) -> None:
     lines = 1 + sum(text.count(end) for end in LINE_ENDS)
     assert str(found)
     assert found.problems
     assert all(1 <= problem.line <= lines for problem in found.problems), str(found)
-    return None
 
 
-def _tried(read: Callable[[], JobSpec]) -> JobSpec | JobFileError:
+def _tried(read: Callable[[], T]) -> T | JobFileError:
     try:
         return read()
     except JobFileError as error:
@@ -189,6 +196,20 @@ def test_any_text_is_a_job_or_problems_with_their_places(text: str) -> None:
 @given(seed=seeds)
 def test_a_file_that_was_edited_blindly_is_a_job_or_problems_with_their_places(seed: int) -> None:
     _judge(edited(seed))
+
+
+@fuzzed
+@given(seed=seeds)
+def test_several_documents_are_jobs_in_their_order_or_problems_with_their_places(seed: int) -> None:
+    text = "\n---\n".join(edited(each) for each in (seed, seed // 2, seed // 3))
+    found = _tried(lambda: load_jobs(text, "job.yaml"))
+    if isinstance(found, JobFileError):
+        _has_places(found, text)
+    else:
+        lines = [line for line, _ in found]
+        assert lines == sorted(lines)
+        for _, job in found:
+            _comes_back(job)
 
 
 @fuzzed

@@ -55,6 +55,8 @@ class Canned:
     logs: list[Sequence[LogLine | Broken | Pause]] = field(default_factory=list)
     refusals: list[tuple[Broken, str]] = field(default_factory=list)
     """How the next questions end, before they are answered."""
+    refused: dict[int, tuple[Broken, str]] = field(default_factory=dict)
+    """Which of many jobs are refused, by place, if there are so many."""
     asked: list[Any] = field(default_factory=list)
     """Every request, in order."""
     heard: Condition = field(default_factory=Condition)
@@ -98,6 +100,19 @@ class _Jobs(JobServiceServicer):
         if not request.dry_run and not any(known.id == job.id for known in self._canned.jobs):
             self._canned.jobs.insert(0, job)
         return jobs_pb2.SubmitResponse(job=wire.job_to_wire(job))
+
+    def SubmitMany(
+        self, request: jobs_pb2.SubmitManyRequest, context: grpc.ServicerContext
+    ) -> jobs_pb2.SubmitManyResponse:
+        _hear(self._canned, request, context)
+        if self._canned.refused.keys() & set(range(len(request.jobs))):
+            refusals = [
+                jobs_pb2.JobRefusal(position=place, status=status.name, message=message)
+                for place, (status, message) in self._canned.refused.items()
+            ]
+            return jobs_pb2.SubmitManyResponse(refusals=refusals)
+        ids = ["" if job.dry_run else f"new{place}" for place, job in enumerate(request.jobs, 1)]
+        return jobs_pb2.SubmitManyResponse(ids=ids)
 
     def Get(self, request: jobs_pb2.GetJobRequest, context: grpc.ServicerContext) -> jobs_pb2.Job:
         _hear(self._canned, request, context)

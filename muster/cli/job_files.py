@@ -1,0 +1,53 @@
+"""The jobs that a user's files describe, and where each stands."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.domain.errors import InvalidJobError
+from muster.domain.job import JobSpec
+from muster.spec import load_job, load_jobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A job, and where it is described."""
+
+    spec: JobSpec
+    where: str
+    """File and line: `sweep.yaml:12`."""
+
+
+def read_job(file: Path, overrides: Mapping[str, str]) -> JobSpec:
+    """The one job that a file describes, `-` for stdin, with values replaced by dotted key."""
+    text, source, base = _text(file)
+    return load_job(text, source, base=base, overrides=overrides)
+
+
+def read_jobs(files: Sequence[Path], overrides: Mapping[str, str]) -> tuple[Described, ...]:
+    """All jobs of some files, `-` for stdin, with values replaced in each; one error tells what is wrong in any."""
+    jobs: list[Described] = []
+    errors: list[InvalidJobError] = []
+    for file in files:
+        try:
+            text, source, base = _text(file)
+            found = load_jobs(text, source, base=base, overrides=overrides)
+        except InvalidJobError as error:
+            errors.append(error)
+        else:
+            jobs += (Described(spec=spec, where=f"{source}:{line}") for line, spec in found)
+    if errors:
+        raise InvalidJobError("\n".join(map(str, errors)))
+    return tuple(jobs)
+
+
+def _text(file: Path) -> tuple[str, str, Path]:
+    """What is in a file, how messages name it, and where the files are that it names."""
+    if str(file) == "-":
+        return sys.stdin.read(), "stdin", Path.cwd()
+    try:
+        return file.read_text(encoding="utf-8"), str(file), file.parent
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise InvalidJobError(f"cannot read the job file {file}: {reason}") from error
