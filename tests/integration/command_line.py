@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner, Result
 
-from muster.cli.main import program
+from muster.cli.program import program
 from tests.integration.canned_coordinator import Canned
 
 

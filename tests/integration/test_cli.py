@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from muster.cli.exit_codes import ExitCode
-from muster.cli.main import program
+from muster.cli.program import program
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.view import Explanation, JobView

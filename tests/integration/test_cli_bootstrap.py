@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from muster.bootstrap.known_hosts import HostKey
-from muster.cli.main import program
+from muster.cli.program import program
 from muster.cli.questions import Questions
 from muster.domain.errors import InvalidJobError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from muster.cli.main import program
+from muster.cli.program import program
 from muster.domain.access import Access, Policy
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.job import JobSpec, Mount, Role, Security

@@ -1,0 +1,149 @@
+"""The program `muster`: its commands and global options.
+
+What is heavy (gRPC, Rich, job files) is imported by the commands that need it, and of the commands only the one that is
+called, so that it starts soon.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, TypeAlias
+
+import typer
+
+from muster import __version__
+from muster.cli.session import Session
+
+Add: TypeAlias = Callable[[typer.Typer], None]
+"""Adds a command, or several."""
+
+
+def options(
+    context: typer.Context,
+    *,
+    coordinator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            envvar="MUSTER_COORDINATOR",
+            help="Whom to ask; otherwise what `muster up` runs here, else that of the last `muster login`.",
+        ),
+    ] = None,
+) -> None:
+    """Keep the global options for the command."""
+    context.obj = Session(coordinator=coordinator)
+
+
+def version() -> None:
+    """Print the version of this program."""
+    print(__version__)
+
+
+def _add_up(app: typer.Typer) -> None:
+    from muster.cli import up  # noqa: PLC0415
+
+    app.command()(up.up)
+    app.command()(up.demo)
+
+
+def _add_submit(app: typer.Typer) -> None:
+    from muster.cli import submit  # noqa: PLC0415
+
+    app.command()(submit.submit)
+    app.command(context_settings={"allow_interspersed_args": False})(submit.run)
+    app.command()(submit.schema)
+
+
+def _add_jobs(app: typer.Typer) -> None:
+    from muster.cli import jobs  # noqa: PLC0415
+
+    for command in (jobs.jobs, jobs.show, jobs.why, jobs.wait, jobs.stop, jobs.delete):
+        app.command()(command)
+
+
+def _add_logs(app: typer.Typer) -> None:
+    from muster.cli import logs  # noqa: PLC0415
+
+    app.command()(logs.logs)
+
+
+def _add_nodes(app: typer.Typer) -> None:
+    from muster.cli import nodes  # noqa: PLC0415
+
+    app.add_typer(nodes.nodes)
+
+
+def _add_trust(app: typer.Typer) -> None:
+    from muster.cli import trust  # noqa: PLC0415
+
+    app.add_typer(trust.users, name="users")
+    app.add_typer(trust.accounts, name="accounts")
+    app.add_typer(trust.tokens, name="tokens")
+    app.add_typer(trust.projects, name="projects")
+    app.command()(trust.audit)
+
+
+def _add_secrets(app: typer.Typer) -> None:
+    from muster.cli import secrets  # noqa: PLC0415
+
+    app.add_typer(secrets.secrets, name="secrets")
+
+
+def _add_bundles(app: typer.Typer) -> None:
+    from muster.cli import bundles  # noqa: PLC0415
+
+    app.add_typer(bundles.bundle, name="bundle")
+
+
+def _add_login(app: typer.Typer) -> None:
+    from muster.cli import login  # noqa: PLC0415
+
+    for command in (login.init, login.login, login.logout, login.whoami):
+        app.command()(command)
+
+
+def _add_version(app: typer.Typer) -> None:
+    app.command()(version)
+
+
+_PARTS: Mapping[Add, tuple[str, ...]] = {
+    _add_up: ("up", "demo"),
+    _add_submit: ("submit", "run", "schema"),
+    _add_jobs: ("jobs", "show", "why", "wait", "stop", "delete"),
+    _add_logs: ("logs",),
+    _add_nodes: ("nodes",),
+    _add_secrets: ("secrets",),
+    _add_trust: ("users", "accounts", "tokens", "projects", "audit"),
+    _add_bundles: ("bundle",),
+    _add_login: ("init", "login", "logout", "whoami"),
+    _add_version: ("version",),
+}
+"""What adds which commands, in the order in which they are listed."""
+
+
+def program(words: Sequence[str] = ()) -> typer.Typer:
+    """All of it; of a command line that begins with a command only the part that has this command."""
+    app = typer.Typer(
+        name="muster",
+        help="Gathers the machines you own, calls the roll, and starts every worker of a distributed job at once.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(options)
+    wanted = [add for add, names in _PARTS.items() if _called(words) in names]
+    for add in wanted or _PARTS:
+        add(app)
+    return app
+
+
+def _called(words: Sequence[str]) -> str | None:
+    """The command that a command line calls; None where it is not plain to see."""
+    match words:
+        case ["--coordinator", _, word, *_]:
+            return word
+        case [option, word, *_] if option.startswith("--coordinator="):
+            return word
+        case [word, *_]:
+            return word
+        case _:
+            return None
