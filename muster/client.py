@@ -21,13 +21,13 @@ import grpc
 import grpc.aio
 
 from muster import wire
+from muster.connection import Connection
 from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import Explanation, JobView, LogLine, NodeView
-from muster.endpoint import login_of
-from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
@@ -58,7 +58,7 @@ class Client:
 
     `address` is `host:port`; None finds it as the command line does (docs/cli.md), and so do `credentials`. `timeout`
     is how long one question may take, in seconds; streams have no limit. Questions and streams survive a restart of the
-    coordinator.
+    coordinator. `connection` goes before `address` and `credentials`.
     """
 
     def __init__(
@@ -67,17 +67,16 @@ class Client:
         credentials: Credentials | None = None,
         *,
         timeout: float = 10.0,
+        connection: Connection | None = None,
     ) -> None:
-        login = login_of(os.environ, address)
-        self.address = login.address
-        self._credentials = credentials or Credentials(
-            authority=login.authority.encode() if login.authority else None, token=login.token
-        )
+        self._connection = connection or Connection(address, credentials)
+        self.address = self._connection.address
+        self._credentials = self._connection.credentials
         self._timeout = timeout
         self._turn = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def __aenter__(self) -> Self:
-        self._channel = open_channel(self.address, self._credentials)
+        self._channel = self._connection.open()
         self._jobs = JobServiceStub(self._channel)
         self._nodes = NodeServiceStub(self._channel)
         return self

@@ -10,10 +10,13 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode, code_of_job
+from muster.cli.job_rows import HEADERS, job_row
 from muster.cli.options import JobName, JobNames, Output
-from muster.cli.session import answers, report, screen, session_of
+from muster.cli.plain_table import plain_table
+from muster.cli.session import PIPE_WIDTH, answers, is_drawn, print_dim, report, screen, session_of
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.lifecycle import JobPhase
+from muster.domain.view import JobView
 
 
 @answers
@@ -35,11 +38,19 @@ async def jobs(
     if output is not Format.TABLE:
         print(text_of(shown, output), end="")
         return
-    from muster.cli.render_jobs import jobs_table  # noqa: PLC0415
-
-    screen().print(jobs_table(shown, datetime.now(UTC)))
+    _print_table(shown, datetime.now(UTC))
     if len(shown) < len(found):
-        screen(err=True).print("there are more; --all lists them", style="dim")
+        print_dim("there are more; --all lists them")
+
+
+def _print_table(jobs: Sequence[JobView], now: datetime) -> None:
+    plain = None if is_drawn(sys.stdout) else plain_table(HEADERS, [job_row(job, now) for job in jobs], PIPE_WIDTH)
+    if plain is not None:
+        print(plain, end="", flush=True)
+        return
+    from muster.cli.render_jobs import jobs_table  # noqa: PLC0415 - Rich only where it makes a difference
+
+    screen().print(jobs_table(jobs, now))
 
 
 @answers

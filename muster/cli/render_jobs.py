@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from muster.cli.job_rows import HEADERS, PHASE, job_row
 from muster.cli.job_sentences import verdict_words
 from muster.cli.render_tables import facts, listing, word
 from muster.cli.render_units import between_text, cpus_text, ranks_text, size_text, span_text, time_text
@@ -33,22 +34,7 @@ class PhaseTime:
 
 def jobs_table(jobs: Sequence[JobView], now: datetime) -> Table:
     """One line a job."""
-    return listing(
-        ("ID", "NAME", "PHASE", ">WORKERS", ">GPUS", ">AGE", ">RAN", "SUMMARY"),
-        (
-            (
-                job.id,
-                job.spec.name,
-                word(job.phase),
-                str(job.spec.size),
-                str(gpus_wanted(job.spec) or "-"),
-                span_text(now - job.submitted_at),
-                between_text(job.started_at, job.ended_at or now) or "-",
-                job.summary,
-            )
-            for job in jobs
-        ),
-    )
+    return listing(HEADERS, (_coloured(job, job_row(job, now)) for job in jobs))
 
 
 def job_details(job: JobView, now: datetime) -> Group:
@@ -138,9 +124,8 @@ def verdict(job: JobView) -> Text:
     return Text.assemble(before, word(job.phase), after)
 
 
-def gpus_wanted(spec: JobSpec) -> int:
-    """GPUs of all executions together."""
-    return sum(role.count * role.resources.gpus for role in spec.roles)
+def _coloured(job: JobView, row: Sequence[str]) -> Sequence[str | Text]:
+    return [*row[:PHASE], word(job.phase), *row[PHASE + 1 :]]
 
 
 def _roles_text(spec: JobSpec) -> str:

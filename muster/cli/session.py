@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 
-_PIPE_WIDTH = 4000
+PIPE_WIDTH = 4000
 """Columns where nobody looks: tables are never cut on their way into a file or another program."""
 
 
@@ -32,9 +32,13 @@ class Session:
 
     def client(self, *, timeout: float = 10.0) -> "Client":
         """A client of the coordinator that this command asks."""
-        from muster.client import Client  # noqa: PLC0415 - gRPC only when a coordinator is asked
+        from muster.connection import Connection  # noqa: PLC0415 - gRPC only when a coordinator is asked
 
-        return Client(self.coordinator, timeout=timeout)
+        connection = Connection(self.coordinator)
+        connection.dial()
+        from muster.client import Client  # noqa: PLC0415 - loaded while gRPC connects
+
+        return Client(timeout=timeout, connection=connection)
 
 
 def session_of(context: typer.Context) -> Session:
@@ -74,7 +78,15 @@ def screen(*, err: bool = False) -> "Console":
     from rich.console import Console  # noqa: PLC0415 - Rich only when something is drawn
 
     stream = sys.stderr if err else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else _PIPE_WIDTH, highlight=False, soft_wrap=False)
+    return Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False, soft_wrap=False)
+
+
+def print_dim(text: str) -> None:
+    """A note on stderr that matters less than what was asked for."""
+    if is_drawn(sys.stderr):
+        screen(err=True).print(text, style="dim")
+    else:
+        print(text, file=sys.stderr)
 
 
 def is_drawn(stream: TextIO) -> bool:

@@ -1,0 +1,30 @@
+"""Jobs as rows of a table, in plain words."""
+
+from datetime import datetime
+
+from muster.cli.render_units import between_text, span_text
+from muster.domain.job import JobSpec
+from muster.domain.view import JobView
+
+HEADERS = ("ID", "NAME", "PHASE", ">WORKERS", ">GPUS", ">AGE", ">RAN", "SUMMARY")
+"""What begins with > goes right."""
+PHASE = HEADERS.index("PHASE")
+
+
+def job_row(job: JobView, now: datetime) -> tuple[str, ...]:
+    """One line of the list of jobs."""
+    return (
+        job.id,
+        job.spec.name,
+        job.phase.value,
+        str(job.spec.size),
+        str(gpus_wanted(job.spec) or "-"),
+        span_text(now - job.submitted_at),
+        between_text(job.started_at, job.ended_at or now) or "-",
+        job.summary,
+    )
+
+
+def gpus_wanted(spec: JobSpec) -> int:
+    """GPUs of all executions together."""
+    return sum(role.count * role.resources.gpus for role in spec.roles)

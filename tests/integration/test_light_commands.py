@@ -1,0 +1,43 @@
+"""What is not loaded by the commands that are started again and again: each of these takes as long as a small gang."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from muster.domain.ids import JobId
+from muster.domain.lifecycle import JobPhase, State
+from tests.integration.canned_coordinator import Canned, serving
+from tests.unit.cli import values
+from tests.unit.cli.values import attempt, execution, line
+
+HEAVY = {"cryptography", "pydantic", "rich", "ruamel", "ssl"}
+JOB = replace(
+    values.job(JobPhase.SUCCEEDED, attempt(execution(0, State.SUCCEEDED)), started=1, ended=3), id=JobId("new1")
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("run", "-N", "2", "--", "true"), ("jobs",), ("logs", "new1"), ("wait", "new1"), ("stop", "new1")],
+    ids=" ".join,
+)
+def test_a_command_that_is_started_often_loads_no_heavy_library(words: Sequence[str]) -> None:
+    with serving(Canned(jobs=[JOB], watches=[[JOB]], logs=[[line(b"hello\n")]])) as address:
+        ended = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", "from muster.cli.main import main; main()", *words],
+            env={**os.environ, "MUSTER_COORDINATOR": address, "MUSTER_HOME": "/nowhere"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert ended.returncode == 0
+    loaded = set(re.findall(r"^import time: .*\| +(\S+)$", ended.stderr, flags=re.MULTILINE))
+    assert {"grpc", "muster.client"} <= loaded
+    assert HEAVY & loaded == set()
