@@ -11,7 +11,8 @@ from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import RuntimeKind
 from muster.domain.plan import Assignment, Launch
-from muster.domain.secret import SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, DeliveredSecret, Handover
+from muster.domain.secret import DeliveredSecret, Handover
+from muster.domain.secret_use import SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE
 
 Ask = Callable[[ExecutionId], Awaitable[tuple[DeliveredSecret, ...]]]
 """Gets the secrets of an execution from the coordinator; raises ExecutionError with what it says against that."""

@@ -40,7 +40,8 @@ SAY_RESIDENT = "\nprint(next(line.split()[1] for line in open('/proc/self/status
 STARTS: Mapping[str, str] = {
     "Python": "pass",
     "Python that imports gRPC": "import grpc",
-    "Python that imports what `muster run` does": "import muster.cli.main, muster.cli.submit, muster.client",
+    "Python that imports what `muster run` does": "from muster.cli.main import settle; settle()\n"
+    "import muster.cli.program, muster.cli.submit, muster.client, muster.cli.follow, muster.wire.jobs",
 }
 
 

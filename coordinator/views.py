@@ -10,18 +10,12 @@ from coordinator.core.placement import NoFit, Offer, refusals
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.stock import key_of
 from muster.domain.errors import ConflictError, UnknownNameError
+from muster.domain.explanation import Awaited, Explanation
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import PROGRESS, JobPhase, State
+from muster.domain.node import NodeView
 from muster.domain.plan import Goal
-from muster.domain.view import (
-    AttemptView,
-    Awaited,
-    ExecutionView,
-    Explanation,
-    JobView,
-    NodeView,
-    Transition,
-)
+from muster.domain.view import AttemptView, ExecutionView, JobView, Transition
 
 SHOWN = 5
 """How many of several jobs a message names."""

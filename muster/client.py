@@ -26,7 +26,7 @@ from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedEr
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
-from muster.domain.view import Explanation, JobView, LogLine, NodeView
+from muster.domain.view import JobView, LogLine
 from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
@@ -35,6 +35,8 @@ from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
 
 if TYPE_CHECKING:
     from muster.bundle_client import BundleClient
+    from muster.domain.explanation import Explanation
+    from muster.domain.node import NodeView
     from muster.login_client import LoginClient
     from muster.secrets_client import SecretsClient
     from muster.trust_client import TrustClient
@@ -194,7 +196,7 @@ class Client:
         # Never repeated: what was deleted by a request whose answer got lost would not be found by the next one.
         return JobId((await self._ask(self._jobs.Delete, request, pauses=())).job)
 
-    async def why(self, job: str) -> Explanation:
+    async def why(self, job: str) -> "Explanation":
         """Why a job is where it is."""
         return wire.explanation_from_wire(await self._ask(self._jobs.Why, jobs_pb2.WhyRequest(job=job)))
 
@@ -264,7 +266,7 @@ class Client:
             else:
                 return
 
-    async def nodes(self) -> tuple[NodeView, ...]:
+    async def nodes(self) -> "tuple[NodeView, ...]":
         """All nodes by name."""
         nodes: list[NodeView] = []
         token = ""
@@ -275,11 +277,11 @@ class Client:
             if not token:
                 return tuple(nodes)
 
-    async def node(self, name: str) -> NodeView:
+    async def node(self, name: str) -> "NodeView":
         """One node."""
         return wire.node_from_wire(await self._ask(self._nodes.Get, nodes_pb2.GetNodeRequest(node=name)))
 
-    async def remove_node(self, name: str) -> NodeView:
+    async def remove_node(self, name: str) -> "NodeView":
         """Give up a node that will not come back, and on which nothing runs any more; the node as it was.
 
         Raises ConflictError while its agent is connected.
@@ -287,12 +289,12 @@ class Client:
         request = nodes_pb2.RemoveNodeRequest(node=name)
         return wire.node_from_wire((await self._ask(self._nodes.Remove, request, pauses=())).node)
 
-    async def cordon_node(self, name: str, *, reason: str = "", restart_jobs: bool = False) -> NodeView:
+    async def cordon_node(self, name: str, *, reason: str = "", restart_jobs: bool = False) -> "NodeView":
         """Have nothing new placed on a node; with `restart_jobs` what runs there begins anew elsewhere, at once."""
         request = nodes_pb2.CordonNodeRequest(node=name, reason=reason, restart_jobs=restart_jobs)
         return wire.node_from_wire(await self._ask(self._nodes.Cordon, request))
 
-    async def uncordon_node(self, name: str) -> NodeView:
+    async def uncordon_node(self, name: str) -> "NodeView":
         """Have jobs placed on a node again."""
         return wire.node_from_wire(await self._ask(self._nodes.Uncordon, nodes_pb2.UncordonNodeRequest(node=name)))
 

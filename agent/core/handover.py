@@ -7,7 +7,8 @@ from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.image import serves
 from muster.domain.job import Role
 from muster.domain.plan import Launch
-from muster.domain.secret import KEY_RULES, SECRETS_DIRECTORY, DeliveredSecret, Handover, SecretKind, SecretUse
+from muster.domain.secret import KEY_RULES, DeliveredSecret, Handover, SecretKind
+from muster.domain.secret_use import SECRETS_DIRECTORY, SecretUse
 
 _RESERVED = ("/muster/config", "/muster/outputs", "/muster/home", "/muster/secret-env", "/proc", "/sys", "/dev")
 """Where a container finds something else; what lies below them is not free either."""

@@ -36,7 +36,8 @@ from muster.domain.job import Network, Role, RuntimeKind, Security
 from muster.domain.node import RuntimeOffer
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import PortLease
-from muster.domain.secret import SECRETS_DIRECTORY, Handover
+from muster.domain.secret import Handover
+from muster.domain.secret_use import SECRETS_DIRECTORY
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.core.stock import Group, Key, Room, Stock, key_of
+from muster.domain.explanation import NodeRefusal
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.job import JobSpec, Packing, Resources, Role, RuntimeKind
 from muster.domain.node import Gpu, RuntimeOffer
-from muster.domain.view import NodeRefusal
 
 _Place = tuple[NodeId, tuple[GpuUuid, ...]]
 

@@ -29,9 +29,10 @@ from coordinator.trust.secrets import Secrets
 from muster import wire
 from muster.domain.access import Access, Policy
 from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, UnknownNameError
+from muster.domain.explanation import Explanation
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import JobPhase
-from muster.domain.view import Explanation, JobView
+from muster.domain.view import JobView
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
 from muster.wire import checks

@@ -21,7 +21,7 @@ from muster import wire
 from muster.domain.access import Access
 from muster.domain.errors import InvalidJobError
 from muster.domain.ids import NodeId
-from muster.domain.view import NodeView
+from muster.domain.node import NodeView
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1 import nodes_pb2_grpc
 

@@ -20,9 +20,9 @@ from muster.domain.secret import (
     DeliveredSecret,
     Secret,
     SecretKind,
-    SecretUse,
     problem_with_keys,
 )
+from muster.domain.secret_use import SecretUse
 from muster.trust.sealing import SealError, SealingKey, key_name, seal, unseal
 
 MAX_SECRETS = 200

@@ -14,8 +14,7 @@ from muster.bootstrap.plan import UNIT, Join, Plan
 from muster.bootstrap.registry import LOOK_AGAIN, Registry, dismiss
 from muster.bootstrap.wish import CONFIG
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.node import NodeState
-from muster.domain.view import NodeView
+from muster.domain.node import NodeState, NodeView
 
 INSTALL_LIMIT = 600.0
 """Seconds for the installer; it copies wheels, which a slow disk makes long."""

@@ -9,8 +9,7 @@ from muster.bootstrap.checks import Finding, Severity
 from muster.bootstrap.facts import Facts
 from muster.bootstrap.wish import CONFIG, Wish, agent_config
 from muster.domain.access import EnrolledNode
-from muster.domain.node import NodeState
-from muster.domain.view import NodeView
+from muster.domain.node import NodeState, NodeView
 
 UNIT = "muster-agent"
 

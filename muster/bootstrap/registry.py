@@ -9,7 +9,7 @@ from typing import Protocol
 from muster.bootstrap.plan import Known
 from muster.client import Client
 from muster.domain.errors import ConflictError, MusterError, UnavailableError, UnknownNameError
-from muster.domain.view import NodeView
+from muster.domain.node import NodeView
 
 TOKEN_LIFE = timedelta(minutes=30)
 """Of the join token that is made for one node; long enough for a bundle over a slow line."""

@@ -4,7 +4,7 @@ from muster.bootstrap.executor import Shell
 from muster.bootstrap.install import INSTALL_LIMIT, Tell
 from muster.bootstrap.registry import Registry
 from muster.domain.errors import ConflictError, MusterError
-from muster.domain.view import NodeView
+from muster.domain.node import NodeView
 
 
 async def check_removable(registry: Registry, name: str, *, force: bool) -> NodeView | None:

@@ -11,7 +11,7 @@ from muster.bootstrap.outcome import SUCCESSES, Outcome, Status
 from muster.bootstrap.plan import Plan
 from muster.bootstrap.registry import Registry
 from muster.bootstrap.survey import Seen, for_each
-from muster.domain.view import NodeView
+from muster.domain.node import NodeView
 
 TellOf = Callable[[str, str], None]
 """Hears of a computer what is being done there."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muster.bootstrap.plan import Known
     from muster.bootstrap.wish import Setting, Wish
     from muster.client import Client
-    from muster.domain.view import NodeView
+    from muster.domain.node import NodeView
 
 _PATIENCE = 5.0
 """Seconds that the coordinator has to answer where nothing hangs on it."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from muster.client import Client
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.node import NodeState
-from muster.domain.view import NodeView
+from muster.domain.node import NodeState, NodeView
 from muster.endpoint import DEFAULT_ADDRESS, Login
 from muster.own_programs import command_of
 from muster.rpc.channel import Credentials

@@ -17,8 +17,7 @@ _COMPLETION = "_MUSTER_COMPLETE"
 
 def main() -> None:
     """The entry point of the console script."""
-    gc.set_threshold(_YOUNG)
-    _load_asyncio()
+    settle()
     from muster.cli.program import program  # noqa: PLC0415 - after what is settled above
 
     me = threading.current_thread()
@@ -30,18 +29,12 @@ def main() -> None:
         raise
 
 
-def _leave(code: int) -> None:
-    """End at once, if all output is out: Python would take apart first what it has loaded, and that takes its time."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return  # Python says what is wrong
-    os._exit(code)
+def settle() -> None:
+    """From here on modules are loaded with as little ado as can be.
 
-
-def _load_asyncio() -> None:
-    """Without OpenSSL, which it loads where it is there and works without: gRPC brings the TLS of clients along."""
+    asyncio loads OpenSSL where it is there, and works without: gRPC brings the TLS of clients along.
+    """
+    gc.set_threshold(_YOUNG)
     if "ssl" in sys.modules:
         return
     sys.modules["ssl"] = None  # type: ignore[assignment]
@@ -50,3 +43,13 @@ def _load_asyncio() -> None:
     finally:
         # What does want it (`muster login`) can load it.
         del sys.modules["ssl"]
+
+
+def _leave(code: int) -> None:
+    """End at once, if all output is out: Python would take apart first what it has loaded, and that takes its time."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # Python says what is wrong
+    os._exit(code)

@@ -10,7 +10,7 @@ from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
 from muster.domain.errors import InvalidJobError, UnavailableError
-from muster.domain.view import NodeView
+from muster.domain.node import NodeView
 
 if TYPE_CHECKING:
     from muster.client import Client

@@ -11,8 +11,7 @@ from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
 from muster.cli.session import answers, screen, session_of
 from muster.domain.errors import ConflictError, InvalidJobError
-from muster.domain.node import NodeState
-from muster.domain.view import NodeView
+from muster.domain.node import NodeState, NodeView
 
 _SHOWN = 5
 """How many executions a question names."""

@@ -14,10 +14,11 @@ from muster.cli.job_rows import HEADERS, PHASE, job_row
 from muster.cli.job_sentences import verdict_words
 from muster.cli.render_tables import facts, listing, word
 from muster.cli.render_units import between_text, cpus_text, ranks_text, size_text, span_text, time_text
+from muster.domain.explanation import Explanation
 from muster.domain.failure import Failure
 from muster.domain.job import JobSpec, Role
 from muster.domain.lifecycle import State
-from muster.domain.view import AttemptView, ExecutionView, Explanation, JobView
+from muster.domain.view import AttemptView, ExecutionView, JobView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from muster.cli.render_tables import facts, listing, word
 from muster.cli.render_units import cpus_text, size_text, span_text, time_text
-from muster.domain.node import Cordon, Gpu, NodeState, RuntimeOffer
-from muster.domain.view import NodeView
+from muster.domain.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
 
 _SILENT = (
     "What runs there may go on; `muster why JOB` says what follows. If the node will not come back and nothing runs "

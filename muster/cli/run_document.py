@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from muster.domain.secret import SECRETS_DIRECTORY
+from muster.domain.secret_use import SECRETS_DIRECTORY
 
 _LONGEST_NAME = 40
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from muster.domain.fence import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import RestartPolicy
-from muster.domain.secret import SecretUse
+from muster.domain.secret_use import SecretUse
 
 DEFAULT_PROJECT = "default"
 """Where jobs go that name no project."""

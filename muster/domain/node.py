@@ -1,11 +1,11 @@
-"""A machine as its agent reports it."""
+"""A machine as its agent reports it, and as a client sees it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from muster.domain.ids import GpuUuid
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 
 
@@ -94,3 +94,24 @@ class Inventory:
     runtimes: tuple[RuntimeOffer, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     """Set by the operator in the agent's configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """A node and what of it is given away."""
+
+    name: NodeId
+    state: NodeState
+    address: str
+    inventory: Inventory
+    executions: tuple[ExecutionId, ...] = ()
+    """Those that hold resources on it."""
+    gpus_taken: tuple[GpuUuid, ...] = ()
+    cpu_millis_taken: int = 0
+    memory_taken: int = 0
+    agent_version: str = ""
+    last_seen_at: datetime | None = None
+    """None: not since the coordinator started."""
+    joined_at: datetime | None = None
+    cordon: Cordon | None = None
+    """Nothing new is placed on it; None: it takes jobs."""

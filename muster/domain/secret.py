@@ -1,17 +1,10 @@
-"""Credentials of projects: how they are known, and how executions ask for them. Values are never in these."""
+"""Credentials of projects: how they are known. Values are only in what is on its way to an execution."""
 
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-
-SECRETS_DIRECTORY = "/muster/secrets"
-"""Where a container finds the directories of its secrets, unless the role says otherwise."""
-SECRETS_DIRECTORY_VARIABLE = "MUSTER_SECRETS_DIR"
-"""Names that directory to user code; to a plain process, the one that stands for it there."""
-ONLY_KEY = ""
-"""In `SecretUse.env`, in place of a key: the only one that the secret has; an accepted job names it."""
 
 NAME_FORM = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 KEY_FORM = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}"
@@ -48,20 +41,6 @@ class Secret:
     updated_by: str
     server: str = ""
     """The server that registry or Git credentials are for; empty for other kinds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretUse:
-    """A secret that the executions of a role get."""
-
-    secret: str
-    """Its name in the job's project."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Key of the secret by environment variable."""
-    directory: str | None = None
-    """Absolute path of a directory with a file for each key; None: there is none."""
-    standard_env: bool = False
-    """Whether it also sets the variables that are usual for its kind; an accepted job has them spelled out instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

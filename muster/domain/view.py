@@ -1,4 +1,4 @@
-"""What a client sees of jobs and nodes: the same values in SDK, CLI, REST and UI."""
+"""What a client sees of jobs: the same values in SDK, CLI, REST and UI. Of nodes: `node`; why: `explanation`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ from muster.domain.failure import Exit, Failure
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Cordon, Inventory, NodeState
 from muster.domain.roster import PortLease
 
 
@@ -78,59 +77,6 @@ class JobView:
     """How many executions of the newest attempt are in which state."""
     failure: Failure | None = None
     """The first failure of the newest attempt."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeView:
-    """A node and what of it is given away."""
-
-    name: NodeId
-    state: NodeState
-    address: str
-    inventory: Inventory
-    executions: tuple[ExecutionId, ...] = ()
-    """Those that hold resources on it."""
-    gpus_taken: tuple[GpuUuid, ...] = ()
-    cpu_millis_taken: int = 0
-    memory_taken: int = 0
-    agent_version: str = ""
-    last_seen_at: datetime | None = None
-    """None: not since the coordinator started."""
-    joined_at: datetime | None = None
-    cordon: Cordon | None = None
-    """Nothing new is placed on it; None: it takes jobs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRefusal:
-    """Why one node cannot take an execution now."""
-
-    node: NodeId
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Awaited:
-    """An execution that the others wait for."""
-
-    rank: int
-    node: NodeId | None
-    state: State
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Why a job is where it is."""
-
-    summary: str
-    """A sentence or two."""
-    phase: JobPhase
-    queue_position: int = 0
-    """1 for the head of the queue; 0: not queued."""
-    refusals: tuple[NodeRefusal, ...] = ()
-    awaited: tuple[Awaited, ...] = ()
-    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from muster.domain.job import (
     Ulimit,
 )
 from muster.domain.restart import ExitCodes, RestartPolicy
-from muster.domain.secret import SecretUse
+from muster.domain.secret_use import SecretUse
 from muster.spec.document import Loc
 from muster.spec.errors import FieldError, quote
 from muster.spec.models import (

@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from muster.spec.errors import LINE_BREAK, quote
+from muster.spec.errors import lines_of, quote
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 20
@@ -273,7 +273,7 @@ def _events(text: str) -> Iterator[Event]:
         mark = error.problem_mark or error.context_mark
         raise UnreadableError(_complaint(error), _marked(mark) if mark else last) from error
     except ReaderError as error:
-        lines = LINE_BREAK.split(text[: error.position])
+        lines = lines_of(text[: error.position])
         where = Place(len(lines), len(lines[-1]) + 1)
         raise UnreadableError(f"holds the control character U+{ord(text[error.position]):04X}", where) from error
     except (YAMLError, ValueError, OverflowError, AssertionError) as error:

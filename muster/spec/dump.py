@@ -16,7 +16,7 @@ from muster.domain.job import (
     Ulimit,
 )
 from muster.domain.restart import RestartPolicy
-from muster.domain.secret import SecretUse
+from muster.domain.secret_use import SecretUse
 from muster.spec.quantity import format_cpus, format_duration, format_memory
 
 

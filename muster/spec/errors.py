@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from muster.domain.errors import InvalidJobError
 
-LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+_LINE_BREAK = "\r\n|[\r\n\x85\u2028\u2029]"
 """What the YAML reader counts as the end of a line."""
 
 _SHOWN = 50
@@ -56,7 +56,7 @@ class JobFileError(InvalidJobError):
         super().__init__(source, problems, text)
         self.source = source
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
-        self._lines = LINE_BREAK.split(text)
+        self._lines = lines_of(text)
 
     def __str__(self) -> str:
         shown = [self._describe(problem) for problem in self.problems[:_SHOWN]]
@@ -70,6 +70,11 @@ class JobFileError(InvalidJobError):
         if problem.line > len(self._lines) or not self._lines[problem.line - 1].strip():
             return head
         return f"{head}\n{_excerpt(self._lines[problem.line - 1], problem.column - 1)}"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a job file, as the YAML reader counts them."""
+    return re.split(_LINE_BREAK, text)
 
 
 def quote(text: str, most: int = _QUOTED) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from fractions import Fraction
 from typing import TypeAlias
 
 from muster.spec.errors import FieldError, quote
@@ -26,6 +25,10 @@ _MICROSECONDS: Mapping[str, int] = {
 }
 _MILLIS_PER_CPU = 1000
 
+_DIGITS = 30
+"""After the point."""
+_FINEST: int = 10**_DIGITS
+"""What is written is counted in such parts of one, so that whole numbers are all it takes to be exact."""
 _NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
 _MEMORY = re.compile(rf"({_NUMBER})\s?([A-Za-z]*)")
 _CPUS = re.compile(rf"({_NUMBER})(m?)")
@@ -47,13 +50,13 @@ def parse_memory(value: Written) -> int:
         raise FieldError(
             f"has the unknown unit {quote(unit)}; there are {_memory_units()}", suggestion=_unit(number, unit)
         )
-    size = Fraction(number) * _MEMORY_UNITS[unit]
-    _refuse_zero(size, _MEMORY_FORM)
-    if size != int(size):
+    size, rest = divmod(_parts_of_one(number) * _MEMORY_UNITS[unit], _FINEST)
+    _refuse_zero(size + rest, _MEMORY_FORM)
+    if rest:
         raise FieldError(f"is not a whole number of bytes: {quote(text)}")
     if size > MAX_MEMORY:
         raise FieldError(f"is more than {format_memory(MAX_MEMORY)}: {quote(text)}")
-    return int(size)
+    return size
 
 
 def parse_cpus(value: Written) -> int:
@@ -63,25 +66,25 @@ def parse_cpus(value: Written) -> int:
     if match is None:
         raise FieldError(f"must be {_CPUS_FORM}, not {quote(text)}")
     number, milli = match.groups()
-    millis = Fraction(number) * (1 if milli else _MILLIS_PER_CPU)
-    _refuse_zero(millis, _CPUS_FORM)
-    if millis != int(millis):
+    millis, rest = divmod(_parts_of_one(number) * (1 if milli else _MILLIS_PER_CPU), _FINEST)
+    _refuse_zero(millis + rest, _CPUS_FORM)
+    if rest:
         raise FieldError(f"is finer than a thousandth of a CPU: {quote(text)}")
     if millis > MAX_CPUS * _MILLIS_PER_CPU:
         raise FieldError(f"is more than {MAX_CPUS} CPUs: {quote(text)}")
-    return int(millis)
+    return millis
 
 
 def parse_duration(value: Written) -> timedelta:
     """A span of time; raises FieldError for what is not a duration above zero."""
     text = _text(value, _DURATION_FORM)
-    microseconds = _seconds(text) if re.fullmatch(_NUMBER, text) else _parts(text)
-    _refuse_zero(microseconds, _DURATION_FORM)
-    if microseconds != int(microseconds):
+    microseconds, rest = divmod(_seconds(text) if re.fullmatch(_NUMBER, text) else _parts(text), _FINEST)
+    _refuse_zero(microseconds + rest, _DURATION_FORM)
+    if rest:
         raise FieldError(f"is finer than a microsecond: {quote(text)}")
     if microseconds > MAX_DURATION // timedelta(microseconds=1):
         raise FieldError(f"is longer than {format_duration(MAX_DURATION)}: {quote(text)}")
-    return timedelta(microseconds=int(microseconds))
+    return timedelta(microseconds=microseconds)
 
 
 def format_memory(size: int) -> str:
@@ -120,7 +123,7 @@ def _text(value: Written, form: str) -> str:
     return text
 
 
-def _refuse_zero(amount: Fraction, form: str) -> None:
+def _refuse_zero(amount: int, form: str) -> None:
     if amount == 0:
         raise FieldError(f"must be above zero: {form}")
 
@@ -135,13 +138,18 @@ def _unit(number: str, unit: str) -> str | None:
     return next((number + known for known in _MEMORY_UNITS if known and known.lower() == letters), None)
 
 
-def _seconds(text: str) -> Fraction:
-    return Fraction(text) * _MICROSECONDS["s"]
+def _parts_of_one(number: str) -> int:
+    whole, _, rest = number.partition(".")
+    return int(whole + rest.ljust(_DIGITS, "0"))
 
 
-def _parts(text: str) -> Fraction:
+def _seconds(text: str) -> int:
+    return _parts_of_one(text) * _MICROSECONDS["s"]
+
+
+def _parts(text: str) -> int:
     match = _DURATION.fullmatch(text)
     if not text or match is None:
         raise FieldError(f"must be {_DURATION_FORM}, not {quote(text)}")
     pairs = zip(match.groups(), _MICROSECONDS.values(), strict=True)
-    return sum((Fraction(number) * size for number, size in pairs if number), Fraction(0))
+    return sum(_parts_of_one(number) * size for number, size in pairs if number)

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
         report_to_wire,
     )
     from muster.wire.checks import WireError
+    from muster.wire.explanations import explanation_from_wire, explanation_to_wire
     from muster.wire.jobs import (
         attempt_from_wire,
         attempt_to_wire,
         execution_from_wire,
         execution_to_wire,
-        explanation_from_wire,
-        explanation_to_wire,
         job_from_wire,
         job_to_wire,
         log_line_from_wire,
@@ -142,7 +141,7 @@ __all__ = [
     "token_to_wire",
 ]
 
-_MODULES = ("checks", "secret_uses", "model", "jobs", "nodes", "secrets", "agents", "rosters", "trust")
+_MODULES = ("checks", "secret_uses", "model", "jobs", "explanations", "nodes", "secrets", "agents", "rosters", "trust")
 """Loaded when something is first asked for that the ones before do not have: a client needs few of them."""
 
 

@@ -2,8 +2,7 @@
 
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
-from muster.domain.node import Cordon, Gpu, GpuProcess, Inventory, NodeState, RuntimeOffer
-from muster.domain.view import NodeView
+from muster.domain.node import Cordon, Gpu, GpuProcess, Inventory, NodeState, NodeView, RuntimeOffer
 from muster.rpc.v1 import model_pb2, nodes_pb2
 from muster.wire import checks
 

@@ -3,7 +3,7 @@
 import re
 
 from muster.domain import secret as rules
-from muster.domain.secret import SecretUse
+from muster.domain.secret_use import SecretUse
 from muster.rpc.v1 import model_pb2
 from muster.wire import checks
 from muster.wire.checks import WireError

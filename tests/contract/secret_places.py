@@ -13,7 +13,8 @@ from agent.runtimes.process import ProcessRuntime
 from agent.secret_rooms import SecretRooms
 from agent.secret_store import SecretStore
 from muster.domain.job import Role
-from muster.domain.secret import SECRETS_DIRECTORY, Handover
+from muster.domain.secret import Handover
+from muster.domain.secret_use import SECRETS_DIRECTORY
 from tests.contract.docker_place import DockerPlace
 from tests.contract.runtimes import Place, ProcessPlace, Trial, trial
 from tests.docker_daemon import request

@@ -20,7 +20,8 @@ from coordinator.trust.secrets import MAX_SECRETS, Secrets, forget_unreadable, r
 from muster.domain.access import AuditEntry
 from muster.domain.errors import ConflictError, ExhaustedError, MusterError
 from muster.domain.job import JobSpec, Role
-from muster.domain.secret import DeliveredSecret, Secret, SecretKind, SecretUse
+from muster.domain.secret import DeliveredSecret, Secret, SecretKind
+from muster.domain.secret_use import SecretUse
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 VALUE = b"swordfish-7f3a"

@@ -13,7 +13,7 @@ from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_direc
 from agent.spool import Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import Role
-from muster.domain.secret import SECRETS_DIRECTORY
+from muster.domain.secret_use import SECRETS_DIRECTORY
 from tests.contract.runtimes import GRACE, Place, Trial, assignment_for, shell
 from tests.contract.secret_places import (
     HANDOVER,

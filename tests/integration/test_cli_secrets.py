@@ -13,7 +13,8 @@ import pytest
 from coordinator.store.trust import SqlTrust
 from coordinator.trust.secrets import Secrets
 from muster.domain.job import Role
-from muster.domain.secret import SecretKind, SecretUse
+from muster.domain.secret import SecretKind
+from muster.domain.secret_use import SecretUse
 from tests.integration.secured import ROOT, Secured, secured
 
 PROGRAM = (sys.executable, "-c", "from muster.cli.main import main; main()", "secrets")

@@ -15,7 +15,7 @@ from tests.integration.canned_coordinator import Canned, serving
 from tests.unit.cli import values
 from tests.unit.cli.values import attempt, execution, line
 
-HEAVY = {"cryptography", "pydantic", "rich", "ruamel", "ssl"}
+HEAVY = {"cryptography", "pydantic", "rich", "ruamel", "_ssl", "_decimal"}
 JOB = replace(
     values.job(JobPhase.SUCCEEDED, attempt(execution(0, State.SUCCEEDED)), started=1, ended=3), id=JobId("new1")
 )

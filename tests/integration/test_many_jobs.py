@@ -15,7 +15,7 @@ from muster.domain.errors import (
 )
 from muster.domain.job import InlineFile, JobSpec
 from muster.domain.lifecycle import JobPhase
-from muster.domain.secret import SecretUse
+from muster.domain.secret_use import SecretUse
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import jobs_pb2, jobs_pb2_grpc
 from muster.wire import job_spec_to_wire

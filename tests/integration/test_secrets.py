@@ -27,7 +27,8 @@ from muster.domain.job import JobSpec, Resources, Role, RuntimeKind
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import Inventory, RuntimeOffer
 from muster.domain.plan import Report, Stage
-from muster.domain.secret import DeliveredSecret, SecretKind, SecretUse
+from muster.domain.secret import DeliveredSecret, SecretKind
+from muster.domain.secret_use import SecretUse
 from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb

@@ -9,7 +9,8 @@ from coordinator.store.trust import SqlTrust
 from coordinator.trust.secrets import Secrets
 from muster.domain.access import AuditEntry
 from muster.domain.job import Role
-from muster.domain.secret import Secret, SecretKind, SecretUse
+from muster.domain.secret import Secret, SecretKind
+from muster.domain.secret_use import SecretUse
 from tests.integration.secured import ROOT
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

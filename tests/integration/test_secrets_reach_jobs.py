@@ -18,7 +18,7 @@ from muster.domain.failure import FailureKind
 from muster.domain.job import JobSpec, Role
 from muster.domain.lifecycle import JobPhase
 from muster.domain.restart import RestartPolicy
-from muster.domain.secret import SecretUse
+from muster.domain.secret_use import SecretUse
 from tests.contract.secret_places import digest, having, programs_with
 from tests.integration.jobs import shell
 from tests.integration.test_client_and_coordinator import ROOT, coordinator

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from muster.domain import access, failure, fence, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
-from muster.domain.secret import KEY_FORM, SecretUse
+from muster.domain.secret import KEY_FORM
+from muster.domain.secret_use import SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
 Value = TypeVar("Value")

@@ -11,7 +11,8 @@ from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.image import whole_name
 from muster.domain.job import Role
 from muster.domain.plan import Launch
-from muster.domain.secret import DeliveredSecret, Handover, SecretKind, SecretUse
+from muster.domain.secret import DeliveredSecret, Handover, SecretKind
+from muster.domain.secret_use import SecretUse
 
 S3 = DeliveredSecret(
     name="store",

@@ -11,8 +11,7 @@ from muster.bootstrap.target import Target
 from muster.bootstrap.wish import Wish, agent_config
 from muster.domain.access import EnrolledNode
 from muster.domain.ids import NodeId
-from muster.domain.node import Inventory, NodeState
-from muster.domain.view import NodeView
+from muster.domain.node import Inventory, NodeState, NodeView
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PARCEL = Parcel(name="b.tar", size=1 << 20, version="0.4.0")

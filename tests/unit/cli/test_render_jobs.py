@@ -11,10 +11,10 @@ from muster.cli.render_jobs import (
     roster_table,
     verdict,
 )
+from muster.domain.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.failure import Exit
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import Awaited, Explanation, NodeRefusal
 from tests.unit.cli import values
 from tests.unit.cli.values import at, attempt, execution, shown
 

@@ -10,9 +10,9 @@ from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import JobSpec, Resources, Role
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Gpu, Inventory, NodeState
+from muster.domain.node import Gpu, Inventory, NodeState, NodeView
 from muster.domain.roster import PortLease
-from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine, NodeView, Transition
+from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine, Transition
 
 START = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 JOB = JobId("j7k2")

@@ -4,10 +4,10 @@ import pytest
 
 from coordinator.core.placement import NoFit, Placement, place, refusals
 from coordinator.core.stock import Room
+from muster.domain.explanation import NodeRefusal
 from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, Packing, RuntimeKind
 from muster.domain.node import RuntimeOffer
-from muster.domain.view import NodeRefusal
 from tests.builders import GIB, gpu, gpus, offer, role, room, spec
 
 

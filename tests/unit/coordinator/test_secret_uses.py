@@ -7,7 +7,8 @@ import pytest
 from coordinator.trust.secret_uses import spelled_out
 from muster.domain.errors import InvalidJobError
 from muster.domain.job import JobSpec, Role
-from muster.domain.secret import Secret, SecretKind, SecretUse
+from muster.domain.secret import Secret, SecretKind
+from muster.domain.secret_use import SecretUse
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -4,11 +4,11 @@ from coordinator.core.answers import Accepted, Noted, RefusalCause, Refused
 from coordinator.core.events import DeleteRequested
 from coordinator.core.limits import Limits
 from coordinator.store.store import Snapshot
+from muster.domain.explanation import NodeRefusal
 from muster.domain.failure import Exit
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.plan import Stage
-from muster.domain.view import NodeRefusal
 from tests.builders import World, gpu, inventory, spec
 
 

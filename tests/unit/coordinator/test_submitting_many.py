@@ -4,9 +4,9 @@ from coordinator.core.answers import AllAccepted, NoneAccepted, RefusalCause, Re
 from coordinator.core.events import JobsSubmitted
 from coordinator.core.jobs import REFUSED
 from coordinator.core.limits import Limits
+from muster.domain.explanation import NodeRefusal
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase
-from muster.domain.view import NodeRefusal
 from tests.builders import World, spec
 
 ONE_GPU = spec(1, gpus=1)

@@ -8,13 +8,14 @@ import pytest
 from coordinator import views
 from coordinator.core.records import Job
 from muster.domain.errors import ConflictError, UnknownNameError
+from muster.domain.explanation import Awaited
 from muster.domain.failure import Exit
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import JobPhase, State, SuccessRule
 from muster.domain.node import NodeState
 from muster.domain.plan import Stage
 from muster.domain.restart import RestartPolicy
-from muster.domain.view import Awaited, Transition
+from muster.domain.view import Transition
 from tests.builders import AT, GIB, World, spec
 
 PAIR = spec(2, gpus=1)

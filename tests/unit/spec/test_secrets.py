@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.domain.secret import SecretUse
+from muster.domain.secret_use import SecretUse
 from muster.spec import JobFileError, load_job
 
 HEAD = "name: a\nimage: b\nenv: {X: 1}\nmounts: ['/data:/data']\nsecrets:\n"
