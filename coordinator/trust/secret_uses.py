@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from muster.domain.errors import InvalidJobError
 from muster.domain.job import JobSpec, Role
-from muster.domain.secret import MAX_USES, Secret, SecretKind
-from muster.domain.secret_use import ONLY_KEY, SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, SecretUse
+from muster.domain.secret import Secret, SecretKind
+from muster.domain.secret_use import MAX_USES, ONLY_KEY, SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, SecretUse
 
 S3_VARIABLES: Mapping[str, str] = {
     "AWS_ACCESS_KEY_ID": "access-key-id",

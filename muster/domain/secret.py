@@ -6,16 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-NAME_FORM = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-KEY_FORM = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}"
-"""A key is also the name of a file."""
+from muster.domain.secret_use import KEY_FORM
+
 MAX_VALUE = 64 * 1024
 """Bytes of one value."""
 MAX_SECRET = 256 * 1024
 """Bytes of all values of one secret; they lie in the memory of each node that runs something with it."""
 MAX_KEYS = 64
-MAX_USES = 32
-"""Secrets of one role."""
 
 
 class SecretKind(StrEnum):

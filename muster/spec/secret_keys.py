@@ -7,8 +7,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from muster.domain.secret import KEY_FORM, MAX_USES, NAME_FORM
-from muster.domain.secret_use import ONLY_KEY, SECRETS_DIRECTORY, SecretUse
+from muster.domain.secret_use import KEY_FORM, MAX_USES, NAME_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.spec import fields
 from muster.spec.document import Scalar
 from muster.spec.errors import FieldError, quote

@@ -2,8 +2,7 @@
 
 import re
 
-from muster.domain import secret as rules
-from muster.domain.secret_use import SecretUse
+from muster.domain.secret_use import KEY_FORM, SecretUse
 from muster.rpc.v1 import model_pb2
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -36,6 +35,6 @@ def secret_use_from_wire(message: model_pb2.SecretUse) -> SecretUse:
 
 def secret_key(value: str, where: str) -> str:
     """A key of a secret, which is also the name of a file; raises WireError."""
-    if not re.fullmatch(rules.KEY_FORM, value):
+    if not re.fullmatch(KEY_FORM, value):
         raise WireError(where, f"has {value[:80]!r}; a key is letters, digits, dots, hyphens and underscores")
     return value

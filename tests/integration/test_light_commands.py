@@ -15,7 +15,9 @@ from tests.integration.canned_coordinator import Canned, serving
 from tests.unit.cli import values
 from tests.unit.cli.values import attempt, execution, line
 
-HEAVY = {"cryptography", "pydantic", "rich", "ruamel", "_ssl", "_decimal"}
+HEAVY = {"_decimal", "_ssl", "cryptography", "pydantic", "rich", "ruamel"}
+OF_OTHERS = {"muster.domain.explanation", "muster.domain.node", "muster.domain.secret", "muster.spec.load"}
+"""Of ours; each class that is a value takes half a millisecond to make."""
 JOB = replace(
     values.job(JobPhase.SUCCEEDED, attempt(execution(0, State.SUCCEEDED)), started=1, ended=3), id=JobId("new1")
 )
@@ -40,4 +42,4 @@ def test_a_command_that_is_started_often_loads_no_heavy_library(words: Sequence[
     assert ended.returncode == 0
     loaded = set(re.findall(r"^import time: .*\| +(\S+)$", ended.stderr, flags=re.MULTILINE))
     assert {"grpc", "muster.client"} <= loaded
-    assert HEAVY & loaded == set()
+    assert (HEAVY | OF_OTHERS) & loaded == set()

@@ -5,11 +5,10 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from muster.domain import access, failure, fence, job, lifecycle, node, plan, roster, view
+from muster.domain import access, explanation, failure, fence, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
-from muster.domain.secret import KEY_FORM
-from muster.domain.secret_use import SecretUse
+from muster.domain.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
 Value = TypeVar("Value")
@@ -288,7 +287,7 @@ inventories = st.builds(
     labels=labels_map,
 )
 node_views = st.builds(
-    view.NodeView,
+    node.NodeView,
     name=node_ids,
     state=st.sampled_from(node.NodeState),
     address=addresses,
@@ -344,12 +343,12 @@ job_views = st.builds(
     failure=optional(failures),
 )
 explanations = st.builds(
-    view.Explanation,
+    explanation.Explanation,
     summary=texts,
     phase=st.sampled_from(lifecycle.JobPhase),
     queue_position=counts,
-    refusals=tuples_of(st.builds(view.NodeRefusal, node=node_ids, reason=texts)),
-    awaited=tuples_of(st.builds(view.Awaited, rank=ranks, node=optional(node_ids), state=states, detail=texts)),
+    refusals=tuples_of(st.builds(explanation.NodeRefusal, node=node_ids, reason=texts)),
+    awaited=tuples_of(st.builds(explanation.Awaited, rank=ranks, node=optional(node_ids), state=states, detail=texts)),
     failure=optional(failures),
 )
 log_lines = st.builds(

@@ -27,8 +27,7 @@ from muster.domain.job import (
 )
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
-from muster.domain.secret import KEY_FORM
-from muster.domain.secret_use import ONLY_KEY, SECRETS_DIRECTORY, SecretUse
+from muster.domain.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.spec import dump_job, job_from, load_job
 from muster.spec.fields import ENV_NAME, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
 from muster.spec.plain import LABEL
