@@ -156,14 +156,18 @@ def unique(values: Sequence[str], where: str) -> None:
 
 def moment(value: Timestamp, where: str) -> datetime:
     """A time in UTC, to the microsecond."""
-    problem = f"is {value.seconds} seconds after 1970; it must be between 1970 and {LATEST_MOMENT.year}"
     try:
-        result = _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+        result = _EPOCH + timedelta(0, value.seconds, value.nanos // 1000)
     except OverflowError:
-        raise WireError(where, problem) from None
+        raise _no_moment(value, where) from None
     if not _EPOCH <= result <= LATEST_MOMENT:
-        raise WireError(where, problem)
+        raise _no_moment(value, where)
     return result
+
+
+def _no_moment(value: Timestamp, where: str) -> WireError:
+    problem = f"is {value.seconds} seconds after 1970; it must be between 1970 and {LATEST_MOMENT.year}"
+    return WireError(where, problem)
 
 
 def optional_moment(message: Message, field: str) -> datetime | None:

@@ -181,7 +181,7 @@ def roster_from_wire(message: pb.Roster) -> Roster:
         job_name=checks.label(message.job_name, "Roster.job_name"),
         attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "Roster.attempt"),
         network=checks.word(Network, message.network, "Roster.network"),
-        members=tuple(member_from_wire(member) for member in message.members),
+        members=tuple(map(member_from_wire, message.members)),
     )
 
 
@@ -202,7 +202,6 @@ def member_to_wire(member: Member) -> pb.Member:
 def member_from_wire(message: pb.Member) -> Member:
     """One execution as its peers see it; raises WireError."""
     checks.require(message, "checked_in_at")
-    checks.unique([lease.name for lease in message.ports], "Member.ports")
     return Member(
         rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "Member.rank"),
         execution=ExecutionId(checks.identifier(message.execution, "Member.execution")),
@@ -210,9 +209,14 @@ def member_from_wire(message: pb.Member) -> Member:
         node=NodeId(checks.identifier(message.node, "Member.node")),
         address=checks.address(message.address, "Member.address"),
         checked_in_at=checks.moment(message.checked_in_at, "Member.checked_in_at"),
-        ports=tuple(port_lease_from_wire(lease) for lease in message.ports),
-        gpus=tuple(GpuUuid(uuid) for uuid in message.gpus),
+        ports=_ports(message) if message.ports else (),
+        gpus=tuple(map(GpuUuid, message.gpus)),
     )
+
+
+def _ports(message: pb.Member) -> tuple[PortLease, ...]:
+    checks.unique([lease.name for lease in message.ports], "Member.ports")
+    return tuple(map(port_lease_from_wire, message.ports))
 
 
 def port_lease_to_wire(lease: PortLease) -> pb.PortLease:
