@@ -150,7 +150,8 @@ class Guard:
 
     def told(self, report: Report) -> Report:
         """A report as it is sent now."""
-        return replace(report, no_permit_for=self._fencing.no_permit_for(report.execution, self.clock.now()))
+        no_permit_for = self._fencing.no_permit_for(report.execution, self.clock.now())
+        return report if no_permit_for is None else replace(report, no_permit_for=no_permit_for)
 
     def secret(self, attempt: AttemptKey) -> bytes | None:
         """With what peers of an attempt sign."""

@@ -97,6 +97,8 @@ class Link:
         self._renewed = asyncio.Event()
         self.secrets = SecretCalls()
         """Asks for secrets while there is a connection."""
+        self._heard = 0.0
+        """When the coordinator last said anything, by the event loop's clock."""
         self.connected = False
         """Whether the coordinator has said Welcome on a stream that is still open."""
 
@@ -158,8 +160,9 @@ class Link:
                 interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
                 tasks.create_task(self._beat(interval), name="link: heartbeats")
                 tasks.create_task(self._push_logs(stub, shown), name="link: logs")
+                tasks.create_task(self._until_silent(lease.total_seconds()), name="link: silence")
                 with self.secrets.connected(stub, shown):
-                    await self._read(call, lease)
+                    await self._read(call)
         except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
             raise _first(errors) from None
         finally:
@@ -188,14 +191,20 @@ class Link:
             await asyncio.sleep(LOGS_PAUSE)
             log.warning("logs cannot be carried", extra={"cause": cause})
 
-    async def _read(self, call: Stream, lease: timedelta) -> None:
-        """Take plans; a coordinator that does not even answer heartbeats for a lease is not there."""
+    async def _until_silent(self, lease: float) -> None:
+        """A coordinator that does not even answer heartbeats for a lease is not there."""
+        clock = asyncio.get_running_loop().time
+        self._heard = clock()
+        while (left := self._heard + lease - clock()) > 0:  # noqa: ASYNC110 - nothing tells of silence
+            await asyncio.sleep(left)
+        raise StreamLostError(f"silent for {lease:g} s")
+
+    async def _read(self, call: Stream) -> None:
+        """Take plans."""
+        clock = asyncio.get_running_loop().time
         while True:
-            try:
-                async with asyncio.timeout(lease.total_seconds()):
-                    message: Any = await call.read()
-            except TimeoutError:
-                raise StreamLostError(f"silent for {lease.total_seconds():g} s") from None
+            message: Any = await call.read()
+            self._heard = clock()
             if message is grpc.aio.EOF:
                 raise StreamLostError(await call.details() or "the coordinator closed the stream")
             match message.WhichOneof("message"):

@@ -78,7 +78,8 @@ class LogPusher:
     async def follow(self, execution: ExecutionId, spool: LogSpool) -> None:
         """Carry this log until it is complete; cancel to give it up."""
         self._courses[execution] = _Course(spool)
-        self._news.set()
+        if spool.size or spool.finished:
+            self._news.set()
         while not spool.finished:
             await spool.grew.wait()
             spool.grew.clear()

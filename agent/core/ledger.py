@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import assert_never
+from typing import Any, assert_never
 
 from agent.core.actions import Action, Halt, Tell
 from agent.core.events import (
@@ -193,7 +193,7 @@ class Ledger:
             case Armed():
                 return self._move(local, Move.ARMED, now)
             case Started():
-                return self._move(replace(local, started_at=now), Move.STARTED, now)
+                return self._move(local, Move.STARTED, now, started_at=now)
             case ActionFailed():
                 return self._fail(local, event, now)
             case Exited():
@@ -217,9 +217,8 @@ class Ledger:
         if local.fenced:
             failure = _fence_failure(local, event.exit, event.log_tail)
         well = failure is None and local.phase is Phase.RUNNING and not local.over
-        ended = replace(local, exit=event.exit, failure=failure, ended_well=well)
-        success = event.exit.code == 0 and failure is not None
-        return self._move(ended, Move.FAILED if success else Move.EXITED, now)
+        move = Move.FAILED if event.exit.code == 0 and failure is not None else Move.EXITED
+        return self._move(local, move, now, exit=event.exit, failure=failure, ended_well=well)
 
     def _fence(self, local: Local, event: Fenced, now: datetime) -> list[Action]:
         """Stop it by the deadline, also if it is being stopped more patiently; a start under way is finished first."""
@@ -243,8 +242,7 @@ class Ledger:
         """A preparation may have ended just when it was told to stop; stopping goes on."""
         if local.phase is Phase.HALTING:
             return []
-        known = replace(local, address=event.address, ports=event.ports, detail="")
-        return self._move(known, Move.PREPARED, now)
+        return self._move(local, Move.PREPARED, now, address=event.address, ports=event.ports, detail="")
 
     def _describe(self, local: Local, event: Progressed) -> list[Action]:
         if local.phase is not Phase.PREPARING or local.detail == event.detail:
@@ -258,10 +256,11 @@ class Ledger:
         failure = Failure(kind=event.kind, message=event.message)
         if local.fenced:
             failure = _fence_failure(local, None, ())
-        return self._move(replace(local, failure=failure), Move.FAILED, now)
+        return self._move(local, Move.FAILED, now, failure=failure)
 
-    def _move(self, local: Local, move: Move, now: datetime) -> list[Action]:
-        moved = replace(local, phase=after(local, move), since=now)
+    def _move(self, local: Local, move: Move, now: datetime, **learned: Any) -> list[Action]:  # noqa: ANN401 - fields of it
+        """Go to the next phase, knowing more."""
+        moved = replace(local, phase=after(local, move), since=now, **learned)
         return [*self._keep(moved), *self._go_on(local.execution, now)]
 
     def _keep(self, local: Local) -> list[Action]:
