@@ -172,6 +172,18 @@ class CoordinatorThatSendsNonsense(CoordinatorThatDropsStreams):
             pass
 
 
+class CoordinatorThatFallsSilent(CoordinatorThatDropsStreams):
+    """Says welcome, and nothing after that, not even to heartbeats."""
+
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
+        welcome = pb.Welcome(protocol=self.protocol)
+        welcome.heartbeat_interval.FromMilliseconds(50)
+        welcome.lease.FromMilliseconds(200)
+        await context.write(pb.CoordinatorMessage(welcome=welcome))
+        async for _ in messages:
+            pass
+
+
 class CoordinatorOfBefore(CoordinatorThatDropsStreams):
     """Knows nothing of versions of the protocol."""
 
@@ -261,6 +273,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
         (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
         (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 2"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
+        (CoordinatorThatFallsSilent(), "silent for 0.2 s"),
     ],
 )
 async def test_a_coordinator_that_does_not_answer_as_it_should_is_asked_again(
