@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 
-from coordinator.core.answers import Accepted, Answer, Refused
+from coordinator.core.answers import Accepted, AllAccepted, Answer, NoneAccepted, Refused
 from coordinator.core.events import (
     CordonRequested,
     DeleteRequested,
     Event,
+    JobsSubmitted,
     JobSubmitted,
     RemovalRequested,
     StopRequested,
     UncordonRequested,
 )
+from coordinator.core.records import Job
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec
 from tests.simulation.coordinator_program import CoordinatorProgram
@@ -23,6 +25,8 @@ PATIENCE = 3.0
 """Seconds until a client asks again."""
 LOSSES = 0.05
 """How often a request or its answer is lost while there is trouble."""
+SWEEPS = 0.1
+"""How often a job is submitted together with another one like it."""
 
 
 class Clients:
@@ -80,11 +84,16 @@ class Clients:
     def _submit(self, key: str, spec: JobSpec) -> None:
         anyway, dry_run = self._chance.random() < 0.7, self._chance.random() < 0.03
 
-        def request() -> Event:
+        keys = (key, f"{key}, second job") if self._chance.random() < SWEEPS else ()
+
+        def submission(key: str) -> JobSubmitted:
             self._jobs += 1
             return JobSubmitted(
                 job=JobId(f"j{self._jobs}"), spec=spec, queue_anyway=anyway, dry_run=dry_run, idempotency_key=key
             )
+
+        def request() -> Event:
+            return JobsSubmitted(jobs=tuple(map(submission, keys))) if keys else submission(key)
 
         taken = None if dry_run else self._submitted
         for _ in range(2 if self._chance.random() < 0.05 else 1):  # some clients ask twice at once
@@ -94,10 +103,18 @@ class Clients:
         if isinstance(answer, Refused):
             self._world.tell(f"is refused: {answer.message}", "clients")
             return
-        assert isinstance(answer, Accepted)
-        job = answer.job.id
-        self._world.tell(f"is accepted: {answer.job.spec.size} executions", job)
-        self._watcher.accept(answer.job)
+        if isinstance(answer, NoneAccepted):
+            for each in answer.refused.values():
+                self._world.tell(f"is refused with others: {each.message}", "clients")
+            return
+        assert isinstance(answer, Accepted | AllAccepted)
+        for job in (answer.job,) if isinstance(answer, Accepted) else answer.jobs:
+            self._accepted(job)
+
+    def _accepted(self, accepted: Job) -> None:
+        job = accepted.id
+        self._world.tell(f"is accepted: {accepted.spec.size} executions", job)
+        self._watcher.accept(accepted)
         while self._chance.random() < self._scenario.client_nerves:
             wish = self._chance.choice((self.stop, self._delete_meekly, self._delete_with_force))
             self._world.after(self._chance.expovariate(1 / 20.0), lambda wish=wish: wish(job))  # type: ignore[misc]
