@@ -2,7 +2,6 @@
 
 import asyncio
 import faulthandler
-import gc
 import logging
 import os
 import resource
@@ -13,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from coordinator import heap
+from coordinator import garbage, heap
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
@@ -40,9 +39,6 @@ from muster.systemd import Systemd
 
 log = logging.getLogger(__name__)
 
-GARBAGE = (10_000, 20, 20)
-"""More new objects than that, looks at the newest, and looks at younger ones, before Python looks at older ones."""
-
 
 def main() -> None:
     """Entry point of `muster-coordinator`."""
@@ -64,15 +60,6 @@ def _allow_connections() -> None:
     """Take as many as the administrator allows; services begin with 1,024 files, and each connection is one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _collect_seldom() -> None:
-    """Look for garbage that refers to itself after many new objects, and never among what the start has made.
-
-    There is next to none, and with thousands of nodes a look at everything stops the coordinator for half a second.
-    """
-    gc.freeze()
-    gc.set_threshold(*GARBAGE)
 
 
 async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd: Systemd) -> None:
@@ -129,11 +116,12 @@ async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.E
     if settings.init:
         return
     await asyncio.to_thread(parts.logs.keep_only, parts.engine.known_jobs())
-    _collect_seldom()
+    garbage.collect_seldom()
     async with asyncio.TaskGroup() as tasks:
         working = tasks.create_task(parts.engine.run(), name="engine")
         auditing = tasks.create_task(parts.audit.run(), name="audit log")
         alive = tasks.create_task(systemd.keep_alive(), name="watchdog")
+        tidying = tasks.create_task(garbage.tidy(), name="garbage")
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             systemd.ready(f"serves clients at {address}")
@@ -142,6 +130,7 @@ async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.E
             await _first(stopped, working, tasks)
             systemd.stopping()
         alive.cancel()
+        tidying.cancel()
         working.cancel()
         auditing.cancel()
     await parts.audit.flush()
