@@ -18,9 +18,9 @@ from bench.programs import ProgramError, ended_at_exit, start
 from bench.scratch import PROGRAMS
 from bench.setting import Setting
 
-SIZES = {2: 21, 4: 41}
-"""Ranks → turns. A rank that comes before rank 0 listens tries again after a while that torch draws by lot; of more
-ranks it takes more turns until that evens out."""
+SIZES = {2: 61, 4: 41}
+"""Ranks → turns. A rank that comes before rank 0 listens tries again after a while that torch draws by lot, up to a
+second; it takes so many turns until that evens out."""
 LIMIT = 0.1
 DONE_WITHIN = 120.0
 WORKER = PROGRAMS / "gloo_barrier.py"
