@@ -131,12 +131,7 @@ class Client:
         Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
         `queue_anyway`. An answer that got lost never leads to a second job.
         """
-        request = jobs_pb2.SubmitRequest(
-            spec=wire.job_spec_to_wire(spec),
-            queue_anyway=queue_anyway,
-            dry_run=dry_run,
-            idempotency_key=os.urandom(16).hex(),
-        )
+        request = _submission(spec, queue_anyway=queue_anyway, dry_run=dry_run)
         return wire.job_from_wire((await self._ask(self._jobs.Submit, request)).job)
 
     async def submit_many(
@@ -153,8 +148,9 @@ class Client:
         def call(batch: jobs_pb2.SubmitManyRequest) -> Awaitable[jobs_pb2.SubmitManyResponse]:
             return self._ask(self._jobs.SubmitMany, batch)
 
-        wishes = jobs_pb2.SubmitRequest(queue_anyway=queue_anyway, dry_run=dry_run)
-        return await submit_in_batches(call, specs, wishes, self.address)
+        names = [spec.name for spec in specs]
+        requests = (_submission(spec, queue_anyway=queue_anyway, dry_run=dry_run) for spec in specs)
+        return await submit_in_batches(call, names, requests, self.address)
 
     async def job(self, job: str) -> JobView:
         """One job with its attempts and executions."""
@@ -391,3 +387,13 @@ class _Patience:
         if pause is None:
             raise error
         await asyncio.sleep(pause)
+
+
+def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool) -> jobs_pb2.SubmitRequest:
+    """Asks for a job, with a key of its own: sent again, it asks for the same one."""
+    return jobs_pb2.SubmitRequest(
+        spec=wire.job_spec_to_wire(spec),
+        queue_anyway=queue_anyway,
+        dry_run=dry_run,
+        idempotency_key=os.urandom(16).hex(),
+    )
