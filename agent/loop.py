@@ -108,7 +108,7 @@ class Loop:
         now = datetime.now(UTC)
         for runtime in self._runtimes.values():
             for sandbox, spool, started in await runtime.recover(self._rooms.path):
-                spool.limit, room = self.log_limit, Room(self._rooms.path, sandbox.execution)
+                spool.limit, room = self.log_limit, self._rooms.of(sandbox.execution)
                 self.secrets.adopt(sandbox.execution, started=started)
                 self._occupants[sandbox.execution] = Occupant(runtime.kind, room, spool, sandbox, started)
                 self.ledger.step(await self._adopt(room, sandbox, started=started), now)
@@ -133,7 +133,7 @@ class Loop:
             if sandbox.execution not in self._occupants:
                 await sandbox.remove()
                 spool.close()
-                await asyncio.to_thread(self._rooms.clear, Room(self._rooms.path, sandbox.execution))
+                await asyncio.to_thread(self._rooms.clear, self._rooms.of(sandbox.execution))
 
     async def run(self, logs: LogPusher) -> None:
         """Work until cancelled; sandboxes then stay as they are."""
@@ -253,7 +253,7 @@ class Loop:
         ports = self._ports.hold(execution, port_requests(assignment), bridge=bridge)
         if bridge:
             self._ports.let_go(execution)  # from here on the holder container holds them
-        room, record = Room(self._rooms.path, execution), record_of(assignment, self._address, ports)
+        room, record = self._rooms.of(execution), record_of(assignment, self._address, ports)
         await asyncio.to_thread(self._rooms.make, room, record)
         spool = LogSpool(room.log, self.log_limit)
         occupant = self._occupants[execution] = Occupant(runtime.kind, room, spool, record=record)
@@ -346,7 +346,7 @@ class Loop:
         if occupant is not None:
             occupant.spool.close()
         await self.secrets.forget(execution)
-        room = Room(self._rooms.path, execution)
+        room = self._rooms.of(execution)
         await self._insist(execution, partial(asyncio.to_thread, self._rooms.clear, room))
         self._ports.free(execution)
         self._occupants.pop(execution, None)
@@ -375,7 +375,7 @@ class Loop:
         for path in self._rooms.path.iterdir():
             execution = ExecutionId(path.name)
             if execution not in self._occupants:
-                self._rooms.clear(Room(self._rooms.path, execution))
+                self._rooms.clear(self._rooms.of(execution))
 
 
 def _nobody(reports: Sequence[Report]) -> None:

@@ -35,9 +35,13 @@ class Rooms:
         self.path = path
         """Where they are."""
         self._outputs = outputs
-        self._spare = path.with_name("spares")
+        self._spares_path = path.with_name("spares")
         self._spares: deque[Room] = deque()
         self._numbers = count()
+
+    def of(self, execution: ExecutionId) -> Room:
+        """The room of an execution, whether or not it was made."""
+        return Room(self.path, execution)
 
     def begin(self) -> None:
         """Have their directory, and some spares in place of those of an earlier agent. Raises OSError."""
@@ -73,16 +77,16 @@ class Rooms:
         """Where it cannot be made, whoever needs a room hears why."""
         if len(self._spares) >= KEPT:
             return
-        spare = Room(self._spare, ExecutionId(str(next(self._numbers))))
+        spare = Room(self._spares_path, ExecutionId(str(next(self._numbers))))
         with suppress(OSError):
-            self._spare.mkdir(mode=0o700, exist_ok=True)
+            self._spares_path.mkdir(mode=0o700, exist_ok=True)
             _make_directories(spare)
             _make_files(spare)
             self._spares.append(spare)
 
     def _clear_spares(self) -> None:
         self._spares.clear()
-        shutil.rmtree(self._spare, ignore_errors=True)
+        shutil.rmtree(self._spares_path, ignore_errors=True)
 
 
 def _make_directories(room: Room) -> None:
