@@ -43,13 +43,13 @@ class Inventory:
 def read_inventory(text: str, source: str) -> Inventory:
     """The nodes that a file lists; raises InventoryError with all its problems."""
     try:
-        root, repeated = read(text)
+        document = read(text)
     except UnreadableError as error:
         raise InventoryError(source, [_problem(error.at, "", error.message)], text) from None
     reader = _Reader()
-    for key in repeated:
+    for key in document.repeated:
         reader.complain(key.at, ".".join(map(str, key.path)), f"stands here a second time (first: {key.first.line})")
-    inventory = reader.inventory(root)
+    inventory = reader.inventory(document.root)
     if reader.problems:
         raise InventoryError(source, reader.problems, text)
     return inventory

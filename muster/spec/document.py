@@ -110,10 +110,9 @@ class UnreadableError(Exception):
         self.at = at
 
 
-def read(text: str) -> tuple[Node | None, tuple[Repeated, ...]]:
-    """The tree of a document, None for an empty one, and its repeated keys; raises UnreadableError."""
-    document = _composer(text).only_document()
-    return document.root, document.repeated
+def read(text: str) -> Document:
+    """The only document of a text; raises UnreadableError."""
+    return _composer(text).only_document()
 
 
 def read_all(text: str) -> tuple[Document, ...]:

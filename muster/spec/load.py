@@ -48,10 +48,10 @@ class _Source:
 def from_text(text: str, source: str, *, base: Path | None, overrides: Mapping[str, Any]) -> JobSpec:
     """See `muster.spec.load_job`."""
     try:
-        root, repeated = read(text)
+        document = read(text)
     except UnreadableError as error:
         raise _unreadable(source, text, error) from None
-    return _job(_Source(source, text, base, overrides), Document(root=root, repeated=repeated))
+    return _job(_Source(source, text, base, overrides), document)
 
 
 def all_from_text(
@@ -128,12 +128,12 @@ def _fragment(value: object) -> Node:
     if not isinstance(value, str):
         return node_of(value)
     try:
-        root, repeated = read(value)
+        document = read(value)
     except UnreadableError as error:
         raise FieldError(error.message) from None
-    if repeated:
-        raise FieldError(f"has the key {quote(spell(repeated[0].path))} twice")
-    return _outside(root or Scalar(value="", text=""))
+    if document.repeated:
+        raise FieldError(f"has the key {quote(spell(document.repeated[0].path))} twice")
+    return _outside(document.root or Scalar(value="", text=""))
 
 
 def _outside(node: Node) -> Node:
