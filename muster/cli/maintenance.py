@@ -8,7 +8,7 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, print_dim, session_of
 from muster.domain.errors import InvalidJobError, UnavailableError
 from muster.domain.node import NodeView
 
@@ -94,7 +94,7 @@ async def _drained(client: "Client", node: NodeView) -> NodeView:
     while node.executions:
         if len(node.executions) != told:
             told = len(node.executions)
-            screen(err=True).print(f"{node.name}: {_left(node)}", style="dim")
+            print_dim(f"{node.name}: {_left(node)}")
         await asyncio.sleep(_LOOK_AGAIN)
         node = await client.node(node.name)
     return node

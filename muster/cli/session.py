@@ -84,7 +84,7 @@ def screen(*, err: bool = False) -> "Console":
 def print_dim(text: str) -> None:
     """A note on stderr that matters less than what was asked for."""
     if is_drawn(sys.stderr):
-        screen(err=True).print(text, style="dim")
+        screen(err=True).print(text, style="dim", markup=False)
     else:
         print(text, file=sys.stderr)
 

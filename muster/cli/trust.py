@@ -9,7 +9,7 @@ import typer
 from muster.cli import policies
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, print_dim, screen, session_of
 from muster.domain.access import Access, AccountKind
 from muster.domain.errors import InvalidJobError
 from muster.domain.job import DEFAULT_PROJECT
@@ -92,7 +92,7 @@ async def create_token(
     async with session_of(context).client() as client:
         secret, token = await client.trust.create_token(account, note=note, ttl=_span(ttl))
     print(secret)
-    _note(f"token {token.id} of {token.account}; it is not shown again")
+    print_dim(f"token {token.id} of {token.account}; it is not shown again")
 
 
 @tokens.command("list")
@@ -182,7 +182,7 @@ async def create_join_token(
         secret, token = await client.trust.create_join_token(ttl=_span(ttl), uses=uses, labels=labels)
     print(secret)
     times = "one node" if token.uses_left == 1 else f"{token.uses_left} nodes"
-    _note(
+    print_dim(
         f"join token {token.id} for {times}; it is not shown again\n"
         f"on the node: muster-agent --coordinator {client.address} --join-file FILE",
     )
@@ -283,10 +283,6 @@ def _show(found: Sequence[object], output: Format, table: "Table") -> None:
         screen().print(table)
     else:
         print(text_of(found, output), end="")
-
-
-def _note(text: str) -> None:
-    screen(err=True).print(text, style="dim", markup=False)
 
 
 def _span(text: str | None) -> timedelta | None:
