@@ -11,8 +11,8 @@ def file_system(path: Path) -> str:
     """Like `ext4` or `ext4 without a journal`; `unknown` where the kernel does not say.
 
     On ext4 without a journal making a file was found to cost up to ten times as much at one time as at another
-    (docs/performance.md). One reason may be `recently_deleted` in the kernel's fs/ext4/ialloc.c: only there are inodes
-    that were given back in the last minutes looked at, and left alone.
+    (docs/performance.md). The cause is `recently_deleted` in the kernel's fs/ext4/ialloc.c: only there are inodes that
+    were given back in the last minutes looked at, and left alone.
     """
     number = os.stat(path).st_dev  # noqa: PTH116 - as mountinfo has it
     device = f"{os.major(number)}:{os.minor(number)}"
