@@ -106,6 +106,8 @@ class Engine:
         self._inbox: asyncio.Queue[_Asked | _Question[object]] = asyncio.Queue(QUEUE)
         self._taken: list[_Asked | _Question[object]] = []
         """Of the turn that is under way: those for which somebody waits."""
+        self._in_turn = False
+        """Whether the cluster may hold what is not durable."""
         self._sessions: dict[int, Session] = {}
         self._last_session = 0
         self._sick = ""
@@ -145,6 +147,10 @@ class Engine:
         await self._inbox.put(asked)  # type: ignore[arg-type]  # the queue holds questions of every type
         return await answer
 
+    async def look(self, question: Callable[[Cluster, datetime], T]) -> T:
+        """As `read`, but without waiting for what only stands in line and nobody was answered."""
+        return await self.read(question) if self._in_turn else question(self._cluster, self._clock.now())
+
     def glance(self, question: Callable[[Cluster], T]) -> T:
         """What a function says of the cluster at this very moment, durable or not; for what makes no promise of it."""
         return question(self._cluster)
@@ -167,10 +173,13 @@ class Engine:
                 if self._resting > 0:
                     self._refuse(batch)
                     continue
+                self._in_turn = True
                 try:
                     await self._turn(batch, writer)
                 except StoreError as error:
                     await self._go_back(error, writer)
+                self._in_turn = False
+                await asyncio.sleep(0)  # whoever was told of changes looks at them before there are others
 
     async def _batch(self, until: float | None = None) -> list[_Asked | _Question[object]]:
         """All that waits, and TimePassed if a deadline has come; at least one, or nothing if that time comes first."""

@@ -121,10 +121,13 @@ class Turn:
 
     def effects(self) -> tuple[Effect, ...]:
         """What to do once it is."""
+        # Whoever waits for an end hears of it first: what nodes do then is no more than clearing away.
+        ended = {job: None for job in self._jobs if job in self.cluster.jobs and self.cluster.jobs[job].ended_at}
         return (
             *(CloseSession(node=node, session=session) for session, node in self._closed.items()),
+            *(AnnounceJob(job=job) for job in ended),
             *self._sends(),
-            *(AnnounceJob(job=job) for job in self._jobs),
+            *(AnnounceJob(job=job) for job in self._jobs if job not in ended),
             *(ForgetLogs(job=job) for job in self._drops),
         )
 

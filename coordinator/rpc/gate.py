@@ -138,7 +138,7 @@ class Gate(grpc.aio.ServerInterceptor):
             job = views.resolve(cluster, request.job, visible)
             return job, cluster.jobs[job].spec.project
 
-        request.job, project = await self._engine.read(found)
+        request.job, project = await self._engine.look(found)
         return who.may(access, project)
 
 

@@ -143,7 +143,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
 
             return views.jobs_page(cluster, before, size, wanted, live=live)
 
-        page, following = await self._engine.read(read)
+        page, following = await self._engine.look(read)
         return pb.ListJobsResponse(
             jobs=[wire.job_to_wire(view) for view in page],
             next_page_token="" if following is None else str(following),
@@ -168,7 +168,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         job = await self._id(request.job)
         with self._engine.signals.listen(job) as listener:
             while True:
-                view = await self._engine.read(lambda cluster, _: _view_if_there(cluster, job))
+                view = await self._engine.look(lambda cluster, _: _view_if_there(cluster, job))
                 if view is None:
                     raise UnknownNameError(f"job {job} was deleted")
                 await offer(context, wire.job_to_wire(view), self._patience)
@@ -202,7 +202,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
 
             return views.explain(cluster, views.resolve(cluster, request.job), now, visible)
 
-        explanation = await self._engine.read(read)
+        explanation = await self._engine.look(read)
         return wire.explanation_to_wire(explanation)
 
     async def _checked_all(
@@ -253,10 +253,10 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                     await listener.wait()
 
     async def _id(self, name: str) -> JobId:
-        return await self._engine.read(lambda cluster, _: views.resolve(cluster, name))
+        return await self._engine.look(lambda cluster, _: views.resolve(cluster, name))
 
     async def _view(self, name: str) -> JobView:
-        return await self._engine.read(lambda cluster, _: views.job_view(cluster, views.resolve(cluster, name)))
+        return await self._engine.look(lambda cluster, _: views.job_view(cluster, views.resolve(cluster, name)))
 
 
 def _submitted(request: pb.SubmitRequest) -> JobSubmitted:

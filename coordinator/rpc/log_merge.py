@@ -18,6 +18,8 @@ from muster.rpc.v1 import jobs_pb2 as pb
 
 READ_AHEAD = 500
 """Records read at once of one log; bounds the memory of a merge."""
+AT_A_TIME = 64
+"""Logs that a thread reads before it comes back; of most there is nothing new, and the way there costs more than that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +58,15 @@ class LogMerge:
             wish = replace(wish, since=None, tail=None)
 
     async def _newest(self, job: JobId) -> int:
-        return await self._engine.read(lambda cluster, _: _newest(cluster, job))
+        return await self._engine.look(lambda cluster, _: _newest(cluster, job))
 
     async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[pb.LogLine]]:
-        members = await self._engine.read(lambda cluster, _: _members(cluster, wish, number))
+        members = await self._engine.look(lambda cluster, _: _members(cluster, wish, number))
         tails = {member.id: _Tail(member) for member in members}
         with self._engine.signals.listen(wish.job, *tails) as listener:
             fired: Collection[str] = tails
             while True:
-                over = await self._engine.read(lambda cluster, _: _over(cluster, tails))
+                over = await self._engine.look(lambda cluster, _: _over(cluster, tails))
                 async for batch in self._round([tails[each] for each in tails if each in fired], wish):
                     yield batch
                 if not wish.follow or all(tail.at_end or tail.execution in over for tail in tails.values()):
@@ -77,9 +79,9 @@ class LogMerge:
         """Everything that is there now. What is sent next is not older than what every log read so far still holds."""
         reading = list(tails)
         while reading:
-            for tail in reading:
-                if not tail.ahead:
-                    await self._fill(tail, wish)
+            dry = [tail for tail in reading if not tail.ahead]
+            for start in range(0, len(dry), AT_A_TIME):
+                await asyncio.to_thread(self._fill, dry[start : start + AT_A_TIME], wish)
             reading = [tail for tail in reading if tail.ahead]
             if reading:
                 horizon = min(tail.newest() for tail in reading)
@@ -87,22 +89,21 @@ class LogMerge:
                 lines.sort(key=lambda line: line.time.ToNanoseconds())
                 yield lines
 
-    async def _fill(self, tail: "_Tail", wish: LogWish) -> None:
-        batch = await asyncio.to_thread(
-            self._logs.read,
-            tail.execution,
-            offset=tail.offset,
-            since=wish.since,
-            tail=wish.tail if tail.offset is None else None,
-            limit=READ_AHEAD,
-        )
-        while not batch.records and batch.next_offset != (tail.offset or 0) and not batch.at_end:
-            tail.offset = batch.next_offset
-            batch = await asyncio.to_thread(
-                self._logs.read, tail.execution, offset=tail.offset, since=wish.since, limit=READ_AHEAD
+    def _fill(self, tails: Sequence["_Tail"], wish: LogWish) -> None:
+        """Read on in some logs; blocks."""
+        for tail in tails:
+            batch = self._logs.read(
+                tail.execution,
+                offset=tail.offset,
+                since=wish.since,
+                tail=wish.tail if tail.offset is None else None,
+                limit=READ_AHEAD,
             )
-        tail.offset, tail.at_end = batch.next_offset, batch.at_end
-        tail.ahead.extend(batch.records)
+            while not batch.records and batch.next_offset != (tail.offset or 0) and not batch.at_end:
+                tail.offset = batch.next_offset
+                batch = self._logs.read(tail.execution, offset=tail.offset, since=wish.since, limit=READ_AHEAD)
+            tail.offset, tail.at_end = batch.next_offset, batch.at_end
+            tail.ahead.extend(batch.records)
 
 
 @dataclass(slots=True)
