@@ -19,8 +19,9 @@ from agent.deadline_file import mark_fenced, read_notes, write_notes
 from agent.keeper import Keeper
 from agent.peers import ANSWER_LIMIT, PeerClient, Shown
 from agent.runtimes.pids import boot_id
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import ExecutionError, FailureKind
-from muster.domain.fence import Fence, OnDisconnect, PeerWord
+from muster.domain.fence import Fence, PeerWord
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.plan import Report
 from muster.rpc.channel import NOTHING

@@ -10,7 +10,8 @@ from agent.core.local import DEFAULT_GRACE
 from agent.core.terms import Terms
 from agent.runtimes.runtime import Room
 from agent.whole_file import write_unseen, write_whole
-from muster.domain.fence import Fence, OnDisconnect, Witness
+from muster.domain.disconnect import OnDisconnect
+from muster.domain.fence import Fence, Witness
 from muster.domain.ids import JobId, NodeId
 from muster.domain.plan import Assignment
 from muster.domain.roster import PortLease

@@ -173,13 +173,10 @@ class Engine:
                 if self._resting > 0:
                     self._refuse(batch)
                     continue
-                self._in_turn = True
                 try:
                     await self._turn(batch, writer)
                 except StoreError as error:
                     await self._go_back(error, writer)
-                self._in_turn = False
-                await asyncio.sleep(0)  # whoever was told of changes looks at them before there are others
 
     async def _batch(self, until: float | None = None) -> list[_Asked | _Question[object]]:
         """All that waits, and TimePassed if a deadline has come; at least one, or nothing if that time comes first."""
@@ -213,6 +210,7 @@ class Engine:
     async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
         turn, clock = Turn(self._cluster, self._clock.now()), asyncio.get_running_loop().time
         until = clock() + self._hold
+        self._in_turn = True
         answers = self._take(turn, batch)  # 1 step
         while turn.may_wait and not self._taken and clock() < until and (more := await self._batch(until)):
             turn.now = self._clock.now()
@@ -228,6 +226,9 @@ class Engine:
                 question.reply(self._cluster, turn.now)
         for effect in turn.effects():
             self._perform(effect)
+        self._in_turn = False
+        if changes:
+            await asyncio.sleep(0)  # who was told of them looks at them before there are others
 
     def _take(self, turn: Turn, batch: list[_Asked | _Question[object]]) -> list[tuple[_Asked, list[Answer]]]:
         """Step all events of a batch; the answers."""
@@ -246,6 +247,7 @@ class Engine:
         log.warning("nothing new can be stored", extra={"cause": str(error)})
         snapshot = await asyncio.get_running_loop().run_in_executor(writer, self._store.load)
         self._cluster = self._loaded(snapshot)
+        self._in_turn = False
         for session in self._sessions.values():
             session.closed.set()
         self._sick = f"the coordinator can store nothing new: {error}"

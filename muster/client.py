@@ -26,7 +26,6 @@ from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedEr
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
-from muster.domain.view import JobView, LogLine
 from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from muster.bundle_client import BundleClient
     from muster.domain.explanation import Explanation
     from muster.domain.node import NodeView
+    from muster.domain.view import JobView, LogLine
     from muster.login_client import LoginClient
     from muster.secrets_client import SecretsClient
     from muster.trust_client import TrustClient
@@ -125,7 +125,7 @@ class Client:
 
         return LoginClient(self._ask, LoginServiceStub(self._channel))
 
-    async def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> JobView:
+    async def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> "JobView":
         """The job, accepted and stored durably; with `dry_run` only checked, and its id is empty.
 
         Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
@@ -152,7 +152,7 @@ class Client:
         requests = (_submission(spec, queue_anyway=queue_anyway, dry_run=dry_run) for spec in specs)
         return await submit_in_batches(call, names, requests, self.address)
 
-    async def job(self, job: str) -> JobView:
+    async def job(self, job: str) -> "JobView":
         """One job with its attempts and executions."""
         return wire.job_from_wire(await self._ask(self._jobs.Get, jobs_pb2.GetJobRequest(job=job)))
 
@@ -162,7 +162,7 @@ class Client:
         phases: Collection[JobPhase] = (),
         name_contains: str = "",
         limit: int | None = None,
-    ) -> AsyncGenerator[JobView, None]:
+    ) -> "AsyncGenerator[JobView, None]":
         """Jobs, newest first, without their executions; all of them, or those in one of `phases`."""
         token = ""
         while limit is None or limit > 0:
@@ -182,7 +182,7 @@ class Client:
             if not token:
                 return
 
-    async def stop(self, job: str) -> JobView:
+    async def stop(self, job: str) -> "JobView":
         """The job after the order to stop was stored; an ended job stays as it is."""
         return wire.job_from_wire((await self._ask(self._jobs.Stop, jobs_pb2.StopRequest(job=job))).job)
 
@@ -196,7 +196,7 @@ class Client:
         """Why a job is where it is."""
         return wire.explanation_from_wire(await self._ask(self._jobs.Why, jobs_pb2.WhyRequest(job=job)))
 
-    async def watch(self, job: str | JobView) -> AsyncGenerator[JobView, None]:
+    async def watch(self, job: "str | JobView") -> "AsyncGenerator[JobView, None]":
         """The job now, then at each change, until it has ended; a slow reader misses states in between, never the last.
 
         Goes on after a broken connection; raises UnavailableError when nobody answers for two minutes.
@@ -216,7 +216,7 @@ class Client:
             except UnavailableError as error:
                 await patience.pause_or_raise(error)
 
-    async def wait(self, job: str | JobView) -> JobView:
+    async def wait(self, job: "str | JobView") -> "JobView":
         """The job once it has ended."""
         async for view in self.watch(job):  # noqa: B007 - the last one is what is asked for
             pass
@@ -224,14 +224,14 @@ class Client:
 
     async def logs(
         self,
-        job: str | JobView,
+        job: "str | JobView",
         *,
         ranks: Collection[int] = (),
         since: datetime | None = None,
         tail: int | None = None,
         follow: bool = False,
         attempt: int | None = None,
-    ) -> AsyncGenerator[LogLine, None]:
+    ) -> "AsyncGenerator[LogLine, None]":
         """What the ranks of a job printed, merged in the order of time as far as known.
 
         `tail` means the last so many lines of each rank; `follow` goes on until all logs are complete, and takes a
@@ -306,8 +306,8 @@ class Client:
         except MusterError:
             return 0  # that of `muster up` has no such door
 
-    async def _known(self, job: str | JobView) -> JobView:
-        return job if isinstance(job, JobView) else await self.job(job)
+    async def _known(self, job: "str | JobView") -> "JobView":
+        return await self.job(job) if isinstance(job, str) else job
 
     async def _ask(
         self,
@@ -356,7 +356,7 @@ class _Delivered:
         """The stream begins anew: lines up to the positions will come once more."""
         self._repeated = dict.fromkeys(self._positions, 0)
 
-    def is_new(self, line: LogLine) -> bool:
+    def is_new(self, line: "LogLine") -> bool:
         """Whether the line was not handed out before; it is now."""
         source = (line.rank, line.stream)
         time, count = self._positions.get(source, (line.time, 0))

@@ -9,16 +9,8 @@ from datetime import timedelta
 
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey, Guarded, Terms
-from muster.domain.fence import (
-    DEAD_BY,
-    LEASE,
-    LONGEST_FENCE_GRACE,
-    PERMIT,
-    QUESTION_INTERVAL,
-    OnDisconnect,
-    PeerWord,
-    Witness,
-)
+from muster.domain.disconnect import OnDisconnect
+from muster.domain.fence import DEAD_BY, LEASE, LONGEST_FENCE_GRACE, PERMIT, QUESTION_INTERVAL, PeerWord, Witness
 from muster.domain.ids import ExecutionId, NodeId
 
 _LEASE = LEASE.total_seconds()

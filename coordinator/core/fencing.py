@@ -9,7 +9,8 @@ from itertools import islice
 
 from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.records import Attempt, Execution, Job
-from muster.domain.fence import PERMIT_ENDS_WITHIN, WITNESSES, Fence, OnDisconnect, Witness
+from muster.domain.disconnect import OnDisconnect
+from muster.domain.fence import PERMIT_ENDS_WITHIN, WITNESSES, Fence, Witness
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import State
 from muster.domain.plan import Goal

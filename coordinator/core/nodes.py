@@ -19,8 +19,9 @@ from coordinator.core.fencing import lost_at
 from coordinator.core.presence import Presence
 from coordinator.core.records import Execution, Node
 from coordinator.core.turn import Turn
+from muster.domain.disconnect import DEFAULT_LOST_AFTER
 from muster.domain.failure import Failure, FailureKind
-from muster.domain.fence import DEFAULT_LOST_AFTER, LEASE
+from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import TERMINAL, State
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from coordinator.core.cluster import AttemptKey, watch_deadlines
 from coordinator.core.fencing import Unproven, over_from
 from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.restarts import GiveUp, Restart, verdict
 from coordinator.core.turn import Turn
 from muster.domain.ids import NodeId, execution_id
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.restart import GiveUp, Restart, verdict
 
 
 def enqueue(turn: Turn, job: Job) -> None:

@@ -19,7 +19,7 @@ from muster.rpc.v1 import jobs_pb2 as pb
 READ_AHEAD = 500
 """Records read at once of one log; bounds the memory of a merge."""
 AT_A_TIME = 64
-"""Logs that a thread reads before it comes back; of most there is nothing new, and the way there costs more than that."""
+"""Logs that a thread reads before it comes back: of a gang most have nothing new, and the way there costs more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

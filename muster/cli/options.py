@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields
 from typing import Annotated, TypeAlias
 
 import typer
@@ -37,7 +36,7 @@ def _completing(context: typer.Context) -> Session:
     given = context.find_root().params
     if not given:
         return session_of(context)
-    return Session(**{option.name: given[option.name] for option in fields(Session) if option.name in given})
+    return Session(**{option: given[option] for option in Session._fields if option in given})
 
 
 async def _jobs_like(session: Session, incomplete: str) -> Sequence[tuple[str, str]]:

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -13,8 +12,7 @@ from muster.domain.secret_use import SECRETS_DIRECTORY
 _LONGEST_NAME = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFlags:
+class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, which all of `muster run` waits for
     """What was said on the command line; None and empty mean the job file's defaults."""
 
     command: Sequence[str] = ()

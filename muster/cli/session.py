@@ -5,8 +5,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TextIO
 
 import typer
 
@@ -24,8 +23,7 @@ PIPE_WIDTH = 4000
 """Columns where nobody looks: tables are never cut on their way into a file or another program."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(NamedTuple):
     """The global options."""
 
     coordinator: str | None = None

@@ -1,38 +1,44 @@
 """Commands that make jobs: submit, run, schema."""
 
+import asyncio
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode
-from muster.cli.job_files import Described, read_jobs
 from muster.cli.options import Output
 from muster.cli.run_document import RunFlags, run_document
 from muster.cli.session import Session, answers, session_of
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.errors import JobsRefusedError, MusterError, UnavailableError
-from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec, Network, Packing
 from muster.domain.lifecycle import SuccessRule
 from muster.spec import job_from, job_schema
 
+if TYPE_CHECKING:
+    from muster.cli.job_files import Described
+    from muster.client import Client
+    from muster.domain.view import JobView
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wish:
+_ON_ITS_WAY = 0.001
+"""Seconds after which a question has left this program."""
+
+
+class _Wish(NamedTuple):
     """What is to become of a job that is made."""
 
     follow: bool
-    stops: bool = False
-    """Whether Ctrl-C stops the job."""
     dry_run: bool
     queue_anyway: bool
     output: Format
+    stops: bool = False
+    """Whether Ctrl-C stops the job."""
 
 
 @answers
@@ -56,6 +62,8 @@ async def submit(  # noqa: PLR0913 - one for each option
     output: Output = Format.TABLE,
 ) -> ExitCode:
     """Submit the jobs that files describe, all or none of them, and print their ids."""
+    from muster.cli.job_files import read_jobs  # noqa: PLC0415 - `muster run` does without
+
     jobs = read_jobs(files, _overrides(settings or ()))
     if follow and len(jobs) > 1:
         raise typer.BadParameter(f"stays with one job; these are {len(jobs)}", param_hint="--follow")
@@ -161,7 +169,7 @@ async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
     if wish.dry_run:
         return await _check(session, spec, wish)
     async with session.client() as client:
-        job = await client.submit(spec, queue_anyway=wish.queue_anyway)
+        job = await _submitted(client, spec, wish)
         if not wish.follow:
             print(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", end="", flush=True)
             print(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", file=sys.stderr)
@@ -169,6 +177,16 @@ async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
         from muster.cli.follow import follow  # noqa: PLC0415
 
         return await follow(client, job, stops=wish.stops)
+
+
+async def _submitted(client: "Client", spec: JobSpec, wish: _Wish) -> "JobView":
+    """The job, accepted; what it takes to stay with it is loaded while the coordinator stores it."""
+    async with asyncio.TaskGroup() as tasks:
+        asked = tasks.create_task(client.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
+        if wish.follow:
+            await asyncio.wait([asked], timeout=_ON_ITS_WAY)
+            from muster.cli import follow  # noqa: F401, PLC0415
+    return asked.result()
 
 
 async def _check(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
@@ -184,7 +202,7 @@ async def _check(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-async def _make_all(session: Session, jobs: Sequence[Described], wish: _Wish) -> ExitCode:
+async def _make_all(session: Session, jobs: "Sequence[Described]", wish: _Wish) -> ExitCode:
     from muster.wire.checks import MAX_JOBS  # noqa: PLC0415
 
     specs = [job.spec for job in jobs]
@@ -210,7 +228,7 @@ async def _make_all(session: Session, jobs: Sequence[Described], wish: _Wish) ->
     return ExitCode.SUCCESS
 
 
-def _print_ids(jobs: Sequence[Described], ids: Sequence[str], wish: _Wish) -> None:
+def _print_ids(jobs: "Sequence[Described]", ids: Sequence[str], wish: _Wish) -> None:
     if wish.output is Format.TABLE:
         print(*ids, sep="\n", flush=True)
         return
@@ -224,7 +242,7 @@ def _all_texts(specs: Sequence[JobSpec], form: Format) -> str:
     return "---\n".join(text_of(spec, Format.YAML) for spec in specs)
 
 
-def _located(error: JobsRefusedError, jobs: Sequence[Described]) -> MusterError:
+def _located(error: JobsRefusedError, jobs: "Sequence[Described]") -> MusterError:
     """What was refused, by file and line, as an error of the kind of the first."""
     accepted = f"the first {len(error.accepted)} of {len(jobs)} jobs were" if error.accepted else "none of the jobs was"
     lines = [f"{jobs[place].where}: {jobs[place].spec.name}: {each}" for place, each in error.refused.items()]

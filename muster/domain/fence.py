@@ -4,15 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from muster.domain.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.ids import NodeId
 
 LEASE = timedelta(seconds=30)
 """How long a silent node or coordinator is believed to be there: three missed heartbeats."""
-
-DEFAULT_LOST_AFTER = timedelta(seconds=90)
-SHORTEST_LOST_AFTER = timedelta(seconds=60)
-"""Less would leave an agent no time to ask its peers and to stop in an orderly way."""
-LONGEST_LOST_AFTER = timedelta(days=7)
 
 DEAD_BY = 0.9
 """The part of `lost_after` at whose end nothing runs any more on a node that is cut off.
@@ -34,13 +30,6 @@ QUESTION_INTERVAL = timedelta(seconds=2)
 
 LONGEST_FENCE_GRACE = timedelta(seconds=10)
 """Between SIGTERM and SIGKILL when an agent stops executions because it is cut off; at most the job's own grace."""
-
-
-class OnDisconnect(StrEnum):
-    """What becomes of user code on a node that does not hear of the coordinator any more."""
-
-    KEEP = "keep"  #: it goes on, unless the other nodes of the gang show that only this one is cut off
-    STOP = "stop"  #: it is stopped in time, also if only the coordinator is away
 
 
 class PeerWord(StrEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from muster.domain.fence import DEFAULT_LOST_AFTER, OnDisconnect
+from muster.domain.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import RestartPolicy
 from muster.domain.secret_use import SecretUse

@@ -14,7 +14,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from muster.domain.fence import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import CAPABILITIES, Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, parse_exit_codes

@@ -34,16 +34,10 @@ if TYPE_CHECKING:
         exit_to_wire,
         failure_from_wire,
         failure_to_wire,
-        job_spec_from_wire,
-        job_spec_to_wire,
         member_from_wire,
         member_to_wire,
         port_lease_from_wire,
         port_lease_to_wire,
-        resources_from_wire,
-        resources_to_wire,
-        role_from_wire,
-        role_to_wire,
         roster_from_wire,
         roster_to_wire,
     )
@@ -62,6 +56,14 @@ if TYPE_CHECKING:
         delivered_to_wire,
         secret_from_wire,
         secret_to_wire,
+    )
+    from muster.wire.specs import (
+        job_spec_from_wire,
+        job_spec_to_wire,
+        resources_from_wire,
+        resources_to_wire,
+        role_from_wire,
+        role_to_wire,
     )
     from muster.wire.trust import (
         account_from_wire,
@@ -141,7 +143,19 @@ __all__ = [
     "token_to_wire",
 ]
 
-_MODULES = ("checks", "secret_uses", "model", "jobs", "explanations", "nodes", "secrets", "agents", "rosters", "trust")
+_MODULES = (
+    "checks",
+    "secret_uses",
+    "specs",
+    "model",
+    "jobs",
+    "explanations",
+    "nodes",
+    "secrets",
+    "agents",
+    "rosters",
+    "trust",
+)
 """Loaded when something is first asked for that the ones before do not have: a client needs few of them."""
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from muster.domain.fence import Fence, OnDisconnect, Witness
+from muster.domain.disconnect import OnDisconnect
+from muster.domain.fence import Fence, Witness
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import Network
 from muster.domain.plan import Assignment, Desired, Goal, Plan, Report, Stage
@@ -17,10 +18,12 @@ from muster.wire.model import (
     failure_to_wire,
     port_lease_from_wire,
     port_lease_to_wire,
+)
+from muster.wire.rosters import roster_from_bytes, roster_to_bytes
+from muster.wire.specs import (
     role_from_wire,
     role_to_wire,
 )
-from muster.wire.rosters import roster_from_bytes, roster_to_bytes
 
 _MAX_REVISION = 2**63 - 1
 _GOAL_TO_WIRE = {goal: pb.Goal.Value(f"GOAL_{goal.name}") for goal in Goal}

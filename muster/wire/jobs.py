@@ -11,10 +11,12 @@ from muster.wire.model import (
     exit_to_wire,
     failure_from_wire,
     failure_to_wire,
-    job_spec_from_wire,
-    job_spec_to_wire,
     port_lease_from_wire,
     port_lease_to_wire,
+)
+from muster.wire.specs import (
+    job_spec_from_wire,
+    job_spec_to_wire,
 )
 
 _STREAMS = ("stdout", "stderr")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from muster.cli.local_fleet import client_of
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import FailureKind
-from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec, PortRequest, Role
 from muster.domain.lifecycle import JobPhase
 from tests.integration.test_client_and_coordinator import ROOT, coordinator

@@ -5,8 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import FailureKind
-from muster.domain.fence import OnDisconnect
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase, State
 from tests.integration.fleet import Fleet, executions, running_fleet, states_of

@@ -16,8 +16,8 @@ from agent.keeper import PROGRAM
 from agent.keeper_program import MESSAGE
 from coordinator.core.answers import Accepted
 from coordinator.core.events import JobSubmitted
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import Exit, Failure, FailureKind
-from muster.domain.fence import OnDisconnect
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import State

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from muster.domain.fence import SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import JobSpec, Resources
 from muster.domain.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from muster.domain.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.failure import Failure, FailureKind
-from muster.domain.fence import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.job import JobSpec, Role, Timeouts
 from muster.domain.lifecycle import JobPhase, State

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from coordinator.core.restarts import GiveUp, Restart, verdict
 from muster.domain.failure import Exit, Failure, FailureKind
-from muster.domain.restart import ExitCodes, GiveUp, Restart, RestartPolicy, parse_exit_codes, verdict
+from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 
 NOT_AGAIN = [
     FailureKind.COMMAND_NOT_FOUND,

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import FailureKind
-from muster.domain.fence import LEASE, OnDisconnect
+from muster.domain.fence import LEASE
 from muster.domain.lifecycle import State
 from muster.domain.view import AttemptView, ExecutionView, JobView
 from tests.e2e.chaos.faults import BLINK, COORDINATOR, DEAD, Kind, Spell

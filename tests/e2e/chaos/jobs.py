@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from random import Random
 
-from muster.domain.fence import DEFAULT_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.disconnect import DEFAULT_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import JobSpec, Mount, Packing, PullPolicy, Resources, Role, Timeouts
 from muster.domain.restart import RestartPolicy, parse_exit_codes
 from tests.e2e.chaos.user_code import SCRIPT

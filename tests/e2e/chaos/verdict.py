@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator.core.restarts import Restart, verdict
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import FailureKind
-from muster.domain.fence import OnDisconnect
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.restart import Restart, verdict
 from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine
 from tests.e2e.chaos.faults import ENGINES, Kind, Spell
 from tests.e2e.chaos.fences import Course

@@ -8,7 +8,8 @@ from agent.core.events import Armed, Fenced, PlanReceived, Prepared, Started
 from agent.core.fence import Ask, Contact, CutOff, FenceEvent, Fencing, PeersAnswered, TimePassed
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey
-from muster.domain.fence import Fence, OnDisconnect, PeerWord, Witness
+from muster.domain.disconnect import OnDisconnect
+from muster.domain.fence import Fence, PeerWord, Witness
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.plan import Desired, Goal, Plan
 from tests.unit.agent.ledger_builders import JOB, MASTER, NOW, assignment, execution, roster

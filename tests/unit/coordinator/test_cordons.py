@@ -8,12 +8,13 @@ import pytest
 from coordinator import views
 from coordinator.core.answers import Noted, RefusalCause, Refused
 from coordinator.core.events import CordonRequested, RemovalRequested, UncordonRequested
+from coordinator.core.restarts import GiveUp, Restart, verdict
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import Cordon
 from muster.domain.plan import Stage
-from muster.domain.restart import GiveUp, Restart, RestartPolicy, verdict
+from muster.domain.restart import RestartPolicy
 from tests.builders import AT, World, spec
 
 A, B = NodeId("a"), NodeId("b")

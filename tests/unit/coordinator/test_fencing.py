@@ -8,8 +8,9 @@ import pytest
 from coordinator.core.answers import Noted, Refused
 from coordinator.core.events import ExecutionsReported, RemovalRequested
 from coordinator.core.records import Attempt
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import Exit, FailureKind
-from muster.domain.fence import OnDisconnect, Witness
+from muster.domain.fence import Witness
 from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec, Timeouts
 from muster.domain.lifecycle import JobPhase, State

@@ -9,8 +9,8 @@ from coordinator.core.answers import Noted, RefusalCause, Refused
 from coordinator.core.effects import CloseSession
 from coordinator.core.events import ExecutionsReported, HeartbeatReceived, NodeDisconnected, TimePassed
 from coordinator.core.records import Node
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import FailureKind
-from muster.domain.fence import OnDisconnect
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState

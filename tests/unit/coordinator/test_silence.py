@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from coordinator import views
-from muster.domain.fence import OnDisconnect
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import State
 from muster.domain.plan import Stage

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.fence import OnDisconnect
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.job import (
     InlineFile,
     JobSpec,
