@@ -16,7 +16,9 @@ from tests.unit.cli import values
 from tests.unit.cli.values import attempt, execution, line
 
 HEAVY = {"_decimal", "_ssl", "cryptography", "pydantic", "rich", "ruamel"}
-OF_OTHERS = {"muster.domain.explanation", "muster.domain.node", "muster.domain.secret", "muster.spec.load"}
+OF_OTHERS = {
+    f"muster.{name}" for name in ("domain.explanation", "domain.fence", "domain.node", "domain.secret", "spec.load")
+}
 """Of ours; each class that is a value takes half a millisecond to make."""
 JOB = replace(
     values.job(JobPhase.SUCCEEDED, attempt(execution(0, State.SUCCEEDED)), started=1, ended=3), id=JobId("new1")

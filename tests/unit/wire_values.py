@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from muster.domain import access, explanation, failure, fence, job, lifecycle, node, plan, roster, view
+from muster.domain import access, disconnect, explanation, failure, fence, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
 from muster.domain.secret_use import KEY_FORM, SecretUse
@@ -126,10 +126,10 @@ job_specs = st.builds(
         check_in=spans,
         grace=spans,
         run=optional(spans),
-        lost_after=st.timedeltas(fence.SHORTEST_LOST_AFTER, fence.LONGEST_LOST_AFTER),
+        lost_after=st.timedeltas(disconnect.SHORTEST_LOST_AFTER, disconnect.LONGEST_LOST_AFTER),
     ),
     restarts=restarts,
-    on_disconnect=st.sampled_from(fence.OnDisconnect),
+    on_disconnect=st.sampled_from(disconnect.OnDisconnect),
     project=labels,
 ).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
@@ -181,7 +181,7 @@ def rosters(draw: st.DrawFn, size: int | None = None) -> roster.Roster:
 fences = st.builds(
     fence.Fence,
     lost_after=spans,
-    on_disconnect=st.sampled_from(fence.OnDisconnect),
+    on_disconnect=st.sampled_from(disconnect.OnDisconnect),
     key=st.binary(max_size=32),
     witnesses=tuples_of(st.builds(fence.Witness, node=node_ids, address=texts), by="node"),
 )
