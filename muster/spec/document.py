@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from muster.spec.errors import lines_of, quote
+from muster.spec.errors import FieldError, lines_of, quote
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 20
@@ -37,6 +37,9 @@ MAX_CHARACTERS = 2 * MAX_BYTES
 
 Loc: TypeAlias = "tuple[str | int, ...]"
 """The way to a value: keys, and places in lists from 0."""
+
+KEY = "[key]"
+"""How pydantic marks that the key itself is wrong, and not its value."""
 
 Atom: TypeAlias = "str | int | float | bool | None"
 
@@ -139,6 +142,42 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,5})?|[-
 
 _STANDARD = "tag:yaml.org,2002:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def kind(value: object) -> str:
+    """What was written, in words: `a map`, `a list`, `the number 4.5`, `"four"`, `true`, `nothing`."""
+    if isinstance(value, (dict, Table)):
+        return "a map"
+    if isinstance(value, (list, tuple, Listing)):
+        return "a list"
+    written = scalar(value)
+    if written.value is None:
+        return "nothing"
+    return quote(written.text) if isinstance(written.value, str) else written.text
+
+
+def scalar(value: object) -> Scalar:
+    """The single value as it was written; raises FieldError for a map or a list."""
+    if isinstance(value, Scalar):
+        return value
+    if value is None or isinstance(value, (str, int, float)):  # a default of the models
+        return Scalar(value=value, text=str(value))
+    raise FieldError(f"must be a single value, not {kind(value)}")
+
+
+def spell(loc: Loc) -> str:
+    """The path as people write it: `roles[0].resources.gpus`, `env["A B"]`."""
+    text = ""
+    for part in loc:
+        if part == KEY:
+            continue
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.replace("-", "_").isidentifier():
+            text += f".{part}"
+        else:
+            text += f"[{quote(part)}]"
+    return text.removeprefix(".")
 
 
 def _composer(text: str) -> "_Composer":

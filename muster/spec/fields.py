@@ -18,7 +18,7 @@ from muster.domain.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, On
 from muster.domain.job import CAPABILITIES, Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import ExitCodes, parse_exit_codes
-from muster.spec.document import Scalar, atom
+from muster.spec.document import Scalar, atom, kind, scalar
 from muster.spec.errors import FieldError, quote
 from muster.spec.plain import LABEL
 from muster.spec.quantity import (
@@ -61,27 +61,6 @@ RESERVED_PREFIX = "MUSTER_"
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
-
-
-def kind(value: object) -> str:
-    """What was written, in words: `a map`, `a list`, `the number 4.5`, `"four"`, `true`, `nothing`."""
-    if isinstance(value, dict):
-        return "a map"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    written = scalar(value)
-    if written.value is None:
-        return "nothing"
-    return quote(written.text) if isinstance(written.value, str) else written.text
-
-
-def scalar(value: object) -> Scalar:
-    """The single value as it was written; raises FieldError for a map or a list."""
-    if isinstance(value, Scalar):
-        return value
-    if value is None or isinstance(value, (str, int, float)):  # a default of the models
-        return Scalar(value=value, text=str(value))
-    raise FieldError(f"must be a single value, not {kind(value)}")
 
 
 def given(value: object) -> Scalar:

@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from muster.domain.job import JobSpec
-from muster.spec.build import Builder
 from muster.spec.document import (
+    KEY,
     MAX_DEPTH,
     OUTSIDE,
     START,
@@ -22,16 +19,14 @@ from muster.spec.document import (
     Scalar,
     Table,
     UnreadableError,
+    kind,
     read,
     read_all,
+    spell,
 )
 from muster.spec.errors import FieldError, JobFileError, Problem, quote
-from muster.spec.fields import kind
-from muster.spec.models import JobKeys
-from muster.spec.sentences import KEY, findings, spell
+from muster.spec.plain import plain_job
 
-MAX_PROBLEMS = 200
-"""Nobody reads more, and a hostile file could have very many."""
 _NOTHING = Scalar(value=None, text="", at=START)
 
 
@@ -113,7 +108,7 @@ def _whole_characters(text: str) -> str:
 def _no_table(root: Node | None) -> str:
     if root is None:
         return "is empty; a job needs a name, and a command or an image"
-    return f"must be a map with keys such as name and command, not {kind(_plain(root))}"
+    return f"must be a map with keys such as name and command, not {kind(root)}"
 
 
 def _overridden(root: Table, key: str, value: object) -> Table:
@@ -162,7 +157,7 @@ def _with(node: Node | None, path: Sequence[str], value: Node) -> Node:
             items = (*node.items[:place], _with(node.items[place], rest, value), *node.items[place + 1 :])
             return replace(node, items=items)
         case _:
-            raise FieldError(f"there is no {quote(key)} in {kind(_plain(node))}")
+            raise FieldError(f"there is no {quote(key)} in {kind(node)}")
 
 
 def _unreadable(source: str, text: str, error: UnreadableError) -> JobFileError:
@@ -183,34 +178,31 @@ def _job(source: _Source, document: Document) -> JobSpec:
             root = _overridden(root, key, value)
         except FieldError as error:
             problems.append(_at(OUTSIDE, (), FieldError(f"{key}: {error.message}")))
-    return _checked(root, source, problems)
+    plain = None if problems else plain_job(_meant(root))
+    return plain or _checked(root, source, problems)
 
 
 def _checked(root: Table, source: _Source, problems: Sequence[Problem]) -> JobSpec:
     """The job that the tree describes; raises JobFileError if there is any problem, old or new."""
-    try:
-        keys = JobKeys.model_validate(_plain(root))
-    except ValidationError as error:
-        found = list(islice(findings(error), MAX_PROBLEMS))
-    else:
-        builder = Builder(keys, source.base)
-        spec = builder.spec()
-        found = builder.findings[:MAX_PROBLEMS]
-        if not found and not problems:
-            return spec
+    from muster.spec.checking import checked  # noqa: PLC0415 - pydantic only for what is not plain
+
+    spec, found = checked(root, source.base)
+    if spec is not None and not problems:
+        return spec
     located = (_at(_place(root, loc), loc, error) for loc, error in found)
     raise JobFileError(source.name, [*problems, *located], source.text)
 
 
-def _plain(node: Node) -> object:
-    """The tree as pydantic takes it: dicts, lists, and Scalars that still know how they were written."""
+def _meant(node: Node) -> Any:  # noqa: ANN401 - plain values of any kind
+    """The tree as plain values: text as it was written, but for whole numbers in their usual spelling."""
     match node:
         case Table():
-            return {key: _plain(inner) for key, inner in node.entries.items()}
+            return {key: _meant(inner) for key, inner in node.entries.items()}
         case Listing():
-            return [_plain(inner) for inner in node.items]
+            return [_meant(inner) for inner in node.items]
         case Scalar():
-            return node
+            plain = node.value is None or (isinstance(node.value, int) and str(node.value) == node.text)
+            return node.value if plain else node.text
 
 
 def _at(place: Place, loc: Loc, error: FieldError) -> Problem:

@@ -73,7 +73,7 @@ def _command(words: object) -> tuple[str, ...]:
 
 
 def _cpus(value: object) -> int:
-    return parse_cpus(_text(value))
+    return parse_cpus(value if type(value) is int else _text(value))
 
 
 def _text(value: object) -> str:

@@ -6,13 +6,10 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from muster.spec.document import Loc
-from muster.spec.errors import FieldError, quote
-from muster.spec.fields import kind, nearest
+from muster.spec.document import KEY, Loc, kind
+from muster.spec.errors import FieldError
+from muster.spec.fields import nearest
 from muster.spec.models import JobKeys
-
-KEY = "[key]"
-"""How pydantic marks that the key itself is wrong, and not its value."""
 
 _COUNTS = ("workers", "count")
 _FOREIGN: Mapping[str, Sequence[str]] = {
@@ -98,18 +95,3 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(_model_in, get_args(annotation))), None)
-
-
-def spell(loc: Loc) -> str:
-    """The path as people write it: `roles[0].resources.gpus`, `env["A B"]`."""
-    text = ""
-    for part in loc:
-        if part == KEY:
-            continue
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.replace("-", "_").isidentifier():
-            text += f".{part}"
-        else:
-            text += f"[{quote(part)}]"
-    return text.removeprefix(".")

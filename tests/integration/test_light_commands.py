@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,23 @@ JOB = replace(
     ids=" ".join,
 )
 def test_a_command_that_is_started_often_loads_no_heavy_library(words: Sequence[str]) -> None:
+    loaded = loaded_by(*words)
+
+    assert {"grpc", "muster.client"} <= loaded
+    assert (HEAVY | OF_OTHERS) & loaded == set()
+
+
+def test_a_plain_job_file_is_read_without_what_tells_what_is_wrong_with_others(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text("name: a\nworkers: 2\ncommand: [echo, a]\nresources: {cpus: 0.1}\n")
+    loaded = loaded_by("submit", str(file))
+
+    assert {"grpc", "ruamel.yaml", "muster.spec.plain"} <= loaded
+    assert {"pydantic", "muster.spec.models"} & loaded == set()
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The modules that a command loads."""
     with serving(Canned(jobs=[JOB], watches=[[JOB]], logs=[[line(b"hello\n")]])) as address:
         ended = subprocess.run(
             [sys.executable, "-X", "importtime", "-c", "from muster.cli.main import main; main()", *words],
@@ -42,6 +60,4 @@ def test_a_command_that_is_started_often_loads_no_heavy_library(words: Sequence[
         )
 
     assert ended.returncode == 0
-    loaded = set(re.findall(r"^import time: .*\| +(\S+)$", ended.stderr, flags=re.MULTILINE))
-    assert {"grpc", "muster.client"} <= loaded
-    assert (HEAVY | OF_OTHERS) & loaded == set()
+    return set(re.findall(r"^import time: .*\| +(\S+)$", ended.stderr, flags=re.MULTILINE))

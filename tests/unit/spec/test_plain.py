@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.domain.job import JobSpec, Packing, Resources, Role
-from muster.spec import JobFileError
+from muster.spec import JobFileError, load_job
+from muster.spec.checking import checked
+from muster.spec.document import Table, read
 from muster.spec.load import from_values
 from muster.spec.plain import plain_job
 
@@ -79,3 +81,30 @@ def _read(document: dict[str, object]) -> JobSpec | JobFileError:
         return from_values(document, "test", base=None)
     except JobFileError as error:
         return error
+
+
+_SPELLINGS = (
+    *("a", "5", "05", "0x10", "0o17", "1e3", "0.1", ".5", "1_000", "+5", "-5", "500m", '"5"', '"a"', "12:30"),
+    *("true", "True", "yes", "null", "~", "''", "spread", "rank0", "[5]", "{a: 5}", "a b", "|\n  a"),
+)
+
+
+@pytest.mark.parametrize(
+    "key", ["name", "command", "workers", "resources", "placement", "priority", "project", "success"]
+)
+@pytest.mark.parametrize("spelling", _SPELLINGS)
+def test_a_file_is_read_the_same_however_its_values_are_spelled(key: str, spelling: str) -> None:
+    lines = {"name": "a", "command": "[echo]", key: spelling}
+    if key == "command":
+        lines[key] = f"[echo, {spelling}]" if "\n" not in spelling else spelling
+    if key == "resources":
+        lines[key] = f"{{cpus: {spelling}}}" if "\n" not in spelling else spelling
+    text = "".join(f"{name}: {value}\n" for name, value in lines.items())
+    root = read(text).root
+    assert isinstance(root, Table)
+    spec, found = checked(root, None)
+    if found:
+        with pytest.raises(JobFileError):
+            load_job(text, "x")
+    else:
+        assert load_job(text, "x") == spec
