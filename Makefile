@@ -1,5 +1,8 @@
 # Every target sets up what it needs first; `make help` lists them.
 VENV ?= .venv
+PYTHON ?= python3
+BENCH_VENV ?= .venv-bench
+BENCH_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 PY   := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -p tests.tiers
 SEEDS ?= 200
@@ -13,10 +16,10 @@ help:            ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/.ready: pyproject.toml
-	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Muster needs Python 3.11 or newer"; exit 1; }
-	@python3 -m venv $(VENV) 2>/dev/null || { \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Muster needs Python 3.11 or newer"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
 	  echo "python3 has no venv module; installing it (apt-get install python3-venv)"; \
-	  apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(VENV); }
+	  apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV); }
 	@echo "installing Muster and its tools into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[coordinator,agent,ssh,bundle,dev]'
 	@touch $@
@@ -41,8 +44,9 @@ fuzz: setup      ## what others send and write, at random for MINUTES; SEED deci
 simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
 	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
 
-bench: setup     ## Muster beside Slurm, Ray, torchrun and Docker; QUICK=1, ONLY=gangs,core, WITHIN=40 minutes, WRITE_DOCS=1 (docs/performance.md)
-	$(PY) -m bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(WITHIN),--within $(WITHIN)) $(if $(WRITE_DOCS),--write-docs)
+bench:           ## Muster beside Slurm, Ray, torchrun and Docker; QUICK=1, ONLY=gangs,core, WITHIN=40 minutes, WRITE_DOCS=1 (docs/performance.md)
+	@$(MAKE) --no-print-directory setup VENV=$(BENCH_VENV) PYTHON=$(BENCH_PYTHON)
+	$(BENCH_VENV)/bin/python -m bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(WITHIN),--within $(WITHIN)) $(if $(WRITE_DOCS),--write-docs)
 
 check: setup     ## formatting, lint, types, layers
 	$(VENV)/bin/ruff format --check .

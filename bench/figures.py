@@ -132,12 +132,14 @@ class Findings:
             ratios = [mine / other for mine, other in self._pairs(ours, theirs)]
             self._judge(self._verdict(bar, value, f"{ours} / {theirs}", (ours, theirs), ratios))
 
-    def excess(self, bar: Bar, ours: str, theirs: str) -> None:
-        """Compare by how much one is above the other with a bar: in the median of the pairs, where there are pairs."""
+    def excess(
+        self, bar: Bar, ours: str, theirs: str, typical: Callable[[Sequence[float]], float] = statistics.median
+    ) -> None:
+        """Compare by how much one is above the other with a bar: in what is typical of the pairs, if there are any."""
         if ours in self.series and theirs in self.series:
             excesses = [mine - other for mine, other in self._pairs(ours, theirs)]
             value = self.series[ours].median - self.series[theirs].median
-            value = statistics.median(excesses) if excesses else value
+            value = typical(excesses) if excesses else value
             self._judge(self._verdict(bar, value, f"{ours} - {theirs}", (ours, theirs), excesses))
 
     def absolute(self, bar: Bar, ours: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -62,7 +63,7 @@ def machine() -> Mapping[str, str]:
         "CPUs": f"{os.cpu_count()} x {model}",
         "memory": f"{memory:.0f} GiB",
         "kernel": platform.release(),
-        "python": platform.python_version(),
+        "python": f"{platform.python_version()} ({Path(sys.executable).resolve()})",
     }
 
 

@@ -5,6 +5,7 @@ environment of its own. A peer that cannot be installed is named by PeerMissingE
 """
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -47,7 +48,12 @@ class Scratch:
     @property
     def python(self) -> Path:
         """The interpreter of the peers' virtual environment."""
-        return self.path / "venv" / "bin" / "python"
+        return self._environment / "bin" / "python"
+
+    @property
+    def _environment(self) -> Path:
+        """Of the interpreter that runs this; another one gets its own."""
+        return self.path / f"venv-{platform.python_version()}"
 
     def fresh(self, name: str) -> Path:
         """An empty directory."""
@@ -93,7 +99,7 @@ class Scratch:
 
     def _need_python(self, peer: str) -> None:
         if not self.python.exists():
-            run([sys.executable, "-m", "venv", self.path / "venv"], INSTALL_WITHIN)
+            run([sys.executable, "-m", "venv", self._environment], INSTALL_WITHIN)
         probe = [
             self.python,
             "-c",

@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,15 @@ def test_an_excess_is_the_median_of_what_the_turns_differ_by() -> None:
     (verdict,) = found.verdicts
     assert (verdict.value, verdict.met) == (0.5, False)
     assert verdict.spread == pytest.approx((0.1, 2.0))
+
+
+def test_an_excess_may_be_the_mean_of_what_the_turns_differ_by() -> None:
+    found = findings()
+    found.take("ours", [1.0, 2.0, 9.0], "s")
+    found.take("theirs", [0.5, 2.0, 8.0], "s")
+    found.excess(Bar(figure="over", limit=0.1, unit="s"), "ours", "theirs", statistics.fmean)
+    (verdict,) = found.verdicts
+    assert (verdict.value, verdict.met) == (0.5, False)
 
 
 def test_series_that_were_not_taken_in_turns_have_no_pairs() -> None:
