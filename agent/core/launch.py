@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from muster.domain.job import Network, PortRequest, RuntimeKind
 from muster.domain.plan import Assignment, Launch
-from muster.domain.roster import MASTER_PORT_NAME, Member, Roster, config_files, host_names
+from muster.domain.roster import MASTER_PORT_NAME, Roster, config_files, host_names
 
 CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""
@@ -22,19 +22,20 @@ def launch(assignment: Assignment, roster: Roster, directories: tuple[str, str],
     `directories` are those of configuration and outputs as user code sees them; `interface` is the network interface
     that has the node's address, where known.
     """
-    me = roster.members[assignment.rank]
     env = {
         **_interfaces(assignment, interface),
         **assignment.role.env,
-        **_identity(assignment, me, directories),
+        **_identity(assignment, roster, directories),
         **_frameworks(assignment, roster),
         **_gpus(assignment),
-        **{_port_variable(lease.name): str(lease.container_port) for lease in me.ports},
+        **{_port_variable(name): str(port) for name, port in roster.listened(assignment.rank).items()},
     }
-    return Launch(env=env, config_files=config_files(roster, assignment.rank), host_names=host_names(roster))
+    files = config_files(roster, assignment.rank)
+    container = assignment.role.runtime is RuntimeKind.DOCKER
+    return Launch(env=env, config_files=files, host_names=host_names(roster) if container else {})
 
 
-def _identity(assignment: Assignment, me: Member, directories: tuple[str, str]) -> Mapping[str, str]:
+def _identity(assignment: Assignment, roster: Roster, directories: tuple[str, str]) -> Mapping[str, str]:
     config, outputs = directories
     return {
         "MUSTER_JOB_ID": assignment.job,
@@ -46,10 +47,10 @@ def _identity(assignment: Assignment, me: Member, directories: tuple[str, str]) 
         "MUSTER_WORLD_SIZE": str(assignment.world_size),
         "MUSTER_LOCAL_RANK": str(assignment.local_rank),
         "MUSTER_LOCAL_WORLD_SIZE": str(assignment.local_world_size),
-        "MUSTER_NODE": me.node,
+        "MUSTER_NODE": roster.nodes[assignment.rank],
         "MUSTER_NODE_RANK": str(assignment.node_rank),
         "MUSTER_NODE_COUNT": str(assignment.node_count),
-        "MUSTER_ADDRESS": me.address,
+        "MUSTER_ADDRESS": roster.addresses[assignment.rank],
         "MUSTER_CONFIG_DIR": config,
         "MUSTER_OUTPUTS_DIR": outputs,
     }
@@ -62,7 +63,7 @@ def _frameworks(assignment: Assignment, roster: Roster) -> Mapping[str, str]:
     """
     rank, size = str(assignment.rank), str(assignment.world_size)
     return {
-        "MASTER_ADDR": roster.master.address,
+        "MASTER_ADDR": roster.master_address,
         "MASTER_PORT": str(roster.master_port),
         "RANK": rank,
         "WORLD_SIZE": size,

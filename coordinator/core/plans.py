@@ -103,12 +103,12 @@ def goal(cluster: Cluster, execution: Execution) -> Goal:
 def roster(cluster: Cluster, attempt: AttemptKey) -> Roster:
     """The members of an attempt that has checked in."""
     job = cluster.jobs[attempt[0]]
-    return Roster(
+    return Roster.of(
         job=job.id,
         job_name=job.spec.name,
         attempt=attempt[1],
         network=job.spec.network,
-        members=tuple(
+        members=(
             Member(
                 rank=member.rank,
                 execution=member.id,

@@ -169,7 +169,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
-        written = self._rosters.packed if spoken >= protocol.PACKED_ROSTERS else self._rosters.plain
+        written = self._rosters.spoken(spoken)
         try:
             await send(context, _WELCOMES[spoken])
             async with asyncio.TaskGroup() as tasks:

@@ -5,19 +5,22 @@ The file format is a superset of the one that Valohai's distributed tasks use, s
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import count
 from json.encoder import encode_basestring_ascii as _quoted
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import Network
 
 MASTER_PORT_NAME = "master"
 """Name of the port that rank 0 always has: `MASTER_PORT`."""
 
 _TO_THE_SECOND = len("1970-01-01T00:00:00")
+_EMPTY = "{}"
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -46,33 +49,91 @@ class Member:
     ports: tuple[PortLease, ...] = ()
     gpus: tuple[GpuUuid, ...] = ()
 
-    def port(self, name: str) -> PortLease | None:
-        """The lease of that name, if it has one."""
-        return next((lease for lease in self.ports if lease.name == name), None)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """All members of one attempt, sorted by rank."""
+    """All members of one attempt: a table with a line for each, by rank.
+
+    Every execution of a gang writes files of it, and their lines are the same for all. So what a line is made of is
+    written once, by the coordinator, and whoever only writes files makes no members.
+    """
 
     job: JobId
     job_name: str
     attempt: int
     network: Network
-    members: tuple[Member, ...]
+    roles: tuple[str, ...]
+    nodes: tuple[str, ...]
+    addresses: tuple[str, ...]
+    checked_in: tuple[str, ...]
+    """When: ISO 8601, UTC without a zone, in seconds."""
+    ports: tuple[str, ...]
+    """Name → where peers reach it, as JSON."""
+    exposed: tuple[str, ...]
+    """On bridge networking: where peers reach it → where user code listens, both as text, as JSON; empty otherwise."""
+    gpus: tuple[str, ...]
+    """UUIDs, as JSON."""
+
+    @classmethod
+    def of(cls, *, job: JobId, job_name: str, attempt: int, network: Network, members: Iterable[Member]) -> "Roster":
+        """The roster with these members, sorted by rank. Of a check-in it keeps the second."""
+        lines = [_line(member, network) for member in members]
+        roles, nodes, addresses, checked_in, ports, exposed, gpus = zip(*lines, strict=True) if lines else ((),) * 7
+        return cls(
+            job=job,
+            job_name=job_name,
+            attempt=attempt,
+            network=network,
+            roles=roles,
+            nodes=nodes,
+            addresses=addresses,
+            checked_in=checked_in,
+            ports=ports,
+            exposed=exposed,
+            gpus=gpus,
+        )
 
     @property
-    def master(self) -> Member:
-        """Rank 0."""
-        return self.members[0]
+    def members(self) -> tuple[Member, ...]:
+        """All of them, by rank; made anew from the table."""
+        return tuple(map(self.member, range(len(self.nodes))))
+
+    def member(self, rank: int) -> Member:
+        """One of them, made anew from its line; raises IndexError where there is none."""
+        published, listened = self._published(rank), self.listened(rank)
+        return Member(
+            rank=rank,
+            execution=execution_id(self.job, self.attempt, rank),
+            role=self.roles[rank],
+            node=NodeId(self.nodes[rank]),
+            address=self.addresses[rank],
+            checked_in_at=datetime.fromisoformat(self.checked_in[rank]).replace(tzinfo=UTC),
+            ports=tuple(
+                PortLease(name=name, host_port=port, container_port=listened[name]) for name, port in published.items()
+            ),
+            gpus=tuple(map(GpuUuid, json.loads(self.gpus[rank]))),
+        )
+
+    def listened(self, rank: int) -> dict[str, int]:
+        """Where the user code of one of them listens, by the names of its ports."""
+        inside: Mapping[str, str] = _read_map(self.exposed[rank])
+        return {name: int(inside.get(str(port), port)) for name, port in self._published(rank).items()}
+
+    @property
+    def master_address(self) -> str:
+        """Where peers reach rank 0."""
+        return self.addresses[0]
 
     @property
     def master_port(self) -> int:
         """The port of rank 0 that peers connect to first; raises LookupError for a roster without one."""
-        lease = self.master.port(MASTER_PORT_NAME)
-        if lease is None:
+        port = self._published(0).get(MASTER_PORT_NAME)
+        if port is None:
             raise LookupError(f"rank 0 of {self.job} has no port named {MASTER_PORT_NAME}")
-        return lease.host_port
+        return port
+
+    def _published(self, rank: int) -> Mapping[str, int]:
+        return _read_map(self.ports[rank])
 
 
 CONFIG_FILES = ("distributed.json", "distributed.yaml", "hostfile", "hosts")
@@ -81,30 +142,53 @@ CONFIG_FILES = ("distributed.json", "distributed.yaml", "hostfile", "hosts")
 
 def config_files(roster: Roster, rank: int) -> dict[str, bytes]:
     """The files of one member by name, all of `CONFIG_FILES`."""
-    names = host_names(roster)
+    names = _names(roster)
     heads = {"config": _text(_config(roster, rank)), "master": _text(_master(roster))}
-    members = [_entry(roster, member, name) for member, name in zip(roster.members, names, strict=True)]
+    entries = _entries(roster, names)
     return {
-        "distributed.json": _json(heads, members, rank).encode(),
-        "distributed.yaml": _yaml(heads, members, rank).encode(),
+        "distributed.json": _json(heads, entries, rank).encode(),
+        "distributed.yaml": _yaml(heads, entries, rank).encode(),
         "hostfile": _hostfile(roster).encode(),
-        "hosts": "".join(f"{address}\t{name}\n" for name, address in names.items()).encode(),
+        "hosts": "".join(map("%s\t%s\n".__mod__, zip(roster.addresses, names, strict=True))).encode(),
     }
 
 
 def host_names(roster: Roster) -> dict[str, str]:
     """Name → address of every member (`worker-0`, …), numbered within its role."""
-    seen: dict[str, int] = {}
-    names: dict[str, str] = {}
-    for member in roster.members:
-        number = seen.get(member.role, 0)
-        seen[member.role] = number + 1
-        names[f"{member.role}-{number}"] = member.address
-    return names
+    return dict(zip(_names(roster), roster.addresses, strict=True))
+
+
+def _line(member: Member, network: Network) -> tuple[str, ...]:
+    """The line of a member in the table."""
+    published = [f"{_quoted(lease.name)}: {lease.host_port}" for lease in member.ports]
+    exposed = [f'"{lease.host_port}": "{lease.container_port}"' for lease in member.ports]
+    return (
+        member.role,
+        member.node,
+        member.address,
+        member.checked_in_at.isoformat()[:_TO_THE_SECOND],
+        _map(published),
+        _map(exposed) if network is Network.BRIDGE else _EMPTY,
+        _text(list(member.gpus)) if member.gpus else "[]",
+    )
+
+
+def _map(entries: Sequence[str]) -> str:
+    return f"{{{', '.join(entries)}}}" if entries else _EMPTY
+
+
+def _read_map(text: str) -> dict[str, Any]:
+    values: dict[str, Any] = {} if text == _EMPTY else json.loads(text)
+    return values
+
+
+def _names(roster: Roster) -> list[str]:
+    numbers = {role: count() for role in roster.roles}
+    return [f"{role}-{next(numbers[role])}" for role in roster.roles]
 
 
 def _config(roster: Roster, rank: int) -> Json:
-    size = len(roster.members)
+    size = len(roster.nodes)
     return {
         "group_name": f"task-{roster.job}-{roster.attempt}",
         "member_id": str(rank),
@@ -118,34 +202,35 @@ def _config(roster: Roster, rank: int) -> Json:
 
 
 def _master(roster: Roster) -> Json:
-    return {"address": roster.master.address, "port": roster.master_port}
+    return {"address": roster.master_address, "port": roster.master_port}
 
 
-def _entry(roster: Roster, member: Member, name: str) -> str:
-    """A member on one line, as `_text` would write it in three times the time: each of a gang writes all of it."""
-    bridge = roster.network is Network.BRIDGE
-    exposed = {str(lease.host_port): str(lease.container_port) for lease in member.ports} if bridge else {}
-    ports = {lease.name: lease.host_port for lease in member.ports}
-    node, address = _quoted(member.node), _quoted(member.address)
-    return (
-        f'{{"announce_time": "{member.checked_in_at.isoformat()[:_TO_THE_SECOND]}", "identity": {node}, '
-        f'"job_id": {_quoted(f"exec-{member.execution}")}, "member_id": "{member.rank}", '
-        f'"network": {{"exposed_ports": {_map(exposed)}, "local_ips": [{address}], "public_ips": []}}, '
-        f'"rank": {member.rank}, "role": {_quoted(member.role)}, "name": {_quoted(name)}, "node": {node}, '
-        f'"address": {address}, "ports": {_map(ports)}, "gpus": {_text(list(member.gpus)) if member.gpus else "[]"}}}'
+def _entries(roster: Roster, names: Sequence[str]) -> list[str]:
+    """The members, each on one line, as `_text` would write it in many times the time: each of a gang writes all."""
+    lines = zip(
+        count(),
+        map(_quoted, roster.roles),
+        map(_quoted, names),
+        map(_quoted, roster.nodes),
+        map(_quoted, roster.addresses),
+        roster.checked_in,
+        roster.ports,
+        roster.exposed,
+        roster.gpus,
+        strict=False,
     )
-
-
-def _map(values: Mapping[str, str | int]) -> str:
-    return _text(dict(values)) if values else "{}"
+    stem = f"exec-{execution_id(roster.job, roster.attempt, 0)[:-1]}"
+    return [
+        f'{{"announce_time": "{checked_in}", "identity": {node}, "job_id": "{stem}{rank}", "member_id": "{rank}", '
+        f'"network": {{"exposed_ports": {exposed}, "local_ips": [{address}], "public_ips": []}}, "rank": {rank}, '
+        f'"role": {role}, "name": {name}, "node": {node}, "address": {address}, "ports": {ports}, "gpus": {gpus}}}'
+        for rank, role, name, node, address, checked_in, ports, exposed, gpus in lines
+    ]
 
 
 def _hostfile(roster: Roster) -> str:
     """Open MPI's hostfile: one line a node, in rank order, with the number of its members as slots."""
-    slots: dict[str, int] = {}
-    for member in roster.members:
-        slots[member.address] = slots.get(member.address, 0) + 1
-    return "".join(f"{address} slots={count}\n" for address, count in slots.items())
+    return "".join(map("%s slots=%d\n".__mod__, Counter(roster.addresses).items()))
 
 
 def _text(value: Json) -> str:

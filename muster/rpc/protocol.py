@@ -5,11 +5,13 @@ A number goes up when one side would misunderstand the other; new fields and mes
 
 from muster.domain.errors import ConflictError
 
-NEWEST = 2
+NEWEST = 3
 OLDEST = 1
 """What this program speaks: from here to NEWEST."""
 PACKED_ROSTERS = 2
 """From here on rosters in plans may be compressed."""
+TABLES = 3
+"""From here on rosters in plans are tables."""
 
 
 def agreed(newest: int, oldest: int) -> int:

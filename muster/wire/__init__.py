@@ -38,8 +38,6 @@ if TYPE_CHECKING:
         member_to_wire,
         port_lease_from_wire,
         port_lease_to_wire,
-        roster_from_wire,
-        roster_to_wire,
     )
     from muster.wire.nodes import (
         gpu_from_wire,
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
         node_from_wire,
         node_to_wire,
     )
-    from muster.wire.rosters import RosterBytes
+    from muster.wire.rosters import RosterBytes, roster_from_wire, roster_to_wire
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
         delivered_from_wire,

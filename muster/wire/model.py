@@ -1,39 +1,12 @@
 """Values of model.proto: what coordinator, agents and clients all exchange."""
 
 from muster.domain.failure import Exit, Failure, FailureKind
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.job import Network
-from muster.domain.roster import Member, PortLease, Roster
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId
+from muster.domain.roster import Member, PortLease
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
-from muster.wire.checks import WireError
 
 _EXIT_CODE = 255
-
-
-def roster_to_wire(roster: Roster) -> pb.Roster:
-    """The members of an attempt."""
-    return pb.Roster(
-        job=roster.job,
-        job_name=roster.job_name,
-        attempt=roster.attempt,
-        network=roster.network,
-        members=map(member_to_wire, roster.members),
-    )
-
-
-def roster_from_wire(message: pb.Roster) -> Roster:
-    """The members of an attempt, one for each rank in order; raises WireError."""
-    checks.between(len(message.members), 1, checks.MAX_SIZE, "Roster.members")
-    if any(member.rank != place for place, member in enumerate(message.members)):
-        raise WireError("Roster.members", "must be one for each rank from 0, in order")
-    return Roster(
-        job=JobId(checks.identifier(message.job, "Roster.job")),
-        job_name=checks.label(message.job_name, "Roster.job_name"),
-        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "Roster.attempt"),
-        network=checks.word(Network, message.network, "Roster.network"),
-        members=tuple(map(member_from_wire, message.members)),
-    )
 
 
 def member_to_wire(member: Member) -> pb.Member:

@@ -1,20 +1,29 @@
 """Rosters as plans carry them: as bytes, made once for all agents of an attempt, compressed where they are large."""
 
+import re
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
 
 from google.protobuf.message import DecodeError
 
+from muster.domain.ids import JobId
+from muster.domain.job import Network
 from muster.domain.roster import Roster
+from muster.rpc import protocol
 from muster.rpc.v1 import model_pb2 as pb
+from muster.wire import checks
 from muster.wire.checks import WireError
-from muster.wire.model import roster_from_wire, roster_to_wire
+from muster.wire.model import member_from_wire, member_to_wire
 
 _PACKED = b"\x78"
 """With this zlib begins, and no roster, whose first field is a text."""
 _WORTH_PACKING = 64 * 1024
 _MOST_UNPACKED = 64 * 1024 * 1024
 """Bytes; as many as a message may have."""
+_WORDS = re.compile(r"[A-Za-z0-9_.:%-]+(?:\n[A-Za-z0-9_.:%-]+)*")
+"""Ids, addresses and times, one a line; they are written into files as they are."""
 
 
 class RosterBytes:
@@ -22,30 +31,28 @@ class RosterBytes:
 
     def __init__(self, kept: int = 100) -> None:
         self._kept = kept
-        self._made: OrderedDict[int, tuple[Roster, bytes, bytes]] = OrderedDict()
+        self._made: OrderedDict[tuple[int, Callable[[Roster], bytes]], tuple[Roster, bytes]] = OrderedDict()
         """By identity, which the roster kept beside them holds."""
+        self._writers = {
+            version: partial(self._written, _writer(version)) for version in range(protocol.OLDEST, protocol.NEWEST + 1)
+        }
 
-    def plain(self, roster: Roster) -> bytes:
-        """The members of an attempt."""
-        return self._of(roster)[1]
+    def spoken(self, version: int) -> Callable[[Roster], bytes]:
+        """What writes rosters for an agent with which this version of the protocol is spoken."""
+        return self._writers[version]
 
-    def packed(self, roster: Roster) -> bytes:
-        """The members of an attempt, compressed if they are many."""
-        return self._of(roster)[2]
-
-    def _of(self, roster: Roster) -> tuple[Roster, bytes, bytes]:
-        if id(roster) not in self._made:
-            plain = roster_to_bytes(roster)
-            packed = zlib.compress(plain, 1) if len(plain) >= _WORTH_PACKING else plain
-            self._made[id(roster)] = (roster, plain, packed)
+    def _written(self, write: Callable[[Roster], bytes], roster: Roster) -> bytes:
+        key = (id(roster), write)
+        if key not in self._made:
+            self._made[key] = (roster, write(roster))
             if len(self._made) > self._kept:
                 self._made.popitem(last=False)
-        return self._made[id(roster)]
+        return self._made[key][1]
 
 
 def roster_to_bytes(roster: Roster) -> bytes:
-    """The members of an attempt, as plans carry them."""
-    return roster_to_wire(roster).SerializeToString()
+    """The members of an attempt, as plans carry them, compressed if they are many."""
+    return _packed(roster_to_wire(roster).SerializeToString())
 
 
 def roster_from_bytes(data: bytes) -> Roster:
@@ -56,6 +63,32 @@ def roster_from_bytes(data: bytes) -> Roster:
         raise WireError("Plan.rosters", f"holds what is no roster ({error})") from None
 
 
+def roster_to_wire(roster: Roster) -> pb.Roster:
+    """The members of an attempt, as a table."""
+    return pb.Roster(
+        job=roster.job,
+        job_name=roster.job_name,
+        attempt=roster.attempt,
+        network=roster.network,
+        roles="\n".join(roster.roles),
+        nodes="\n".join(roster.nodes),
+        addresses="\n".join(roster.addresses),
+        checked_in="\n".join(roster.checked_in),
+        ports="\n".join(roster.ports),
+        exposed="\n".join(roster.exposed),
+        gpus="\n".join(roster.gpus),
+    )
+
+
+def roster_from_wire(message: pb.Roster) -> Roster:
+    """The members of an attempt, as a table or one for each rank in order; raises WireError."""
+    return _from_members(message) if message.members else _from_table(message)
+
+
+def _packed(data: bytes) -> bytes:
+    return zlib.compress(data, 1) if len(data) >= _WORTH_PACKING else data
+
+
 def _unpacked(data: bytes) -> bytes:
     if not data.startswith(_PACKED):
         return data
@@ -64,3 +97,65 @@ def _unpacked(data: bytes) -> bytes:
     if not unpacking.eof:
         raise WireError("Plan.rosters", f"is cut off, or more than {_MOST_UNPACKED} bytes")
     return plain
+
+
+def _writer(version: int) -> Callable[[Roster], bytes]:
+    if version >= protocol.TABLES:
+        return roster_to_bytes
+    return _packed_members if version >= protocol.PACKED_ROSTERS else _plain_members
+
+
+def _plain_members(roster: Roster) -> bytes:
+    """As agents read it that do not know of tables."""
+    return pb.Roster(
+        job=roster.job,
+        job_name=roster.job_name,
+        attempt=roster.attempt,
+        network=roster.network,
+        members=map(member_to_wire, roster.members),
+    ).SerializeToString()
+
+
+def _packed_members(roster: Roster) -> bytes:
+    return _packed(_plain_members(roster))
+
+
+def _from_members(message: pb.Roster) -> Roster:
+    checks.between(len(message.members), 1, checks.MAX_SIZE, "Roster.members")
+    if any(member.rank != place for place, member in enumerate(message.members)):
+        raise WireError("Roster.members", "must be one for each rank from 0, in order")
+    return Roster.of(
+        job=JobId(checks.identifier(message.job, "Roster.job")),
+        job_name=checks.label(message.job_name, "Roster.job_name"),
+        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "Roster.attempt"),
+        network=checks.word(Network, message.network, "Roster.network"),
+        members=map(member_from_wire, message.members),
+    )
+
+
+def _from_table(message: pb.Roster) -> Roster:
+    roster = Roster(
+        job=JobId(checks.identifier(message.job, "Roster.job")),
+        job_name=checks.label(message.job_name, "Roster.job_name"),
+        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "Roster.attempt"),
+        network=checks.word(Network, message.network, "Roster.network"),
+        roles=_words(message.roles, "Roster.roles"),
+        nodes=_words(message.nodes, "Roster.nodes"),
+        addresses=_words(message.addresses, "Roster.addresses"),
+        checked_in=_words(message.checked_in, "Roster.checked_in"),
+        ports=tuple(message.ports.split("\n")),
+        exposed=tuple(message.exposed.split("\n")),
+        gpus=tuple(message.gpus.split("\n")),
+    )
+    size = checks.between(len(roster.nodes), 1, checks.MAX_SIZE, "Roster.nodes")
+    columns = (roster.roles, roster.addresses, roster.checked_in, roster.ports, roster.exposed, roster.gpus)
+    if any(len(column) != size for column in columns):
+        raise WireError("Roster.nodes", f"has {size} lines, and not all others have as many")
+    return roster
+
+
+def _words(column: str, where: str) -> tuple[str, ...]:
+    """One for each member; looked at all together, which costs next to nothing."""
+    if not _WORDS.fullmatch(column):
+        raise WireError(where, "must be a line of letters, digits and -_.:% for each member")
+    return tuple(column.split("\n"))

@@ -28,7 +28,7 @@ def _roster() -> Roster:
         checked_in_at=datetime(2026, 1, 5, tzinfo=UTC),
         ports=(PortLease(name=MASTER_PORT_NAME, host_port=20_000, container_port=20_000),),
     )
-    return Roster(job=JOB, job_name="ring", attempt=1, network=Network.HOST, members=(member,))
+    return Roster.of(job=JOB, job_name="ring", attempt=1, network=Network.HOST, members=(member,))
 
 
 def _variables(role: Role, *gpus: str) -> set[str]:

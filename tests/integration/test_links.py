@@ -271,7 +271,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
     ("coordinator", "cause"),
     [
         (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
-        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 2"),
+        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 3"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
         (CoordinatorThatFallsSilent(), "silent for 0.2 s"),
     ],

@@ -41,7 +41,7 @@ def _roster(size: int) -> Roster:
         )
         for rank, port in enumerate(ports)
     )
-    return Roster(job=JOB, job_name="ring", attempt=1, network=Network.HOST, members=members)
+    return Roster.of(job=JOB, job_name="ring", attempt=1, network=Network.HOST, members=members)
 
 
 async def _run(roster: Roster, ranks: Sequence[int], scratch: Path) -> list[tuple[int | None, str]]:
@@ -76,7 +76,7 @@ async def test_every_rank_gets_the_sum(size: int, tmp_path: Path) -> None:
 async def test_rank_0_prints_the_roster(tmp_path: Path) -> None:
     roster = _roster(2)
     ended = await _run(roster, range(2), tmp_path)
-    port = {member.rank: lease.host_port for member in roster.members if (lease := member.port("ring"))}
+    port = {rank: roster.listened(rank)["ring"] for rank in range(2)}
     assert ended[0][1].splitlines()[:3] == [
         "the roster:",
         f"  rank 0 on node-0 at 127.0.0.1:{port[0]}",

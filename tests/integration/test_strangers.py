@@ -97,14 +97,14 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
         (
             {"protocol": 0},
             (
-                "the agent speaks an unnumbered version of the protocol, the coordinator versions 1 to 2; "
+                "the agent speaks an unnumbered version of the protocol, the coordinator versions 1 to 3; "
                 "upgrade the agent"
             ),
         ),
         (
-            {"protocol": 4, "protocol_oldest": 3},
+            {"protocol": 5, "protocol_oldest": 4},
             (
-                "the agent speaks versions 3 to 4 of the protocol, the coordinator versions 1 to 2; "
+                "the agent speaks versions 4 to 5 of the protocol, the coordinator versions 1 to 3; "
                 "upgrade the coordinator"
             ),
         ),

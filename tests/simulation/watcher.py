@@ -1,6 +1,7 @@
 """Sees everything and holds it against what must always be true (architecture, section 8)."""
 
 import re
+from collections.abc import Sequence
 
 from coordinator.core.cluster import Cluster
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
@@ -9,7 +10,7 @@ from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import PROGRESS, TERMINAL, State
 from muster.domain.plan import Assignment
-from muster.domain.roster import Roster
+from muster.domain.roster import Member
 from tests.invariants import validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
@@ -94,13 +95,16 @@ class Watcher:
     def _check_gang_is_armed(self, sandbox: Sandbox, about: tuple[str, ...]) -> None:
         order = sandbox.assignment
         assert sandbox.roster is not None
-        _check_roster(sandbox.roster, order.world_size, about)
+        members = sandbox.roster.members
+        _check_members(order, members, about)
         for rank in range(order.world_size):
             other = self._newest.get(execution_id(order.job, order.attempt, rank))
             if other is None or other.roster is None:
                 raise Violation(f"user code of {sandbox.execution} starts, but rank {rank} is not armed", *about)
-            if other.ports != sandbox.roster.members[rank].ports:
+            if other.ports != members[rank].ports:
                 raise Violation(f"the roster of {order.job} has other ports for rank {rank} than it holds", *about)
+            if other.note is None or other.note.address != members[rank].address:
+                raise Violation(f"the roster of {order.job} has another address for rank {rank} than its own", *about)
             if other.roster != sandbox.roster:
                 raise Violation(f"ranks {rank} and {order.rank} of {order.job} have unequal rosters", *about)
 
@@ -216,15 +220,14 @@ class Watcher:
         return [execution for running in self._running.values() for execution in running]
 
 
-def _check_roster(roster: Roster, size: int, about: tuple[str, ...]) -> None:
-    ranks = [member.rank for member in roster.members]
-    if ranks != list(range(size)):
-        raise Violation(f"the ranks in a roster of {roster.job} are {ranks}", *about)
-    places = [(member.address, lease.host_port) for member in roster.members for lease in member.ports]
+def _check_members(order: Assignment, members: Sequence[Member], about: tuple[str, ...]) -> None:
+    if len(members) != order.world_size:
+        raise Violation(f"a roster of {order.job} has {len(members)} members, not {order.world_size}", *about)
+    places = [(member.address, lease.host_port) for member in members for lease in member.ports]
     if len(set(places)) != len(places):
-        raise Violation(f"two members of {roster.job} have the same port", *about)
-    if any(not member.address for member in roster.members):
-        raise Violation(f"a member of {roster.job} has no address", *about)
+        raise Violation(f"two members of {order.job} have the same port", *about)
+    if any(not member.address for member in members):
+        raise Violation(f"a member of {order.job} has no address", *about)
 
 
 def _check_change(before: Execution, after: Execution, about: tuple[str, ...]) -> None:

@@ -43,7 +43,15 @@ names = st.sampled_from(AMBIGUOUS) | st.text(
 
 
 def _roster(size: int, network: Network = Network.HOST, name: str = "digits", node: str = "gpu-vm") -> Roster:
-    members = tuple(
+    return _of(*_members(size, node), network=network, name=name)
+
+
+def _of(*members: Member, network: Network = Network.HOST, name: str = "digits") -> Roster:
+    return Roster.of(job=JobId("k3x9"), job_name=name, attempt=2, network=network, members=members)
+
+
+def _members(size: int, node: str = "gpu-vm") -> tuple[Member, ...]:
+    return tuple(
         Member(
             rank=rank,
             execution=execution_id(JobId("k3x9"), 2, rank),
@@ -59,7 +67,6 @@ def _roster(size: int, network: Network = Network.HOST, name: str = "digits", no
         )
         for rank in range(size)
     )
-    return Roster(job=JobId("k3x9"), job_name=name, attempt=2, network=network, members=members)
 
 
 def _write(roster: Roster, rank: int, directory: Path) -> None:
@@ -120,12 +127,12 @@ def test_every_reader_of_yaml_loads_what_the_json_says(name: str, node: str, net
 
 
 def test_the_hostfile_has_one_line_a_node_with_its_members_as_slots() -> None:
-    first, second, third = _roster(3).members
-    shared = replace(_roster(3), members=(first, replace(second, address=first.address), third))
+    first, second, third = _members(3)
+    shared = _of(first, replace(second, address=first.address), third)
     assert config_files(shared, 0)["hostfile"] == b"10.1.0.11 slots=2\n10.1.0.13 slots=1\n"
 
 
 def test_hosts_names_every_member_by_its_place_in_its_role() -> None:
-    first, second, third = _roster(3).members
-    roles = replace(_roster(3), members=(replace(first, role="master"), second, third))
+    first, second, third = _members(3)
+    roles = _of(replace(first, role="master"), second, third)
     assert config_files(roles, 0)["hosts"] == b"10.1.0.11\tmaster-0\n10.1.0.12\tworker-0\n10.1.0.13\tworker-1\n"

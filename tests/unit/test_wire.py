@@ -4,7 +4,7 @@ import inspect
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster import wire
-from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.ids import JobId, NodeId, execution_id
 from muster.domain.job import JobSpec, Network, PortRequest, Role
 from muster.domain.plan import Plan
 from muster.domain.roster import Member, Roster
 from muster.domain.view import Transition
+from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from muster.wire import RosterBytes, WireError
 from tests.unit import secret_values, trust_values
@@ -253,26 +254,66 @@ def test_rosters_in_plans_look_like_messages_on_the_wire() -> None:
     assert agents_pb2.Plan(rosters=[inside]).SerializeToString() == bytes([5 << 3 | 2, len(inside)]) + inside
 
 
-def test_a_roster_is_written_once_for_all_nodes() -> None:
-    gang, written = Roster(job=JobId("j"), job_name="train", attempt=1, network=Network.HOST, members=()), RosterBytes()
-    assert written.plain(gang) is written.plain(gang)
-    assert written.packed(gang) == written.plain(gang)
+def test_a_roster_is_written_once_for_all_nodes_that_speak_the_same() -> None:
+    rosters, gang = RosterBytes(), _gang(2)
+    for version in range(protocol.OLDEST, protocol.NEWEST + 1):
+        assert rosters.spoken(version)(gang) is rosters.spoken(version)(gang)
+
+
+@pytest.mark.parametrize("version", range(protocol.OLDEST, protocol.NEWEST + 1))
+def test_a_roster_arrives_as_it_was_in_every_version_of_the_protocol(version: int) -> None:
+    gang = _gang(3)
+    plan = wire.plan_to_wire(Plan(revision=1, rosters=(gang,)), RosterBytes().spoken(version))
+    assert wire.plan_from_wire(plan).rosters == (gang,)
+
+
+def test_only_agents_that_know_tables_are_sent_one() -> None:
+    old, new = (model_pb2.Roster.FromString(RosterBytes().spoken(version)(_gang(3))) for version in (2, 3))
+    assert [member.address for member in old.members] == ["10.0.0.1"] * 3
+    assert (old.addresses, len(new.members), new.addresses) == ("", 0, "10.0.0.1\n10.0.0.1\n10.0.0.1")
 
 
 def test_a_roster_of_thousands_is_packed_for_those_who_know_how_to_unpack_it() -> None:
-    each = Member(
-        rank=0, execution=ExecutionId("j-1-0"), role="worker", node=NodeId("n"), address="10.0.0.1", checked_in_at=NOW
-    )
-    members = tuple(replace(each, rank=rank) for rank in range(2000))
-    gang, written = (
-        Roster(job=JobId("j"), job_name="t", attempt=1, network=Network.HOST, members=members),
-        RosterBytes(),
-    )
-    plain, packed = written.plain(gang), written.packed(gang)
+    gang, rosters = _gang(2000), RosterBytes()
+    plain, packed, table = (rosters.spoken(version)(gang) for version in (1, 2, 3))
     assert len(packed) * 5 < len(plain)
-    for sent in (plain, packed):
+    assert len(table) * 2 < len(packed)
+    for sent in (plain, packed, table):
         plan = wire.plan_to_wire(Plan(revision=1, rosters=(gang,)), lambda _, sent=sent: sent)
         assert wire.plan_from_wire(plan).rosters == (gang,)
+
+
+def test_a_table_whose_columns_differ_in_length_is_refused() -> None:
+    message = wire.roster_to_wire(_gang(2))
+    message.gpus = "[]"
+    with pytest.raises(WireError, match=r"Roster\.nodes has 2 lines, and not all others have as many"):
+        wire.roster_from_wire(message)
+
+
+@pytest.mark.parametrize("column", ["roles", "nodes", "addresses", "checked_in"])
+@pytest.mark.parametrize("text", ["", "a\n", "a\n\nb", 'a"\nb', "a\tx\nb"])
+def test_a_table_with_what_would_not_be_one_word_in_a_file_is_refused(column: str, text: str) -> None:
+    message = wire.roster_to_wire(_gang(2))
+    setattr(message, column, text)
+    with pytest.raises(
+        WireError, match=rf"Roster\.{column} must be a line of letters, digits and -_\.:% for each member"
+    ):
+        wire.roster_from_wire(message)
+
+
+def _gang(size: int) -> Roster:
+    members = (
+        Member(
+            rank=rank,
+            execution=execution_id(JobId("j"), 1, rank),
+            role="worker",
+            node=NodeId("n"),
+            address="10.0.0.1",
+            checked_in_at=NOW,
+        )
+        for rank in range(size)
+    )
+    return Roster.of(job=JobId("j"), job_name="train", attempt=1, network=Network.HOST, members=members)
 
 
 def test_a_packed_roster_that_is_cut_off_is_refused() -> None:

@@ -30,7 +30,7 @@ def member(rank: int, node: str, *, port: int = 20001, container_port: int | Non
 
 
 def roster(*members: Member, network: Network = Network.HOST) -> Roster:
-    return Roster(job=JOB, job_name="ring", attempt=2, network=network, members=members)
+    return Roster.of(job=JOB, job_name="ring", attempt=2, network=network, members=members)
 
 
 def files_of(tmp_path: Path, written: Roster, rank: int) -> Path:

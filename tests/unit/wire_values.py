@@ -153,7 +153,7 @@ def rosters(draw: st.DrawFn, size: int | None = None) -> roster.Roster:
     size = draw(st.integers(1, 4)) if size is None else size
     return draw(
         st.builds(
-            roster.Roster,
+            roster.Roster.of,
             job=job_ids,
             job_name=labels,
             attempt=st.integers(1, 2**31 - 1),

@@ -776,6 +776,13 @@ class Roster(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     NETWORK_FIELD_NUMBER: _builtins.int
     MEMBERS_FIELD_NUMBER: _builtins.int
+    ROLES_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    ADDRESSES_FIELD_NUMBER: _builtins.int
+    CHECKED_IN_FIELD_NUMBER: _builtins.int
+    PORTS_FIELD_NUMBER: _builtins.int
+    EXPOSED_FIELD_NUMBER: _builtins.int
+    GPUS_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """The job."""
     job_name: _builtins.str
@@ -784,9 +791,25 @@ class Roster(_message.Message):
     """1, 2, …"""
     network: _builtins.str
     """`host` or `bridge`."""
+    roles: _builtins.str
+    """The name of its role."""
+    nodes: _builtins.str
+    """The name of its node."""
+    addresses: _builtins.str
+    """Where peers reach it."""
+    checked_in: _builtins.str
+    """When it checked in: ISO 8601, UTC without a zone, in seconds."""
+    ports: _builtins.str
+    """Port name → number at its address that peers connect to, in JSON."""
+    exposed: _builtins.str
+    """On bridge networking: that number → number in the container, both as text, in JSON; `{}` otherwise."""
+    gpus: _builtins.str
+    """UUIDs of its GPUs, in JSON."""
     @_builtins.property
     def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___Member]:
-        """Sorted by rank."""
+        """Sorted by rank. From version 3 of the protocol on it is empty, and the fields below are a table with a line for each
+        member, by rank; each is one column of it, its lines separated by line feeds.
+        """
 
     def __init__(
         self,
@@ -796,10 +819,17 @@ class Roster(_message.Message):
         attempt: _builtins.int = ...,
         network: _builtins.str = ...,
         members: _abc.Iterable[Global___Member] | None = ...,
+        roles: _builtins.str = ...,
+        nodes: _builtins.str = ...,
+        addresses: _builtins.str = ...,
+        checked_in: _builtins.str = ...,
+        ports: _builtins.str = ...,
+        exposed: _builtins.str = ...,
+        gpus: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "job", b"job", "job_name", b"job_name", "members", b"members", "network", b"network"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "attempt", b"attempt", "checked_in", b"checked_in", "exposed", b"exposed", "gpus", b"gpus", "job", b"job", "job_name", b"job_name", "members", b"members", "network", b"network", "nodes", b"nodes", "ports", b"ports", "roles", b"roles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -50,7 +50,7 @@ def roster(size: int = 2, attempt: int = 1) -> Roster:
         )
         for rank in range(size)
     )
-    return Roster(job=JOB, job_name="train", attempt=attempt, network=Network.HOST, members=members)
+    return Roster.of(job=JOB, job_name="train", attempt=attempt, network=Network.HOST, members=members)
 
 
 def desired(goal: Goal, rank: int = 0) -> Desired:

@@ -64,8 +64,10 @@ def test_the_roster_files_are_those_of_the_rank() -> None:
     assert set(files) == {"distributed.json", "distributed.yaml", "hostfile", "hosts"}
 
 
-def test_peers_have_names_without_dns() -> None:
-    assert launch(assignment(), roster(), DIRECTORIES, None).host_names == {
+def test_peers_have_names_without_dns_in_containers() -> None:
+    container = assignment(role=Role(image="busybox", command=("train",), count=2))
+    assert launch(container, roster(), DIRECTORIES, None).host_names == {
         "worker-0": "10.0.0.1",
         "worker-1": "10.0.0.2",
     }
+    assert launch(assignment(), roster(), DIRECTORIES, None).host_names == {}

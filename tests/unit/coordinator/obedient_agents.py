@@ -144,7 +144,8 @@ class Agent:
         if key in self.world.cluster.attempts:
             assert all(State.ARMED in member.times for member in self.world.cluster.members(key))
         roster = self.plan.rosters[key]
-        assert [member.rank for member in roster.members] == list(range(local.assignment.world_size))
+        assert len(roster.members) == local.assignment.world_size
+        assert roster.member(local.assignment.rank).node == self.node
         assert not self.busy_gpus() & set(local.assignment.gpus), f"a GPU of {self.node} has two users"
 
     def busy_gpus(self) -> set[GpuUuid]:

@@ -97,7 +97,7 @@ def test_the_roster_tells_everybody_of_everybody() -> None:
     w.advance(2)
     w.tell(job, 0, Stage.PREPARED, address="10.0.0.1", ports=(port,))
 
-    expected = Roster(
+    expected = Roster.of(
         job=job,
         job_name="train",
         attempt=1,
