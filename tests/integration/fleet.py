@@ -4,7 +4,7 @@ import asyncio
 import gc
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -319,7 +319,11 @@ async def _end(task: "asyncio.Task[None]") -> None:
 
 def _open_files(directory: Path) -> list[Path]:
     """What this process holds open of a directory."""
-    return sorted(path for path in map(Path.resolve, Path("/proc/self/fd").iterdir()) if directory in path.parents)
+    found: list[Path] = []
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            found.append(each.resolve())
+    return sorted(path for path in found if directory in path.parents)
 
 
 async def _settled(left: set["asyncio.Task[object]"]) -> None:
