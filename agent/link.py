@@ -144,6 +144,7 @@ class Link:
         self._choked.clear()
         self._renewed.clear()
         self._beats.clear()
+        lost: Exception | None = None
         try:
             outbox = self._outbox = asyncio.Queue(OUTBOX)
             sent_at = self._owner.clock.now()
@@ -164,12 +165,14 @@ class Link:
                 with self.secrets.connected(stub, shown):
                     await self._read(call)
         except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
-            raise _first(errors) from None
+            lost = _first(errors)
         finally:
             self._outbox = None
             self.connected = False
             self._owner.disconnected()
             call.cancel()
+        if lost is not None:  # raised further up it would come in a group before Python 3.11.4
+            raise lost
 
     async def _until_choked(self) -> None:
         await self._choked.wait()

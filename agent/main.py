@@ -62,11 +62,14 @@ def main() -> None:
     systemd = Systemd(os.environ)
     configure(settings.log_level)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
+    refusal = ""
     try:
         with locked(settings.state):
             asyncio.run(run(settings, systemd))
     except* MusterError as errors:
-        sys.exit(f"muster-agent: {first_of(errors)}")
+        refusal = f"muster-agent: {first_of(errors)}"
+    if refusal:
+        sys.exit(refusal)
 
 
 async def run(settings: AgentSettings, systemd: Systemd) -> None:

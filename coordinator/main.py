@@ -48,12 +48,15 @@ def main() -> None:
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
     heap.keep_together()
+    refusal = ""
     try:
         _allow_connections()
         with directory.lock(), asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
             runner.run(run(settings, directory, systemd))
     except* MusterError as errors:
-        sys.exit(f"muster-coordinator: {first_of(errors)}")
+        refusal = f"muster-coordinator: {first_of(errors)}"
+    if refusal:
+        sys.exit(refusal)
 
 
 def _allow_connections() -> None:
