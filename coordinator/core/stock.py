@@ -132,8 +132,10 @@ class LiveStock:
 
     def fresh(self) -> Stock:
         """All rooms as they are now; not to be changed, and of use until the next change."""
-        for node in list(self._stale):
-            self.room(node)
+        if self._stale:
+            stale, self._stale = self._stale, set()  # one that was large is slow to walk even when it is empty
+            for node in stale:
+                self._stock.put(self._work_out(node))
         return self._stock
 
 
