@@ -93,6 +93,8 @@ class _End(asyncio.Protocol):
         self._peer = peer
         self._full = False
         """Whether the peer takes nothing more for now."""
+        self._early = b""
+        """What came before there was a peer: before Python 3.11.4 reading goes on that was paused at the start."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
@@ -105,6 +107,8 @@ class _End(asyncio.Protocol):
     def meet(self, peer: "_End") -> None:
         """The other end is there."""
         self._peer = peer
+        if self._early:
+            peer.transport.write(self._early)
         self.adapt()
         if self.transport.is_closing():
             peer.transport.abort()
@@ -118,8 +122,10 @@ class _End(asyncio.Protocol):
             self.transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
-        assert self._peer is not None
-        self._peer.transport.write(data)
+        if self._peer is None:
+            self._early += data
+        else:
+            self._peer.transport.write(data)
 
     def pause_writing(self) -> None:
         if self._peer is not None:
