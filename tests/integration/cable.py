@@ -94,7 +94,7 @@ class _End(asyncio.Protocol):
         self._full = False
         """Whether the peer takes nothing more for now."""
         self._early = b""
-        """What came before there was a peer: before Python 3.11.4 reading goes on that was paused at the start."""
+        """What came before there was a peer: Python 3.11.2 goes on reading what was paused at the start."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
