@@ -100,7 +100,6 @@ class Roster:
 
     def member(self, rank: int) -> Member:
         """One of them, made anew from its line; raises IndexError where there is none."""
-        published, listened = self._published(rank), self.listened(rank)
         return Member(
             rank=rank,
             execution=execution_id(self.job, self.attempt, rank),
@@ -108,16 +107,13 @@ class Roster:
             node=NodeId(self.nodes[rank]),
             address=self.addresses[rank],
             checked_in_at=datetime.fromisoformat(self.checked_in[rank]).replace(tzinfo=UTC),
-            ports=tuple(
-                PortLease(name=name, host_port=port, container_port=listened[name]) for name, port in published.items()
-            ),
+            ports=self._leases(rank),
             gpus=tuple(map(GpuUuid, json.loads(self.gpus[rank]))),
         )
 
     def listened(self, rank: int) -> dict[str, int]:
         """Where the user code of one of them listens, by the names of its ports."""
-        inside: Mapping[str, str] = _read_map(self.exposed[rank])
-        return {name: int(inside.get(str(port), port)) for name, port in self._published(rank).items()}
+        return {lease.name: lease.container_port for lease in self._leases(rank)}
 
     @property
     def master_address(self) -> str:
@@ -127,13 +123,18 @@ class Roster:
     @property
     def master_port(self) -> int:
         """The port of rank 0 that peers connect to first; raises LookupError for a roster without one."""
-        port = self._published(0).get(MASTER_PORT_NAME)
-        if port is None:
-            raise LookupError(f"rank 0 of {self.job} has no port named {MASTER_PORT_NAME}")
-        return port
+        for lease in self._leases(0):
+            if lease.name == MASTER_PORT_NAME:
+                return lease.host_port
+        raise LookupError(f"rank 0 of {self.job} has no port named {MASTER_PORT_NAME}")
 
-    def _published(self, rank: int) -> Mapping[str, int]:
-        return _read_map(self.ports[rank])
+    def _leases(self, rank: int) -> tuple[PortLease, ...]:
+        """The ports of one of them; where nothing else is said, user code listens where peers reach it."""
+        inside = _read_map(self.exposed[rank])
+        return tuple(
+            PortLease(name=name, host_port=port, container_port=int(inside.get(str(port), port)))
+            for name, port in _read_map(self.ports[rank]).items()
+        )
 
 
 CONFIG_FILES = ("distributed.json", "distributed.yaml", "hostfile", "hosts")
