@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from muster.domain.job import JobSpec
 from muster.spec.build import Builder
-from muster.spec.document import Listing, Loc, Node, Scalar, Table
+from muster.spec.document import Loc, Table, unfold
 from muster.spec.errors import FieldError
 from muster.spec.models import JobKeys
 from muster.spec.sentences import findings
@@ -20,21 +20,10 @@ MAX_PROBLEMS = 200
 def checked(root: Table, base: Path | None) -> tuple[JobSpec | None, Sequence[tuple[Loc, FieldError]]]:
     """The job that the tree describes; or None, and what is wrong where."""
     try:
-        keys = JobKeys.model_validate(_plain(root))
+        keys = JobKeys.model_validate(unfold(root, lambda scalar: scalar))  # that still knows how it was written
     except ValidationError as error:
         return None, list(islice(findings(error), MAX_PROBLEMS))
     builder = Builder(keys, base)
     spec = builder.spec()
     found = builder.findings[:MAX_PROBLEMS]
     return (None if found else spec), found
-
-
-def _plain(node: Node) -> object:
-    """The tree as pydantic takes it: dicts, lists, and Scalars that still know how they were written."""
-    match node:
-        case Table():
-            return {key: _plain(inner) for key, inner in node.entries.items()}
-        case Listing():
-            return [_plain(inner) for inner in node.items]
-        case Scalar():
-            return node

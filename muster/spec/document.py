@@ -5,10 +5,10 @@ The tree is built from the parser's events and not by a YAML constructor, so tha
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
@@ -142,6 +142,17 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,5})?|[-
 
 _STANDARD = "tag:yaml.org,2002:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def unfold(node: Node, leaf: Callable[[Scalar], object]) -> Any:  # noqa: ANN401 - values of any kind
+    """The tree as dicts and lists, with each single value as `leaf` gives it."""
+    match node:
+        case Table():
+            return {key: unfold(inner, leaf) for key, inner in node.entries.items()}
+        case Listing():
+            return [unfold(inner, leaf) for inner in node.items]
+        case Scalar():
+            return leaf(node)
 
 
 def kind(value: object) -> str:

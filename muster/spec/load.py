@@ -11,6 +11,7 @@ from muster.spec.document import (
     MAX_DEPTH,
     OUTSIDE,
     START,
+    Atom,
     Document,
     Listing,
     Loc,
@@ -23,6 +24,7 @@ from muster.spec.document import (
     read,
     read_all,
     spell,
+    unfold,
 )
 from muster.spec.errors import FieldError, JobFileError, Problem, quote
 from muster.spec.plain import plain_job
@@ -178,7 +180,7 @@ def _job(source: _Source, document: Document) -> JobSpec:
             root = _overridden(root, key, value)
         except FieldError as error:
             problems.append(_at(OUTSIDE, (), FieldError(f"{key}: {error.message}")))
-    plain = None if problems else plain_job(_meant(root))
+    plain = None if problems else plain_job(unfold(root, _meant))
     return plain or _checked(root, source, problems)
 
 
@@ -193,16 +195,10 @@ def _checked(root: Table, source: _Source, problems: Sequence[Problem]) -> JobSp
     raise JobFileError(source.name, [*problems, *located], source.text)
 
 
-def _meant(node: Node) -> Any:  # noqa: ANN401 - plain values of any kind
-    """The tree as plain values: text as it was written, but for whole numbers in their usual spelling."""
-    match node:
-        case Table():
-            return {key: _meant(inner) for key, inner in node.entries.items()}
-        case Listing():
-            return [_meant(inner) for inner in node.items]
-        case Scalar():
-            plain = node.value is None or (isinstance(node.value, int) and str(node.value) == node.text)
-            return node.value if plain else node.text
+def _meant(scalar: Scalar) -> Atom:
+    """Text as it was written, but for whole numbers in their usual spelling."""
+    plain = scalar.value is None or (isinstance(scalar.value, int) and str(scalar.value) == scalar.text)
+    return scalar.value if plain else scalar.text
 
 
 def _at(place: Place, loc: Loc, error: FieldError) -> Problem:
