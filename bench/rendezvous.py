@@ -19,9 +19,9 @@ from bench.programs import ProgramError, ended_at_exit, start
 from bench.scratch import PROGRAMS
 from bench.setting import Setting
 
-SIZES = {2: 41, 4: 61}
+SIZES = {2: 81, 4: 71}
 """Ranks → turns. A rank that comes before rank 0 listens tries again after a while that torch draws by lot, up to a
-second. After so many turns the standard error of the mean difference is about 0.05 s; that of the median, which lies in
+second. After so many turns the standard error of the mean difference is about 0.04 s; that of the median, which lies in
 the gap between who had to try again and who had not, would be twice as much."""
 LIMIT = 0.1
 DONE_WITHIN = 120.0
