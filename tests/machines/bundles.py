@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -30,13 +29,17 @@ def make_bundle(directory: Path, *, frozen: bool = False) -> Path:
     return output
 
 
+def unpack(bundle: Path, directory: Path) -> None:
+    """As people do it; Python takes archives apart safely from 3.11.4 on only."""
+    directory.mkdir(exist_ok=True)
+    subprocess.run(["tar", "-C", directory, "--no-same-owner", "-xf", bundle], check=True, timeout=MADE_WITHIN)
+
+
 def newer(bundle: Path, version: str) -> Path:
     """The same bundle with our wheel at another version; that is all that differs."""
     old = read_bundle(bundle)
     directory = bundle.parent / version
-    directory.mkdir()
-    with tarfile.open(bundle) as archive:
-        archive.extractall(directory, filter="data")
+    unpack(bundle, directory)
     own = directory / f"wheels/muster-{old.version}-py3-none-any.whl"
     _rewrite(own, old.version, version)
     own.unlink()

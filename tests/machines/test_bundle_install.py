@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import shutil
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from muster.bundle.archive import read_bundle, sha256, write_bundle
 from tests.e2e.waiting import until
-from tests.machines.bundles import newer
+from tests.machines.bundles import newer, unpack
 from tests.machines.conftest import Machines
 from tests.machines.fleet import CommandError, Machine
 
@@ -38,8 +37,7 @@ def newer_bundle(bundle: Path) -> Path:
 def _altered(bundle: Path, name: str, change: Callable[[Path], None]) -> Path:
     """A bundle that is whole, of other things."""
     directory = bundle.parent / name
-    with tarfile.open(bundle) as archive:
-        archive.extractall(directory, filter="data")
+    unpack(bundle, directory)
     (directory / "bundle.json").unlink()
     change(directory)
     files = {str(path.relative_to(directory)): path for path in directory.rglob("*") if path.is_file()}
@@ -59,9 +57,7 @@ def _without_frozen(directory: Path) -> None:
 
 def _unpacked(machine: Machine, bundle: Path) -> str:
     at = f"/root/{bundle.stem}"
-    machine.file(at).mkdir()
-    with tarfile.open(bundle) as archive:
-        archive.extractall(machine.file(at), filter="data")
+    unpack(bundle, machine.file(at))
     return f"{at}/install.sh"
 
 

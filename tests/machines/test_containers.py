@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import yaml
 from tests.e2e import images
 from tests.e2e.waiting import until
 from tests.house.generate_stubs import ROOT
+from tests.machines.bundles import unpack
 from tests.machines.conftest import Machines
 from tests.machines.fleet import Machine
 
@@ -65,8 +65,7 @@ def _start(machine: Machine, name: str) -> None:
 def _make_images(machine: Machine, bundle: Path) -> None:
     deploy = machine.file("/root/deploy")
     shutil.copytree(ROOT / "deploy", deploy)
-    with tarfile.open(bundle) as archive:
-        archive.extractall(deploy / "bundle", filter="data")
+    unpack(bundle, deploy / "bundle")
     packing = f"tar -C / --one-file-system {' '.join(f'--exclude=./{each}' for each in LEFT_OUT)} -c ."
     machine.run("sh", "-c", f"{packing} | docker import - {BASE}", within=WITHIN)
     for name, service in _services().items():
