@@ -66,8 +66,9 @@ class Administrator:
 
     def interrupted(self, *words: str, at: str) -> Said:
         """A command that gets Ctrl-C as soon as it says `at`."""
+        # A test run that a script started in the background ignores SIGINT, and so would what it starts.
         with subprocess.Popen(
-            [MUSTER, *words],
+            ["env", "--default-signal=INT", MUSTER, *words],
             env=self._environment(),
             text=True,
             stdin=subprocess.DEVNULL,

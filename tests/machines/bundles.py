@@ -1,4 +1,4 @@
-"""Bundles for the machines of a test, made as a user makes them."""
+"""Bundles for the machines of a test, made and unpacked as a user does it."""
 
 import base64
 import dataclasses
@@ -6,9 +6,11 @@ import hashlib
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from muster.bundle.archive import read_bundle, sha256, write_bundle
+from tests.e2e.fleet import sh
 from tests.e2e.programs import environment
 from tests.machines import trees
 from tests.machines.trees import Flavour
@@ -30,25 +32,36 @@ def make_bundle(directory: Path, *, frozen: bool = False) -> Path:
 
 
 def unpack(bundle: Path, directory: Path) -> None:
-    """As people do it; Python takes archives apart safely from 3.11.4 on only."""
-    directory.mkdir(exist_ok=True)
-    subprocess.run(["tar", "-C", directory, "--no-same-owner", "-xf", bundle], check=True, timeout=MADE_WITHIN)
+    """In a new directory, as people do it; Python takes archives apart safely from 3.11.4 on only."""
+    directory.mkdir()
+    sh("tar", "-C", str(directory), "--no-same-owner", "-xf", str(bundle))
+
+
+def altered(bundle: Path, name: str, change: Callable[[Path], None], version: str | None = None) -> Path:
+    """A bundle that is whole, of what a change makes of the files of another."""
+    directory, old = bundle.parent / name, read_bundle(bundle)
+    unpack(bundle, directory)
+    (directory / "bundle.json").unlink()
+    change(directory)
+    files = {str(path.relative_to(directory)): path for path in directory.rglob("*") if path.is_file()}
+    hashes = {each: _sha256(path) for each, path in files.items()}
+    frozen = old.frozen if (directory / "frozen").exists() else {}
+    manifest = dataclasses.replace(old, version=version or old.version, files=hashes, frozen=frozen)
+    made = bundle.with_name(f"muster-{name}.tar")
+    write_bundle(made, manifest, files)
+    return made
 
 
 def newer(bundle: Path, version: str) -> Path:
     """The same bundle with our wheel at another version; that is all that differs."""
-    old = read_bundle(bundle)
-    directory = bundle.parent / version
-    unpack(bundle, directory)
-    own = directory / f"wheels/muster-{old.version}-py3-none-any.whl"
-    _rewrite(own, old.version, version)
-    own.unlink()
-    (directory / "bundle.json").unlink()
-    files = {str(path.relative_to(directory)): path for path in directory.rglob("*") if path.is_file()}
-    hashes = {name: _sha256(path) for name, path in files.items()}
-    made = bundle.with_name(f"muster-{version}.tar")
-    write_bundle(made, dataclasses.replace(old, version=version, files=hashes), files)
-    return made
+    before = read_bundle(bundle).version
+
+    def change(directory: Path) -> None:
+        own = directory / f"wheels/muster-{before}-py3-none-any.whl"
+        _rewrite(own, before, version)
+        own.unlink()
+
+    return altered(bundle, version, change, version)
 
 
 def _rewrite(wheel: Path, before: str, after: str) -> None:

@@ -145,6 +145,19 @@ def test_settings_of_agents_are_theirs_and_the_units(site: Site) -> None:
     assert two.run("systemctl", "show", "--property=MemoryHigh", "muster-agent").strip() == f"MemoryHigh={4 << 30}"
 
 
+def test_agents_that_lose_the_coordinator_go_on_and_connect_to_the_next_one(site: Site) -> None:
+    process = ("systemctl", "show", "--property=MainPID,NRestarts", "muster-agent")
+    before = [agent.run(*process) for agent in site.agents]
+    site.coordinator.run("systemctl", "kill", "--signal=KILL", "muster-coordinator")
+    site.coordinator.run("systemctl", "restart", "muster-coordinator")  # returns once it serves
+    until(
+        lambda: [node["last_seen_at"] is not None for node in site.ask("nodes")] == [True, True],
+        within=60,
+        what="both nodes at the next coordinator",
+    )
+    assert [agent.run(*process) for agent in site.agents] == before
+
+
 def test_an_upgrade_leaves_gangs_alone(site: Site, newer_bundle: Path) -> None:
     job = site.submit("through", HOLD)
     site.await_phase(job, "running")

@@ -1,16 +1,14 @@
 """From bare machines to the first job with nothing but a bundle: no internet, and no Python where there is none."""
 
-import dataclasses
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from muster.bundle.archive import read_bundle, sha256, write_bundle
+from muster.bundle.archive import read_bundle
 from tests.e2e.waiting import until
-from tests.machines.bundles import newer, unpack
+from tests.machines.bundles import altered, newer, unpack
 from tests.machines.conftest import Machines
 from tests.machines.fleet import CommandError, Machine
 
@@ -31,24 +29,7 @@ def bundle(frozen_bundle: Path) -> Path:
 @pytest.fixture(scope="module")
 def newer_bundle(bundle: Path) -> Path:
     """For machines with Python."""
-    return newer(_altered(bundle, "only-wheels", _without_frozen), "99.1")
-
-
-def _altered(bundle: Path, name: str, change: Callable[[Path], None]) -> Path:
-    """A bundle that is whole, of other things."""
-    directory = bundle.parent / name
-    unpack(bundle, directory)
-    (directory / "bundle.json").unlink()
-    change(directory)
-    files = {str(path.relative_to(directory)): path for path in directory.rglob("*") if path.is_file()}
-    hashes = {}
-    for each, path in files.items():
-        with path.open("rb") as content:
-            hashes[each] = sha256(content)
-    frozen = {} if not (directory / "frozen").exists() else read_bundle(bundle).frozen
-    made = bundle.with_name(f"{name}.tar")
-    write_bundle(made, dataclasses.replace(read_bundle(bundle), files=hashes, frozen=frozen), files)
-    return made
+    return newer(altered(bundle, "only-wheels", _without_frozen), "99.1")
 
 
 def _without_frozen(directory: Path) -> None:
@@ -175,7 +156,7 @@ def _that_does_not_start(directory: Path) -> None:
 def test_a_version_that_does_not_start_is_taken_back(machines: Machines, bundle: Path, newer_bundle: Path) -> None:
     (machine,) = machines(["alone"])
     _begin_fleet(machine, _unpacked(machine, bundle))
-    broken = _unpacked(machine, _altered(newer_bundle, "broken", _that_does_not_start))
+    broken = _unpacked(machine, altered(newer_bundle, "broken", _that_does_not_start))
     said = _refused(machine, broken, "agent")
     assert "muster-agent.service does not start" in said
     assert f"going back to version {read_bundle(bundle).version}" in said
@@ -186,7 +167,7 @@ def test_a_version_that_does_not_start_is_taken_back(machines: Machines, bundle:
 
 def test_what_cannot_be_installed_is_said_and_nothing_is_left(machines: Machines, bundle: Path) -> None:
     (machine,) = machines(["alone"], "nopython")
-    said = _refused(machine, _unpacked(machine, _altered(bundle, "wheels", _without_frozen)), "agent")
+    said = _refused(machine, _unpacked(machine, altered(bundle, "wheels", _without_frozen)), "agent")
     assert "this machine cannot run what is in the bundle" in said
     assert "it has no Python" in said
     assert "the bundle brings no Python for x86_64 along" in said
