@@ -1,9 +1,12 @@
-"""What several tests share because it takes long to start."""
+"""What several tests share: a provider that takes long to start, a place for secrets."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from agent.secret_rooms import NoMemoryDirectoryError, memory_directory
 from tests.integration.identity_provider import PEOPLE, IdentityProvider, identity_provider
 
 
@@ -19,3 +22,15 @@ def provider(running_provider: IdentityProvider) -> IdentityProvider:
     for subject in PEOPLE:
         running_provider.change(subject)
     return running_provider
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory for an agent's secrets; at the end nothing may be left there but empty directories."""
+    try:
+        directory = memory_directory(None, os.environ) / tmp_path.name
+    except NoMemoryDirectoryError as error:
+        pytest.skip(str(error))
+    yield directory
+    for path in (*directory.glob("*"), directory):
+        path.rmdir()

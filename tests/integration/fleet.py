@@ -19,13 +19,7 @@ from agent.runtimes.runtime import Runtime
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.rpc.jobs import READER_PATIENCE
-from coordinator.rpc.server import Parts, serving_locally
-from coordinator.store.logs import LogStore
-from coordinator.store.sql import SqlStore
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.audit import AuditLog
-from coordinator.trust.registry import Registry
-from coordinator.trust.secrets import Secrets
+from coordinator.rpc.server import serving_locally
 from muster.client import Client
 from muster.domain.ids import NodeId
 from muster.domain.job import JobSpec, RuntimeKind
@@ -36,6 +30,7 @@ from muster.trust.certificates import issue_peer, make_authority, new_key, reque
 from muster.trust.identity import Identity
 from tests.integration.cable import LOOPBACK, Cable
 from tests.integration.journal import Journal
+from tests.integration.parts import working_parts
 
 SECRET = "known to this fleet alone"
 SHOWN = Credentials(token=SECRET)
@@ -105,31 +100,11 @@ class Fleet:
         await self.start_coordinator()
 
     async def _coordinate(self, serves: asyncio.Event) -> None:
-        store, logs = SqlStore.open(self.directory / "coordinator.db"), LogStore(self.directory / "logs")
-        trust = SqlTrust.open(self.directory / "coordinator.db")
-        try:
-            engine = self.engine = Engine(store, logs.drop_job)
-            registry = Registry(trust, wall_time())
-            audit, patience = AuditLog(registry), self.reader_patience
-            parts = Parts(
-                engine=engine,
-                logs=logs,
-                registry=registry,
-                audit=audit,
-                secrets=Secrets.open(trust, self.directory / "trust" / "secrets.key"),
-                reader_patience=patience,
-            )
-            async with asyncio.TaskGroup() as tasks:
-                working = tasks.create_task(engine.run(), name="engine")
-                async with serving_locally(parts, self.address, SECRET) as self.address:
-                    serves.set()
-                    await _cancelled()
-                working.cancel()
-            await parts.audit.flush()
-        finally:
-            logs.close()
-            trust.close()
-            store.close()
+        async with working_parts(self.directory, reader_patience=self.reader_patience) as parts:
+            self.engine = parts.engine
+            async with serving_locally(parts, self.address, SECRET) as self.address:
+                serves.set()
+                await _cancelled()
 
     # nodes
 

@@ -12,28 +12,24 @@ from datetime import timedelta
 from pathlib import Path
 
 from coordinator.clock import wall_time
-from coordinator.engine import Engine
 from coordinator.login_settings import LoginSettings
 from coordinator.rpc.pace import Pace
-from coordinator.rpc.server import Doors, Parts, serving
+from coordinator.rpc.server import Doors, serving
 from coordinator.store.bundles import BundleStore
-from coordinator.store.logs import LogStore
-from coordinator.store.sql import SqlStore
-from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import ADMIN, Registry
-from coordinator.trust.secrets import Secrets
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials
 from muster.trust.certificates import new_key, request_certificate
 from muster.trust.tokens import new_api_token
+from tests.integration.parts import working_parts
+from tests.integration.programs import ROOT
 
-ROOT = Path(__file__).parents[2]
 READY_WITHIN = 30.0
 
 
@@ -86,44 +82,25 @@ async def secured(
 ) -> AsyncIterator[Secured]:
     """Serve until the context ends, clients at that address; people may come from an identity provider."""
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
-    database = directory / "coordinator.db"
-    store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
-    now, secret = wall_time(), new_api_token()
-    registry = Registry(trust, now)
-    admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
-    token = IssuedToken(id=secret.id, account=ADMIN, note="", created_at=now)
-    made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
-    await registry.add_first_admin(admin, secret, token, made)
-    authority = FleetAuthority(load_or_make(directory / "trust", now), ["127.0.0.1"], now)
-    parts = Parts(
-        engine=Engine(store, logs.drop_job),
-        logs=logs,
-        registry=registry,
-        audit=AuditLog(registry),
-        secrets=Secrets.open(trust, directory / "trust" / "secrets.key"),
-        bundles=BundleStore(directory / "bundles", largest=4 << 20, left_free=0),
-        pace=pace or Pace(),
-        logins=None if login is None else LoginDesk(Provider(login)),
-    )
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            working = tasks.create_task(parts.engine.run(), name="engine")
-            async with serving(parts, Doors(clients=clients, agents="127.0.0.1:0"), authority) as doors:
-                yield Secured(
-                    directory=directory,
-                    doors=doors,
-                    authority=authority,
-                    registry=registry,
-                    audit=parts.audit,
-                    admin_token=str(secret),
-                    secrets=[str(secret), secret.secret],
-                )
-            working.cancel()
-        await parts.audit.flush()
-    finally:
-        logs.close()
-        trust.close()
-        store.close()
+    bundles = BundleStore(directory / "bundles", largest=4 << 20, left_free=0)
+    logins = None if login is None else LoginDesk(Provider(login))
+    async with working_parts(directory, bundles=bundles, pace=pace or Pace(), logins=logins) as parts:
+        now, secret = wall_time(), new_api_token()
+        admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
+        token = IssuedToken(id=secret.id, account=ADMIN, note="", created_at=now)
+        made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
+        await parts.registry.add_first_admin(admin, secret, token, made)
+        authority = FleetAuthority(load_or_make(directory / "trust", now), ["127.0.0.1"], now)
+        async with serving(parts, Doors(clients=clients, agents="127.0.0.1:0"), authority) as doors:
+            yield Secured(
+                directory=directory,
+                doors=doors,
+                authority=authority,
+                registry=parts.registry,
+                audit=parts.audit,
+                admin_token=str(secret),
+                secrets=[str(secret), secret.secret],
+            )
 
 
 @asynccontextmanager

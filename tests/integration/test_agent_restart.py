@@ -2,9 +2,6 @@
 
 import asyncio
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,9 @@ from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import FailureKind
 from muster.domain.job import JobSpec, PortRequest, Role
 from muster.domain.lifecycle import JobPhase
-from tests.integration.test_client_and_coordinator import ROOT, coordinator
+from tests.integration.programs import PORTS, agent, coordinator
 
 LINES = 300
-PORT = 30_190
 
 SCRIPT = f"""
 seq 1 {LINES}; seq 1 {LINES} >&2
@@ -28,58 +24,15 @@ exit "$CODE"
 """
 
 
-@asynccontextmanager
-async def agent(state: Path, address: str, token: Path, ending: signal.Signals) -> AsyncIterator[None]:
-    """A node with processes, ended in some way."""
-    ready = state / "ready"
-    ready.unlink(missing_ok=True)
-    program = await asyncio.create_subprocess_exec(
-        *(
-            sys.executable,
-            "-m",
-            "agent",
-            "--coordinator",
-            address,
-            "--token-file",
-            str(token),
-            "--state",
-            str(state),
-            "--name",
-            "alone",
-        ),
-        *(
-            "--processes",
-            "--job-user",
-            "none",
-            "--no-docker",
-            "--gpu-provider",
-            "fake:1xH100",
-            "--address",
-            "127.0.0.1",
-        ),
-        *("--ports", f"{PORT}-{PORT + 9}", "--ready-file", str(ready)),
-        cwd=ROOT,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert program.stderr is not None
-    while b"agent runs" not in (line := await program.stderr.readline()):
-        assert line, "the agent ended"
-    yield
-    program.send_signal(ending)
-    await program.communicate()
-
-
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("when", ["while it runs", "meanwhile"])
 @pytest.mark.parametrize("code", [0, 3])
 async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, when: str, code: int) -> None:
     go, done = tmp_path / "go", tmp_path / "done"
     env = {"GO": str(go), "DONE": str(done), "CODE": str(code)}
-    role = Role(command=("/bin/sh", "-c", SCRIPT), env=env, ports=(PortRequest(name="master", port=PORT),))
-    (tmp_path / "node").mkdir()
-    token = tmp_path / "coordinator" / "local-token"
-    async with coordinator(tmp_path / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
-        async with agent(tmp_path / "node", login.address, token, ending):
+    role = Role(command=("/bin/sh", "-c", SCRIPT), env=env, ports=(PortRequest(name="master", port=PORTS.start),))
+    async with coordinator(tmp_path) as login, client_of(login) as client:
+        async with agent(tmp_path, login, ending=ending):
             job = await client.submit(JobSpec(name="long", roles=(role,)), queue_anyway=True)
             async for line in client.logs(job.id, follow=True):
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
@@ -88,7 +41,7 @@ async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, 
             go.touch()
             while not done.exists():  # noqa: ASYNC110 (nobody else is there to tell)
                 await asyncio.sleep(0.01)
-        async with agent(tmp_path / "node", login.address, token, signal.SIGTERM):
+        async with agent(tmp_path, login):
             go.touch()
             ended = await client.wait(job.id)
             lines = [(line.stream, int(line.text)) async for line in client.logs(job.id, follow=True)]
@@ -107,9 +60,8 @@ async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> No
         roles=(Role(command=("/bin/sh", "-c", SCRIPT), env=env),),
         on_disconnect=OnDisconnect.STOP,
     )
-    state.mkdir()
-    async with coordinator(tmp_path / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
-        async with agent(state, login.address, tmp_path / "coordinator" / "local-token", signal.SIGKILL):
+    async with coordinator(tmp_path) as login, client_of(login) as client:
+        async with agent(tmp_path, login, ending=signal.SIGKILL):
             job = await client.submit(spec, queue_anyway=True)
             async for line in client.logs(job.id, follow=True):
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
@@ -118,6 +70,6 @@ async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> No
         while '"code"' not in (state / "executions" / f"{job.id}-1-0" / "process.json").read_text():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         (state / "deadlines.json").unlink()
-        async with agent(state, login.address, tmp_path / "coordinator" / "local-token", signal.SIGTERM):
+        async with agent(tmp_path, login):
             ended = await client.wait(job.id)
     assert (ended.failure.kind if ended.failure else None) is FailureKind.EXIT_CODE

@@ -15,7 +15,8 @@ from pathlib import Path
 from muster.cli.exit_codes import ExitCode
 from tests.integration.identity_provider import IdentityProvider
 from tests.integration.people import served
-from tests.integration.secured import ROOT, Secured, secured
+from tests.integration.programs import ROOT
+from tests.integration.secured import Secured, secured
 
 PROGRAM = (sys.executable, "-c", "from muster.cli.main import main; main()")
 NO_PROVIDER = (

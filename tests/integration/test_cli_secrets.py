@@ -15,7 +15,8 @@ from coordinator.trust.secrets import Secrets
 from muster.domain.job import Role
 from muster.domain.secret import SecretKind
 from muster.domain.secret_use import SecretUse
-from tests.integration.secured import ROOT, Secured, secured
+from tests.integration.programs import ROOT
+from tests.integration.secured import Secured, secured
 
 PROGRAM = (sys.executable, "-c", "from muster.cli.main import main; main()", "secrets")
 VALUE = b"swordfish-7f3a"

@@ -1,9 +1,7 @@
 """The SDK against a real coordinator and real nodes, also when the coordinator comes and goes."""
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 from muster import Client
@@ -11,37 +9,14 @@ from muster.cli.local_fleet import FleetPlan, client_of, local_fleet
 from muster.domain.job import JobSpec, Role
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import JobView
-from muster.endpoint import Login
-from muster.trust.files import read_secret
+from tests.integration.programs import coordinator
 
-ROOT = Path(__file__).parents[2]
 SPEC = JobSpec(name="hello", roles=(Role(count=2, command=("/bin/sh", "-c", "echo I am $RANK; echo bye >&2")),))
-
-
-@asynccontextmanager
-async def coordinator(directory: Path, listen: str) -> AsyncIterator[Login]:
-    """A coordinator of this machine without nodes, ended in order."""
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "coordinator", "--local", "--state", str(directory), "--listen", listen),
-        cwd=ROOT,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert program.stderr is not None
-    try:
-        served = ""
-        while "coordinator serves" not in served:
-            served = (await program.stderr.readline()).decode()
-            assert served, "the coordinator ended"
-        address = served.partition("address=")[2].split()[0]
-        yield Login(address=address, token=read_secret(directory / "local-token"))
-    finally:
-        program.terminate()
-        await program.communicate()
 
 
 async def test_a_watch_outlives_a_restart_of_the_coordinator(tmp_path: Path) -> None:
     async with AsyncExitStack() as running:
-        login = await running.enter_async_context(coordinator(tmp_path, "127.0.0.1:0"))
+        login = await running.enter_async_context(coordinator(tmp_path))
         async with client_of(login) as client, asyncio.TaskGroup() as tasks:
             job = await client.submit(SPEC, queue_anyway=True)
             seen: asyncio.Queue[JobPhase] = asyncio.Queue()

@@ -22,7 +22,8 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import new_key, request_certificate
 from muster.trust.tokens import parse_join_token
-from tests.integration.secured import ROOT, Secured, joining, secured, until_ready
+from tests.integration.programs import ROOT
+from tests.integration.secured import Secured, joining, secured, until_ready
 from tests.integration.test_trust import connect, joined
 
 A = NodeId("a")

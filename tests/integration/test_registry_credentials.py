@@ -1,7 +1,6 @@
 """Credentials from `muster secrets set --kind registry` to the pull of an image, with a real coordinator and Docker."""
 
 import json
-import os
 import platform
 from collections.abc import Iterator
 from importlib.resources import files
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.secret_rooms import NoMemoryDirectoryError, memory_directory
 from muster.cli.local_fleet import client_of
 from muster.domain.failure import FailureKind
 from muster.domain.job import JobSpec, Role
@@ -18,8 +16,7 @@ from tests.contract.secret_places import having
 from tests.docker_daemon import docker_socket, request
 from tests.image_registry import Registry, registry
 from tests.integration.jobs import shell
-from tests.integration.test_client_and_coordinator import coordinator
-from tests.integration.test_secrets_reach_jobs import agent
+from tests.integration.programs import agent, coordinator
 
 __all__ = ["docker_socket"]
 
@@ -38,32 +35,23 @@ def images() -> Iterator[Registry]:
         yield served
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Path]:
-    try:
-        directory = memory_directory(None, os.environ) / tmp_path.name
-    except NoMemoryDirectoryError as error:
-        pytest.skip(str(error))
-    yield directory
-    directory.rmdir()  # for a pull nothing is written
-
-
 async def test_images_are_pulled_with_the_credentials_of_the_project_that_its_jobs_need_not_name(
     tmp_path: Path, memory: Path, images: Registry, docker_socket: Path
 ) -> None:
     image = f"{images.address}/team/app:1"
     spec = JobSpec(name="private", roles=(Role(image=image),), timeouts=shell("").timeouts)
-    options = ("--docker-socket", str(docker_socket))
+    options = ("--docker-socket", str(docker_socket), "--secrets-dir", str(memory), "--log-level", "debug")
     async with (
-        coordinator(tmp_path / "coordinator", "127.0.0.1:0") as login,
+        coordinator(tmp_path) as login,
         client_of(login) as client,
-        agent(tmp_path, login.address, memory, *options) as node,
+        agent(tmp_path, login, *options) as node,
     ):
         stranger = await client.wait((await client.submit(spec, queue_anyway=True)).id)
         values = {"server": images.address.encode(), "username": b"puller", "password": PASSWORD.encode()}
         await client.secrets.put("team", values, kind=SecretKind.REGISTRY)
         member = await client.wait((await client.submit(spec)).id)
     request(docker_socket, "DELETE", f"/images/{image}?force=1")
+    assert list(memory.iterdir()) == []  # noqa: ASYNC240 - nobody waits; for a pull nothing is written
     assert stranger.failure is not None
     assert stranger.failure.kind is FailureKind.IMAGE
     assert "the project has no credentials for" in stranger.failure.message

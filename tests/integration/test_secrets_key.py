@@ -11,7 +11,7 @@ from muster.domain.access import AuditEntry
 from muster.domain.job import Role
 from muster.domain.secret import Secret, SecretKind
 from muster.domain.secret_use import SecretUse
-from tests.integration.secured import ROOT
+from tests.integration.programs import ROOT
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ENTRY = AuditEntry(at=NOW, who="ada", what="SecretService.Put", target="", origin="", result="ok")

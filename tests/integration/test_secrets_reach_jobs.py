@@ -2,16 +2,14 @@
 
 import asyncio
 import os
-import sys
+import signal
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent.secret_rooms import NoMemoryDirectoryError, memory_directory
 from muster.cli.local_fleet import client_of
 from muster.client import Client
 from muster.domain.failure import FailureKind
@@ -21,7 +19,7 @@ from muster.domain.restart import RestartPolicy
 from muster.domain.secret_use import SecretUse
 from tests.contract.secret_places import digest, having, programs_with
 from tests.integration.jobs import shell
-from tests.integration.test_client_and_coordinator import ROOT, coordinator
+from tests.integration.programs import agent, coordinator
 
 TOKEN = b"t0ken-of-the-test-cGFzcw"
 KEY = b"-----BEGIN KEY-----\nbGluZSBvbmUgb2YgaXQ\n-----END KEY-----\n"
@@ -42,65 +40,8 @@ def place() -> Iterator[Path]:
         yield path
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory that nobody else has."""
-    try:
-        directory = memory_directory(None, os.environ) / tmp_path.name
-    except NoMemoryDirectoryError as error:
-        pytest.skip(str(error))
-    yield directory
-    for path in (*directory.glob("*"), directory):
-        path.rmdir()  # nothing but empty directories is left
-
-
-@dataclass
-class Agent:
-    """An agent in a process of its own, and what it logs."""
-
-    program: asyncio.subprocess.Process
-    logged: bytes = b""
-
-    async def end(self, *, kill: bool) -> None:
-        (self.program.kill if kill else self.program.terminate)()
-        _, rest = await self.program.communicate()
-        self.logged += rest
-
-
-@asynccontextmanager
-async def agent(directory: Path, address: str, memory: Path, *more: str, kill: bool = False) -> AsyncIterator[Agent]:
-    """A node with processes, and with containers if the options say where Docker is."""
-    options = {
-        "--coordinator": address,
-        "--token-file": str(directory / "coordinator" / "local-token"),
-        "--state": str(directory / "node"),
-        "--name": "alone",
-        "--gpu-provider": "fake:1xH100",
-        "--address": "127.0.0.1",
-        "--ports": "30180-30189",
-        "--secrets-dir": str(memory),
-        "--log-level": "debug",
-    }
-    program = await asyncio.create_subprocess_exec(
-        *(
-            sys.executable,
-            "-m",
-            "agent",
-            "--processes",
-            *("--job-user", "none"),
-            *(more or ("--no-docker",)),
-            *(word for each in options.items() for word in each),
-        ),
-        cwd=ROOT,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert program.stderr is not None
-    it = Agent(program)
-    while b"agent runs" not in (line := await program.stderr.readline()):
-        it.logged += line
-        assert line, f"the agent ended: {it.logged.decode()}"
-    yield it
-    await it.end(kill=kill)
+def secrets_in(memory: Path) -> tuple[str, ...]:
+    return "--secrets-dir", str(memory), "--log-level", "debug"
 
 
 def job(script: str, *uses: SecretUse) -> JobSpec:
@@ -129,9 +70,9 @@ async def test_a_job_uses_its_secrets_and_nothing_of_them_is_left_anywhere(
     )
     role = Role(command=("/bin/sh", "-c", script), secrets=USES, env={"GO": str(place / "go")})
     spec = JobSpec(name="secretive", roles=(role,), timeouts=shell("").timeouts)
-    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+    async with coordinator(place) as login, client_of(login) as client:
         await put(client)
-        async with agent(place, login.address, memory, "--no-docker", "--job-user", job_user) as node:
+        async with agent(place, login, *secrets_in(memory), "--job-user", job_user) as node:
             submitted = await client.submit(spec, queue_anyway=True)
             lines = []
             async for line in client.logs(submitted.id, follow=True):
@@ -155,15 +96,15 @@ async def test_a_job_uses_its_secrets_and_nothing_of_them_is_left_anywhere(
 
 async def test_secrets_outlive_an_agent_that_is_killed_and_are_cleared_by_the_next(place: Path, memory: Path) -> None:
     script = f'echo "$WANDB_API_KEY"; read line < {place}/go; cat "$MUSTER_SECRETS_DIR/deploy/key"'
-    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+    async with coordinator(place) as login, client_of(login) as client:
         await put(client)
-        async with agent(place, login.address, memory, kill=True):
+        async with agent(place, login, *secrets_in(memory), ending=signal.SIGKILL):
             submitted = await client.submit(job(script, *USES), queue_anyway=True)
             async for line in client.logs(submitted.id, follow=True):
                 assert line.text == b"***"
                 break
         assert having(memory, [KEY]) != []
-        async with agent(place, login.address, memory):
+        async with agent(place, login, *secrets_in(memory)):
             await asyncio.to_thread((place / "go").write_text, "go\n")
             ended = await client.wait(submitted.id)
             assert ended.phase is JobPhase.SUCCEEDED
@@ -175,9 +116,9 @@ async def test_secrets_outlive_an_agent_that_is_killed_and_are_cleared_by_the_ne
 async def test_the_next_attempt_gets_the_values_that_there_are_then(place: Path, memory: Path) -> None:
     script = f'echo "$WANDB_API_KEY" | sha256sum; [ "$MUSTER_ATTEMPT" = 2 ] || {{ read line < {place}/go; exit 1; }}'
     spec = replace(job(script, USES[0]), restarts=RestartPolicy(limit=1))
-    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+    async with coordinator(place) as login, client_of(login) as client:
         await put(client)
-        async with agent(place, login.address, memory):
+        async with agent(place, login, *secrets_in(memory)):
             submitted = await client.submit(spec, queue_anyway=True)
             async for line in client.logs(submitted.id, follow=True):
                 assert line.text == digest(TOKEN + b"\n")
@@ -189,25 +130,25 @@ async def test_the_next_attempt_gets_the_values_that_there_are_then(place: Path,
 
 
 async def test_what_is_left_of_executions_that_ended_without_an_agent_is_swept(place: Path, memory: Path) -> None:
-    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+    async with coordinator(place) as login, client_of(login) as client:
         await put(client)
-        async with agent(place, login.address, memory, kill=True):
+        async with agent(place, login, *secrets_in(memory), ending=signal.SIGKILL):
             submitted = await client.submit(job("sleep 1000", *USES), queue_anyway=True)
             async for view in client.watch(submitted.id):
                 if view.phase is JobPhase.RUNNING:
                     break
         await client.stop(submitted.id)
-        async with agent(place, login.address, memory):
+        async with agent(place, login, *secrets_in(memory)):
             await client.wait(submitted.id)
         assert having(memory, [KEY]) == []
 
 
 async def test_a_secret_that_was_removed_meanwhile_fails_the_job_and_is_named(place: Path, memory: Path) -> None:
-    async with coordinator(place / "coordinator", "127.0.0.1:0") as login, client_of(login) as client:
+    async with coordinator(place) as login, client_of(login) as client:
         await put(client)
         submitted = await client.submit(job("true", *USES), queue_anyway=True)
         await client.secrets.remove("deploy")
-        async with agent(place, login.address, memory):
+        async with agent(place, login, *secrets_in(memory)):
             ended = await client.wait(submitted.id)
     assert ended.failure is not None
     assert ended.failure.kind is FailureKind.INVALID_OPTION

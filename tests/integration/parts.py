@@ -1,0 +1,43 @@
+"""What a coordinator is made of, at work in the process of a test; how it is reached is up to who serves it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from coordinator.clock import wall_time
+from coordinator.engine import Engine
+from coordinator.rpc.server import Parts
+from coordinator.store.logs import LogStore
+from coordinator.store.sql import SqlStore
+from coordinator.store.trust import SqlTrust
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.registry import Registry
+from coordinator.trust.secrets import Secrets
+
+
+@asynccontextmanager
+async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:  # noqa: ANN401 - fields of Parts
+    """All parts with their state below a directory, the engine at work until the context ends."""
+    database = directory / "coordinator.db"
+    store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
+    try:
+        registry = Registry(trust, wall_time())
+        parts = Parts(
+            engine=Engine(store, logs.drop_job),
+            logs=logs,
+            registry=registry,
+            audit=AuditLog(registry),
+            secrets=Secrets.open(trust, directory / "trust" / "secrets.key"),
+            **more,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            working = tasks.create_task(parts.engine.run(), name="engine")
+            yield parts
+            working.cancel()
+        await parts.audit.flush()
+    finally:
+        logs.close()
+        trust.close()
+        store.close()
