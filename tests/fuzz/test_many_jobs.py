@@ -1,42 +1,19 @@
 """Whatever is asked for together: all of it is accepted, or none."""
 
 import asyncio
-from typing import Any, cast
+from typing import cast
 
 from hypothesis import given
 
 from coordinator.core.cluster import Cluster
-from coordinator.rpc.jobs import JobService
-from coordinator.rpc.log_merge import LogMerge
 from coordinator.store.memory import MemoryStore
-from coordinator.trust.secrets import Secrets
 from muster import wire
-from muster.domain.access import Policy
-from muster.domain.secret import Secret
 from muster.rpc.v1 import jobs_pb2 as pb
 from tests.builders import role, spec
 from tests.fuzz.effort import fuzzed_less
 from tests.fuzz.messages import anything, damaged, seeds
-from tests.unit.coordinator.test_engine import engine_on, working
-
-
-class NoSecrets:
-    """A project without secrets."""
-
-    def of_project(self, project: str) -> dict[str, Secret]:
-        del project
-        return {}
-
-
-class RefusedCallError(Exception):
-    """The call ended with a status."""
-
-
-class Call:
-    """A call that may be aborted."""
-
-    async def abort(self, *status: object) -> None:
-        raise RefusedCallError(*status)
+from tests.unit.coordinator.engines import engine_on, working
+from tests.unit.coordinator.job_service import Call, RefusedCallError, job_service
 
 
 @fuzzed_less
@@ -55,7 +32,7 @@ def test_jobs_of_ours_with_a_few_changes_are_all_accepted_or_none(seed: int) -> 
 
 async def _submit(request: pb.SubmitManyRequest) -> None:
     engine = engine_on(MemoryStore())
-    service: Any = JobService(engine, lambda _: Policy(), cast("LogMerge", None), cast("Secrets", NoSecrets()))
+    service = job_service(engine)
     async with working(engine):
         try:
             answer = await service.SubmitMany(pb.SubmitManyRequest.FromString(request.SerializeToString()), Call())

@@ -2,9 +2,8 @@
 
 import asyncio
 import math
-import threading
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
@@ -15,21 +14,28 @@ from coordinator.core.events import (
     ExecutionsReported,
     HeartbeatReceived,
     JobSubmitted,
-    NodeConnected,
     NodeDisconnected,
     StopRequested,
 )
 from coordinator.core.records import Change
-from coordinator.engine import OUTBOX, Engine, Session
+from coordinator.engine import OUTBOX, Engine
 from coordinator.store.memory import MemoryStore
-from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.ids import ExecutionId, JobId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
 from muster.domain.plan import Goal, Stage
-from tests.builders import inventory, limits, report, spec
-
-A = NodeId("a")
-J = JobId("j")
+from tests.builders import limits, report, spec
+from tests.unit.coordinator.engines import (
+    A,
+    J,
+    StoreThatWaits,
+    all_else_has_had_its_turn,
+    connection,
+    engine_on,
+    phase,
+    submission,
+    working,
+)
 
 
 class StoreThatCounts(MemoryStore):
@@ -44,59 +50,8 @@ class StoreThatCounts(MemoryStore):
         super().commit(changes)
 
 
-class StoreThatWaits(MemoryStore):
-    """Its commits take until they are let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.entered = threading.Event()
-        self.let_go = threading.Event()
-
-    def commit(self, changes: Sequence[Change]) -> None:
-        self.entered.set()
-        self.let_go.wait(60)
-        super().commit(changes)
-
-
-def submission(name: str = J, **fields: object) -> JobSubmitted:
-    return JobSubmitted(job=JobId(name), spec=spec(1, **fields), queue_anyway=True)  # type: ignore[arg-type]
-
-
 def reported(rank: int, stage: Stage) -> ExecutionsReported:
     return ExecutionsReported(node=A, reports=(report(ExecutionId(f"{J}-1-{rank}"), stage),))
-
-
-def connection(session: Session, identity: str = "identity", node: NodeId = A) -> NodeConnected:
-    return NodeConnected(
-        node=node,
-        session=session.number,
-        identity=identity,
-        version="0.1",
-        address="10.0.0.1",
-        inventory=inventory("a", 1),
-    )
-
-
-def engine_on(store: MemoryStore) -> Engine:
-    return Engine(store, lambda _: None)
-
-
-@asynccontextmanager
-async def working(engine: Engine) -> AsyncIterator[asyncio.TaskGroup]:
-    """The engine at work, and a group for what is to happen beside it."""
-    async with asyncio.TaskGroup() as tasks:
-        run = tasks.create_task(engine.run(), name="engine")
-        yield tasks
-        run.cancel()
-
-
-async def phase(engine: Engine, job: JobId = J) -> JobPhase:
-    return await engine.read(lambda cluster, _: cluster.phase(job))
-
-
-async def all_else_has_had_its_turn() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 async def test_an_event_is_answered() -> None:

@@ -14,22 +14,7 @@ from coordinator.store.store import Snapshot, StoreError
 from muster.domain.errors import ExhaustedError
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import JobPhase
-from tests.unit.coordinator.test_engine import A, connection, engine_on, phase, submission, working
-
-
-class StoreThatIsFull(MemoryStore):
-    """Keeps nothing new while its disk is full."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.full = True
-        self.tries = 0
-
-    def commit(self, changes: Sequence[Change]) -> None:
-        self.tries += 1
-        if self.full:
-            raise StoreError(f"cannot store {len(changes)} records: the disk is full")
-        super().commit(changes)
+from tests.unit.coordinator.engines import A, StoreThatIsFull, connection, engine_on, phase, submission, working
 
 
 class StoreThatBreaks(MemoryStore):

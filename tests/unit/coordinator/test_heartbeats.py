@@ -11,8 +11,7 @@ from coordinator.rpc.heartbeats import Heartbeats, Pulse
 from coordinator.store.memory import MemoryStore
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import agents_pb2 as pb
-from tests.unit.coordinator.test_engine import all_else_has_had_its_turn, connection, engine_on, working
-from tests.unit.coordinator.test_full_store import StoreThatIsFull
+from tests.unit.coordinator.engines import StoreThatIsFull, all_else_has_had_its_turn, connection, engine_on, working
 
 NAMES = [NodeId("a"), NodeId("b"), NodeId("c")]
 

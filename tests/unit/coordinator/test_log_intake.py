@@ -18,7 +18,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.log import Record, Stream, format_record
 from muster.rpc.v1 import agents_pb2 as pb
 from tests.builders import spec
-from tests.unit.coordinator.test_engine import (
+from tests.unit.coordinator.engines import (
     A,
     J,
     connection,

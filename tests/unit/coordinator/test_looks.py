@@ -4,7 +4,7 @@ import asyncio
 
 from coordinator.store.memory import MemoryStore
 from muster.domain.lifecycle import JobPhase
-from tests.unit.coordinator.test_engine import (
+from tests.unit.coordinator.engines import (
     J,
     StoreThatWaits,
     all_else_has_had_its_turn,

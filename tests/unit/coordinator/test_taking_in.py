@@ -1,45 +1,23 @@
 """How many jobs a coordinator takes in at once."""
 
 import asyncio
-from typing import Any, cast
 
 import grpc
 import pytest
 
-from coordinator.rpc.jobs import MAX_SUBMITS, JobService
-from coordinator.rpc.log_merge import LogMerge
+from coordinator.rpc.jobs import MAX_SUBMITS
 from coordinator.store.memory import MemoryStore
-from coordinator.trust.secrets import Secrets
 from muster import wire
-from muster.domain.access import Policy
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire.checks import MAX_JOBS
 from tests.builders import spec
-from tests.unit.coordinator.test_engine import engine_on, working
-
-
-class RefusedCallError(Exception):
-    """The call ended with a status."""
-
-
-class Call:
-    """A call that may be aborted."""
-
-    async def abort(self, status: grpc.StatusCode, text: str, *_: object) -> None:
-        raise RefusedCallError(status, text)
-
-
-class NoSecrets:
-    """Projects without secrets."""
-
-    def of_project(self, project: str) -> dict[str, object]:
-        del project
-        return {}
+from tests.unit.coordinator.engines import engine_on, working
+from tests.unit.coordinator.job_service import Call, RefusedCallError, job_service
 
 
 async def test_each_of_many_jobs_counts_until_it_is_answered() -> None:
     engine = engine_on(MemoryStore())
-    service: Any = JobService(engine, lambda _: Policy(), cast("LogMerge", None), cast("Secrets", NoSecrets()))
+    service = job_service(engine)
     one = pb.SubmitRequest(spec=wire.job_spec_to_wire(spec(1)), queue_anyway=True)
     many = pb.SubmitManyRequest(jobs=[one] * MAX_JOBS)
     async with asyncio.TaskGroup() as tasks:

@@ -20,7 +20,7 @@ from muster.domain.lifecycle import JobPhase, State
 from muster.domain.plan import Report, Stage
 from muster.rpc.v1 import jobs_pb2 as pb
 from tests.builders import AT
-from tests.unit.coordinator.test_engine import A, J, connection, engine_on, submission, working
+from tests.unit.coordinator.engines import A, J, connection, engine_on, submission, working
 
 
 class Watcher:
