@@ -12,7 +12,7 @@ from bench.fleet import fleet
 from bench.gangs import Stamped
 from bench.programs import ProgramError
 from bench.scratch import PROGRAMS, Scratch
-from bench.setting import Setting
+from bench.setting import Setting, Turns
 
 SIZE = 8
 READY_WITHIN = 240.0
@@ -25,17 +25,14 @@ async def measure(setting: Setting) -> None:
     """In turn."""
     if not setting.has("ray"):
         return
-    found: dict[str, list[float]] = {}
+    turns = Turns(setting.repeats(7, 2))
     async with ray_cluster(setting.scratch) as ray, fleet(setting.scratch, SIZE) as muster:
         await setting.quiet(f"first start of {SIZE}: Ray, Muster")
         stamped = Stamped(setting, muster, None)
-        for turn in range(setting.repeats(7, 2) + 1):
-            theirs = {f"Ray {name}": value for name, value in (await ray.gang(SIZE)).items()}
-            ours = {name.replace("API", "Muster"): value for name, value in (await stamped.api(SIZE)).items()}
-            for name, value in {**theirs, **ours}.items():
-                if turn:
-                    found.setdefault(name, []).append(value)
-    for name, values in found.items():
+        for _ in turns:
+            turns.keep({f"Ray {name}": value for name, value in (await ray.gang(SIZE)).items()})
+            turns.keep({name.replace("API", "Muster"): value for name, value in (await stamped.api(SIZE)).items()})
+    for name, values in turns.found.items():
         setting.findings.take(f"first start {SIZE}: {name}", values, "ms")
     setting.findings.ratio(BAR, f"first start {SIZE}: Muster all addresses", f"first start {SIZE}: Ray all addresses")
 

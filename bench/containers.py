@@ -23,7 +23,7 @@ from bench.figures import Bar
 from bench.fleet import Fleet, fleet
 from bench.programs import ProgramError, ended_at_exit, start
 from bench.scratch import Scratch, unmount
-from bench.setting import Setting, stamps
+from bench.setting import Setting, Turns, stamps
 from muster.domain.access import Policy
 from muster.domain.job import DEFAULT_PIDS, JobSpec, Mount, PullPolicy, Resources, Role
 from muster.domain.user import NOBODY
@@ -77,16 +77,14 @@ async def _compare(setting: Setting, muster: Fleet, docker: aiodocker.Docker, si
         "bare API, all created first": partial(bare, _alike, all_first=True),
         "bare API, Docker's defaults": partial(bare, _plain),
     }
-    taken: dict[str, list[float]] = {name: [] for name in ways}
-    directory = setting.scratch.fresh("stamps")
-    for turn in range(setting.repeats(12, 4) + 1):
+    directory, turns = setting.scratch.fresh("stamps"), Turns(setting.repeats(12, 4))
+    for turn in turns:
         for number, (name, way) in enumerate(ways.items()):
             place = directory / f"{turn}-{number}"
             await asyncio.to_thread(_make_open, place)
-            value = await way(place)
-            taken[name].extend([value] if turn else [])
+            turns.keep({name: await way(place)})
             await asyncio.sleep(SETTLES)
-    for name, values in taken.items():
+    for name, values in turns.found.items():
         setting.findings.take(f"containers {size}: {name}", values, "ms")
 
 

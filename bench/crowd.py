@@ -28,11 +28,10 @@ import grpc
 import grpc.aio
 
 from agent.link import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
+from bench.core import inventory
 from coordinator.rpc.wakeups import CoordinatorLoop
 from muster import wire
-from muster.domain.ids import GpuUuid, NodeId
-from muster.domain.job import RuntimeKind
-from muster.domain.node import Gpu, Inventory, RuntimeOffer
+from muster.domain.ids import NodeId
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.pinning import pinned_authority
@@ -42,7 +41,6 @@ from muster.trust.certificates import new_key, request_certificate
 from muster.trust.tokens import JoinToken, parse_join_token
 
 HEARTBEAT = 10.0
-GPUS = 8
 STAGES = {
     pb.GOAL_PREPARE: (pb.STAGE_PREPARING, pb.STAGE_PREPARED),
     pb.GOAL_ARM: (pb.STAGE_ARMED,),
@@ -60,7 +58,7 @@ class Agent:
         self._address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
         self._coordinator = address
         self._credentials = credentials
-        self._inventory = wire.inventory_to_wire(_inventory(self._name))
+        self._inventory = wire.inventory_to_wire(inventory(self._name))
         self._channel = open_channel(address, credentials, AGENT_CHANNEL_OPTIONS)
         self._opened = 0
         self._revision = 0
@@ -243,15 +241,6 @@ async def _joined(address: str, count: int, token: JoinToken) -> list[Agent]:
             shown = Credentials(authority=authority, certificate=answer.certificate, key=key)
             agents.append(Agent(number, f"{address.rpartition(':')[0]}:{answer.agents_port}", shown))
     return agents
-
-
-def _inventory(node: str) -> Inventory:
-    gpus = tuple(
-        Gpu(uuid=GpuUuid(f"GPU-{node}-{index}"), index=index, model="NVIDIA H100", memory=80 * 2**30)
-        for index in range(GPUS)
-    )
-    runtimes = (RuntimeOffer(kind=RuntimeKind.PROCESS),)
-    return Inventory(cpus=64, memory=2**39, gpus=gpus, runtimes=runtimes)
 
 
 if __name__ == "__main__":

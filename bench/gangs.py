@@ -15,17 +15,21 @@ from pathlib import Path
 from bench.figures import Bar
 from bench.fleet import Fleet, fleet, gang
 from bench.programs import ProgramError, finished
-from bench.setting import Setting, stamps
+from bench.setting import Setting, Turns, stamps
 from bench.slurm import Slurm, slurm
 from muster.domain.view import JobView
 
 SIZES = (1, 8, 16, 32, 64)
 COMMAND_WITHIN = 120.0
 REPEATS = 15
-PMI2_BARS = {8: 0.6, 16: 0.6, 32: 0.4}
-SRUN_BARS = {64: 0.6}
-CLI_BARS = {16: 1.0, 32: 1.0, 64: 1.0}
-"""From so many executions on the command line must keep up with srun."""
+STARTED = "all started with all addresses, {} executions, API: Muster"
+THROUGH_CLI = "through the CLI, {} executions: Muster / plain srun (whole command)"
+COMPARED = (
+    (f"{STARTED} / (srun + PMI2)", {8: 0.6, 16: 0.6, 32: 0.4}, "API all addresses", "srun+PMI2 all addresses"),
+    (f"{STARTED} / plain srun", {64: 0.6}, "API all addresses", "srun started"),
+    (THROUGH_CLI, {16: 1.0, 32: 1.0, 64: 1.0}, "CLI whole command", "srun whole command"),
+)
+"""The figure, its bars by the number of executions, what of a gang is ours in it, and what is Slurm's."""
 QUEUED_BAR = Bar(figure="queued submit → running: Muster / tuned sbatch", limit=0.15)
 QUEUED_CLI = Bar(figure="queued, both through their command lines: Muster / tuned sbatch")
 
@@ -161,46 +165,29 @@ async def _gangs(setting: Setting, stamped: Stamped, size: int, *, with_slurm: b
     ways = [stamped.api, stamped.command_line]
     if with_slurm:
         ways = [stamped.api, stamped.pmi2, stamped.command_line, stamped.srun]
-    repeats = setting.repeats(REPEATS, 4)
-    found: dict[str, list[float]] = {}
-    for turn in range(repeats + 1):
+    turns = Turns(setting.repeats(REPEATS, 4))
+    for turn in turns:
         # None always comes after the same one, whose traces it would find.
         for way in random.Random(turn).sample(ways, len(ways)):  # noqa: S311 - an order, not a secret
-            for name, value in (await way(size)).items():
-                # The first of each warms up.
-                if turn:
-                    found.setdefault(name, []).append(value)
-    for name, values in sorted(found.items()):
+            turns.keep(await way(size))
+    for name, values in sorted(turns.found.items()):
         setting.findings.take(f"gang {size}: {name}", values, "ms")
 
 
 async def _queued(setting: Setting, stamped: Stamped) -> None:
-    found: dict[str, list[float]] = {}
-    for turn in range(setting.repeats(REPEATS, 4) + 1):
-        for result in (await stamped.sbatch(), await stamped.api(1), await stamped.submitted()):
-            for name, value in result.items():
-                if turn:
-                    found.setdefault(name, []).append(value)
+    turns = Turns(setting.repeats(REPEATS, 4))
+    for _ in turns:
+        turns.keep(await stamped.sbatch())
+        turns.keep(await stamped.api(1))
+        turns.keep(await stamped.submitted())
     for name in ("sbatch started", "API started", "CLI started"):
-        setting.findings.take(f"queued: {name}", found[name], "ms")
+        setting.findings.take(f"queued: {name}", turns.found[name], "ms")
     setting.findings.ratio(QUEUED_BAR, "queued: API started", "queued: sbatch started")
     setting.findings.ratio(QUEUED_CLI, "queued: CLI started", "queued: sbatch started")
 
 
 def _judge(setting: Setting, sizes: Sequence[int]) -> None:
-    ratio = setting.findings.ratio
-    for size in sizes:
-        gang, api = f"gang {size}", f"all started with all addresses, {size} executions, API: Muster"
-        bar = Bar(figure=f"{api} / (srun + PMI2)", limit=PMI2_BARS.get(size))
-        ratio(bar, f"{gang}: API all addresses", f"{gang}: srun+PMI2 all addresses")
-    for size in sizes:
-        gang, api = f"gang {size}", f"all started with all addresses, {size} executions, API: Muster"
-        ratio(
-            Bar(figure=f"{api} / plain srun", limit=SRUN_BARS.get(size)),
-            f"{gang}: API all addresses",
-            f"{gang}: srun started",
-        )
-    for size in sizes:
-        figure = f"through the CLI, {size} executions: Muster / plain srun (whole command)"
-        bar = Bar(figure=figure, limit=CLI_BARS.get(size))
-        ratio(bar, f"gang {size}: CLI whole command", f"gang {size}: srun whole command")
+    for figure, limits, ours, theirs in COMPARED:
+        for size in sizes:
+            bar = Bar(figure=figure.format(size), limit=limits.get(size))
+            setting.findings.ratio(bar, f"gang {size}: {ours}", f"gang {size}: {theirs}")

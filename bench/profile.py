@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.fleet import GROUP, Fleet, fleet, gang
 from bench.keeper import descendants
 from bench.programs import finished
-from bench.setting import Setting
+from bench.setting import Setting, Turns
 
 SIZES = (8, 16, 32, 64)
 WARM, COLD = "the same nodes every time", "other nodes every time"
@@ -61,18 +61,14 @@ async def measure(setting: Setting) -> None:
 
 async def _threads(setting: Setting, muster: Fleet, size: int) -> None:
     """CPU for each execution, and how often a thread had to be woken."""
-    found: dict[str, list[float]] = {}
-    for turn in range(setting.repeats(9, 3) + 1):
+    turns = Turns(setting.repeats(9, 3))
+    for _ in turns:
         before = _Used.by(muster)
         await _run(muster, size)
         used = _Used.by(muster) - before
-        # The first warms up.
-        if turn:
-            for kind, nanoseconds in used.cpu.items():
-                found.setdefault(f"{kind}: CPU for each execution", []).append(nanoseconds / 1e6 / size)
-            for kind, number in used.woken.items():
-                found.setdefault(f"{kind}: wake-ups for each execution", []).append(number / size)
-    for name, values in sorted(found.items()):
+        turns.keep({f"{kind}: CPU for each execution": spent / 1e6 / size for kind, spent in used.cpu.items()})
+        turns.keep({f"{kind}: wake-ups for each execution": number / size for kind, number in used.woken.items()})
+    for name, values in sorted(turns.found.items()):
         setting.findings.take(f"profile of {size}: {name}", values, "ms" if "CPU" in name else "")
 
 

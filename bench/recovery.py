@@ -25,7 +25,7 @@ from pathlib import Path
 from bench.figures import Bar
 from bench.fleet import PROCESSES, Fleet, credentials, fleet, start_coordinator
 from bench.programs import ProgramError, ended_at_exit
-from bench.setting import Setting
+from bench.setting import Setting, Turns
 from bench.witnesses import SCRIPT, Worker, Workers, all_ends, until_gone
 from muster.client import Client
 from muster.domain.job import JobSpec, Packing, Resources, Role
@@ -117,13 +117,11 @@ def _take(setting: Setting, case: str, found: Mapping[str, Sequence[float]]) -> 
 
 
 async def _worker_deaths(mortal: Mortal, size: int, script: str, repeats: int) -> Mapping[str, Sequence[float]]:
-    """Kill a worker again and again, each time of another gang; the first time is to warm up."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for turn in range(repeats + 1):
-        for figure, value in (await _worker_death(mortal, size, script)).items():
-            if turn:
-                found[figure].append(value)
-    return found
+    """Kill a worker again and again, each time of another gang."""
+    turns = Turns(repeats)
+    for _ in turns:
+        turns.keep(await _worker_death(mortal, size, script))
+    return turns.found
 
 
 async def _worker_death(mortal: Mortal, size: int, script: str) -> Mapping[str, float]:

@@ -18,7 +18,7 @@ from bench.figures import Bar
 from bench.fleet import Fleet, fleet, gang
 from bench.programs import ProgramError, ended_at_exit, start
 from bench.scratch import PROGRAMS
-from bench.setting import Setting
+from bench.setting import Setting, Turns
 
 SIZES = {2: 81, 4: 71}
 """Ranks → turns. A rank that comes before rank 0 listens tries again after a while that torch draws by lot, up to a
@@ -39,23 +39,20 @@ async def measure(setting: Setting) -> None:
     if not setting.has("torch"):
         return
     async with fleet(setting.scratch, max(SIZES)) as muster:
-        for size, turns in SIZES.items():
+        for size, count in SIZES.items():
             await setting.quiet(f"gloo barrier of {size}: plain env://, Muster, torchrun")
-            await _compare(setting, Ranks(setting, muster, size), turns)
+            await _compare(setting, Ranks(setting, muster, size), count)
 
 
-async def _compare(setting: Setting, ranks: "Ranks", turns: int) -> None:
-    found: dict[str, list[float]] = {}
+async def _compare(setting: Setting, ranks: "Ranks", count: int) -> None:
+    turns = Turns(setting.repeats(count, 7))
     pair: list[Callable[[], Awaitable[Mapping[str, float]]]] = [ranks.plain, ranks.muster]
-    for turn in range(setting.repeats(turns, 7) + 1):
+    for turn in turns:
         ways = pair if turn % 2 else pair[::-1]
         for way in ways if turn % TORCHRUN_EVERY else [*ways, ranks.torchrun]:
-            for name, value in (await way()).items():
-                # The first turn warms up.
-                if turn:
-                    found.setdefault(name, []).append(value)
+            turns.keep(await way())
     findings, size = setting.findings, ranks.size
-    for name, values in found.items():
+    for name, values in turns.found.items():
         findings.take(f"gloo barrier {size}: {name}", values, "s")
     for part, limit, figure in (
         ("", LIMIT, "launch → gloo barrier"),

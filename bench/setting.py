@@ -1,6 +1,8 @@
 """What every measurement gets: where to work, how often to repeat, where to put what it finds."""
 
 import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +47,27 @@ class Setting:
             self.findings.remark(str(error))
             return False
         return True
+
+
+class Turns:
+    """Values that are taken turn after turn, by name; those of the first turn, which warms up, are not kept."""
+
+    def __init__(self, count: int) -> None:
+        self.found: dict[str, list[float]] = defaultdict(list)
+        self._count = count
+        self._warm = False
+
+    def __iter__(self) -> Iterator[int]:
+        """The number of the turn: 0 warms up."""
+        for turn in range(self._count + 1):
+            self._warm = turn > 0
+            yield turn
+
+    def keep(self, values: Mapping[str, float]) -> None:
+        """What one turn found, or a part of it."""
+        if self._warm:
+            for name, value in values.items():
+                self.found[name].append(value)
 
 
 def stamps(file: Path) -> list[tuple[int, int, int]]:

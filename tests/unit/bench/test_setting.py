@@ -7,7 +7,7 @@ import pytest
 from bench.figures import Findings
 from bench.quiet import ticks_of_others
 from bench.scratch import NEEDS, PeerMissingError, Scratch, missing_of
-from bench.setting import Setting, stamps
+from bench.setting import Setting, Turns, stamps
 
 KEEPER = 100
 
@@ -69,3 +69,11 @@ def test_stamps_are_the_times_and_how_many_addresses_were_known(tmp_path: Path) 
     (tmp_path / "all").write_text("0 1000 2000 8\n1 1500 2500 8\n")
     assert stamps(tmp_path / "all") == [(1000, 2000, 8), (1500, 2500, 8)]
     assert stamps(tmp_path / "none") == []
+
+
+def test_of_turns_all_but_the_first_are_kept() -> None:
+    turns = Turns(2)
+    for turn in turns:
+        turns.keep({"ours": turn})
+        turns.keep({"theirs": 10 * turn, "of both": 0})
+    assert turns.found == {"ours": [1, 2], "theirs": [10, 20], "of both": [0, 0]}
