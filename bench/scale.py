@@ -81,7 +81,6 @@ async def measure(setting: Setting) -> None:
                         if measurement is _release:
                             setting.findings.judge(_release_bar(nodes), math.inf, "")
                         setting.findings.remark(f"{nodes} nodes:{measurement.__name__.replace('_', ' ')}: {error!r}")
-
     for what, name in EACH.items():
         found = {nodes: medians[name.format(nodes)].median for nodes in setting.fleets if name.format(nodes) in medians}
         if len(found) > 1:
@@ -100,7 +99,6 @@ async def measure_queue(setting: Setting) -> None:
     ):
         await agents.order("connect")
         await setting.quiet(f"a queue of {jobs} jobs")
-        # More CPUs than a node has: they wait, whatever comes free.
         rates, refusal = await _fill(muster, jobs, parts=10)
         if refusal:
             setting.findings.remark(f"a queue of {jobs} jobs was refused: {refusal}")
