@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from muster.endpoint import Login
 from muster.trust.files import read_secret
 
@@ -60,6 +62,14 @@ async def agent(
         program.send_signal(ending)
         _, rest = await program.communicate()
     it.logged += rest
+
+
+def runs(process: psutil.Process) -> bool:
+    """Whether it is there, and not only waits to be taken note of by the machine's first process."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def _started(module: str, *words: str) -> asyncio.subprocess.Process:

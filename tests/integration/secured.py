@@ -10,7 +10,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import grpc
+import grpc.aio
+
+from agent.enrolment import join
 from coordinator.clock import wall_time
 from coordinator.login_settings import LoginSettings
 from coordinator.rpc.pace import Pace
@@ -24,11 +29,14 @@ from coordinator.trust.registry import ADMIN, Registry
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.ids import NodeId
-from muster.rpc.channel import Credentials
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.status import reason_lost
+from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import new_key, request_certificate
-from muster.trust.tokens import new_api_token
+from muster.trust.tokens import new_api_token, parse_join_token
 from tests.integration.parts import working_parts
 from tests.integration.programs import ROOT
+from tests.integration.strangers import hello
 
 READY_WITHIN = 30.0
 
@@ -125,6 +133,33 @@ async def joining(fleet: Secured, name: str, token: str, *options: str) -> Async
         if agent.poll() is None:
             agent.send_signal(signal.SIGTERM)
         await asyncio.to_thread(agent.wait, READY_WITHIN)
+
+
+async def joined(fleet: Secured, node: str, **wish: object) -> Credentials:
+    """What a node shows that has joined, without an agent."""
+    key = new_key()
+    membership = await join(fleet.doors.clients, parse_join_token(await fleet.join_token(**wish)), NodeId(node), key)
+    return Credentials(authority=membership.authority, certificate=membership.certificate, key=key)
+
+
+async def connect(address: str, shown: Credentials, node: str) -> tuple[grpc.StatusCode, str]:
+    """How the stream of an agent ends; OK as soon as it is welcome."""
+    async with open_channel(address, shown) as channel:
+        stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
+        call = stub.Connect(metadata=shown.metadata)
+        try:
+            await call.write(hello(node))
+            answer = await call.read()
+        except grpc.aio.AioRpcError as error:
+            if reason_lost(error):
+                return await connect(address, shown, node)
+            return error.code(), error.details() or ""
+        except asyncio.InvalidStateError:
+            answer = grpc.aio.EOF
+        if answer is not grpc.aio.EOF:
+            call.cancel()
+            return grpc.StatusCode.OK, ""
+        return await call.code(), await call.details() or ""
 
 
 async def until_ready(client: Client, *names: str) -> None:

@@ -24,7 +24,7 @@ from muster.domain.lifecycle import State
 from tests.contract.test_keeper import gone
 from tests.integration.fleet import SECRET, Fleet, running_fleet
 from tests.integration.jobs import shell
-from tests.integration.test_programs import ROOT, runs
+from tests.integration.programs import ROOT, runs
 
 LOST_AFTER = timedelta(seconds=8)
 """Less than a job may ask for, and more than the program needs until user code runs."""

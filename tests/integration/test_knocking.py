@@ -23,8 +23,7 @@ from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import new_key, request_certificate
 from muster.trust.tokens import parse_join_token
 from tests.integration.programs import ROOT
-from tests.integration.secured import Secured, joining, secured, until_ready
-from tests.integration.test_trust import connect, joined
+from tests.integration.secured import Secured, connect, joined, joining, secured, until_ready
 
 A = NodeId("a")
 Code = grpc.StatusCode

@@ -16,7 +16,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from tests.integration.fleet import SHOWN, executions, running_fleet
 from tests.integration.jobs import shell
-from tests.integration.test_strangers import INVALID, hello, refusal, reports, stranger
+from tests.integration.strangers import INVALID, hello, refusal, reports, stranger
 
 
 def told(execution: str, stage: pb.Stage.ValueType, code: int | None = None) -> pb.ExecutionReport:

@@ -26,7 +26,7 @@ from muster.trust.tokens import new_api_token, new_join_token, parse_join_token
 from tests.integration.fleet import SHOWN, running_fleet
 from tests.integration.jobs import shell
 from tests.integration.secured import Secured, secured
-from tests.integration.test_strangers import hello, stranger
+from tests.integration.strangers import hello, stranger
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 

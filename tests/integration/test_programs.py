@@ -19,8 +19,8 @@ from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
+from tests.integration.programs import ROOT, runs
 
-ROOT = Path(__file__).parents[2]
 ENDS_WITHIN = 3.0
 LIMIT = 30.0
 COORDINATOR = ("coordinator", "--local", "--listen", "127.0.0.1:0")
@@ -71,14 +71,6 @@ def refusal(program: str, *arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", program, *arguments]
     ended = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False, timeout=LIMIT)
     return ended.returncode, ended.stderr
-
-
-def runs(process: psutil.Process) -> bool:
-    """Whether it is there, and not only waits to be taken note of by the machine's first process."""
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def is_user_code(process: psutil.Process) -> bool:

@@ -1,7 +1,5 @@
 """Peers that do not behave: each is told what is wrong, and nobody else notices."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,44 +16,9 @@ from muster.domain.node import Inventory, RuntimeOffer
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
-from muster.rpc.v1.agents_pb2_grpc import AgentServiceStub
-from tests.integration.fleet import SHOWN, Fleet, executions, running_fleet
+from tests.integration.fleet import SHOWN, executions, running_fleet
 from tests.integration.jobs import shell
-
-Stub = Any
-
-
-@asynccontextmanager
-async def stranger(fleet: Fleet) -> AsyncIterator[Stub]:
-    """A bare connection to the coordinator."""
-    async with grpc.aio.insecure_channel(fleet.address) as channel:
-        yield AgentServiceStub(channel)
-
-
-def hello(node: str = "x", **fields: object) -> pb.AgentMessage:
-    given: dict[str, Any] = {
-        "identity": "stranger",
-        "address": "127.0.0.99",
-        "inventory": wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30)),
-        "protocol": protocol.NEWEST,
-        **fields,
-    }
-    return pb.AgentMessage(hello=pb.Hello(node=node, **given))
-
-
-def reports(*each: pb.ExecutionReport) -> pb.AgentMessage:
-    return pb.AgentMessage(reports=pb.Reports(reports=each))
-
-
-async def refusal(call: Any) -> tuple[grpc.StatusCode, str | None]:  # noqa: ANN401 - gRPC's calls are generic in vain
-    """How a stream ends, with whatever was sent before."""
-    with suppress(grpc.aio.AioRpcError):
-        while await call.read() is not grpc.aio.EOF:
-            pass
-    return await call.code(), await call.details()
-
-
-INVALID = grpc.StatusCode.INVALID_ARGUMENT
+from tests.integration.strangers import INVALID, hello, refusal, reports, stranger
 
 
 @pytest.mark.parametrize(

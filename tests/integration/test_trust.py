@@ -14,60 +14,23 @@ import pytest
 
 from agent.enrolment import join
 from coordinator.clock import wall_time
-from muster import wire
 from muster.client import Client
 from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase
-from muster.domain.node import Inventory
 from muster.domain.view import LogLine
-from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
-from muster.rpc.status import reason_lost
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import issue_node, make_authority, new_key, request_certificate
 from muster.trust.identity import CertificateError
 from muster.trust.tokens import new_join_token, parse_join_token
 from tests.integration.jobs import shell
-from tests.integration.secured import Secured, joining, secured, until_ready
+from tests.integration.secured import Secured, connect, joined, joining, secured, until_ready
+from tests.integration.strangers import hello
 
 A = NodeId("a")
 Code = grpc.StatusCode
-
-
-async def joined(fleet: Secured, node: str, **wish: object) -> Credentials:
-    """What a node shows that has joined, without an agent."""
-    key = new_key()
-    membership = await join(fleet.doors.clients, parse_join_token(await fleet.join_token(**wish)), NodeId(node), key)
-    return Credentials(authority=membership.authority, certificate=membership.certificate, key=key)
-
-
-def hello(node: str) -> pb.AgentMessage:
-    inventory = wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30))
-    said = pb.Hello(node=node, identity="x", address="127.0.0.9", inventory=inventory)
-    said.protocol, said.protocol_oldest = protocol.NEWEST, protocol.OLDEST
-    return pb.AgentMessage(hello=said)
-
-
-async def connect(address: str, shown: Credentials, node: str) -> tuple[Code, str]:
-    """How the stream of an agent ends; OK as soon as it is welcome."""
-    async with open_channel(address, shown) as channel:
-        stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
-        call = stub.Connect(metadata=shown.metadata)
-        try:
-            await call.write(hello(node))
-            answer = await call.read()
-        except grpc.aio.AioRpcError as error:
-            if reason_lost(error):
-                return await connect(address, shown, node)
-            return error.code(), error.details() or ""
-        except asyncio.InvalidStateError:
-            answer = grpc.aio.EOF
-        if answer is not grpc.aio.EOF:
-            call.cancel()
-            return Code.OK, ""
-        return await call.code(), await call.details() or ""
 
 
 async def refusal_to_join(fleet: Secured, token: str, node: str = "a") -> str:
