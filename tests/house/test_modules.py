@@ -29,8 +29,8 @@ def _name(path: Path) -> str:
 
 def _sources() -> Iterator[Path]:
     yield from _modules()
-    yield from (ROOT / "tests").rglob("*.py")
-    yield from (ROOT / "examples").rglob("*.py")
+    for directory in ("bench", "examples", "tests"):
+        yield from (ROOT / directory).rglob("*.py")
     yield from (ROOT / "protos").rglob("*.proto")
 
 
@@ -43,9 +43,8 @@ def test_no_module_is_a_drawer() -> None:
 
 
 def test_modules_keep_to_their_budget() -> None:
-    lengths = {
-        _name(path): len(path.read_text().splitlines()) for path in (*_modules(), *(ROOT / "tests").rglob("*.py"))
-    }
+    modules = (path for path in _sources() if path.suffix == ".py")
+    lengths = {_name(path): len(path.read_text().splitlines()) for path in modules}
     assert {name: length for name, length in lengths.items() if length > BUDGET} == {}
 
 
