@@ -12,10 +12,11 @@ from agent.core.job_user import NOBODY, JobUser
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Room, Runtime, Sandbox
-from agent.spool import LogSpool, Stream, parse_records
+from agent.spool import LogSpool
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, JobId, execution_id
 from muster.domain.job import Network, Role
+from muster.domain.log import Stream, parse_records
 from muster.domain.plan import Assignment, Launch
 
 MARK = "MUSTER_EXECUTION_ID"

@@ -10,9 +10,10 @@ import pytest
 
 from agent.core.container_spec import EXECUTION_LABEL, IDENTITY_LABEL
 from agent.runtimes.runtime import Room
-from agent.spool import LogSpool, Stream, parse_records
+from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import Network
+from muster.domain.log import Stream, parse_records
 from muster.domain.plan import Assignment
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script

@@ -9,9 +9,9 @@ import pytest
 
 from agent.core.container_spec import EXECUTION_LABEL
 from agent.core.job_user import NOBODY
-from agent.spool import Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Mount, Network, Role, Security
+from muster.domain.log import Stream
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared, refusal, script
 from tests.docker_daemon import containers, import_busybox, inspected

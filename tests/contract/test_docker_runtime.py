@@ -11,9 +11,10 @@ import pytest
 
 from agent.core.container_spec import EXECUTION_LABEL
 from agent.runtimes.docker import DockerRuntime
-from agent.spool import LogSpool, Stream
+from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Mount, Network, Resources, Role, RuntimeKind, Ulimit
+from muster.domain.log import Stream
 from muster.domain.node import RuntimeOffer
 from muster.domain.roster import PortLease
 from tests.contract.docker_place import DockerPlace

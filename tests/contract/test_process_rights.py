@@ -19,9 +19,10 @@ from agent.runtimes.pids import stat as stat_of
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.process_record import read_record
 from agent.runtimes.rights import may_switch
-from agent.spool import LogSpool, Stream
+from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Role, Security
+from muster.domain.log import Stream
 from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
 
 pytestmark = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")

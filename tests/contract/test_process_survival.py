@@ -22,10 +22,10 @@ from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.process_record import NAME, read_record
 from agent.runtimes.runtime import Room
 from agent.runtimes.session import session_of
-from agent.spool import Stream, parse_records
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import Role
+from muster.domain.log import Stream, parse_records
 from tests.contract.runtimes import (
     GRACE,
     ProcessPlace,

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from agent.runtimes.rights import may_switch
-from agent.spool import Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Role
+from muster.domain.log import Stream
 from muster.domain.plan import Launch
 from tests.contract.docker_place import DockerPlace
 from tests.contract.runtimes import (

@@ -10,9 +10,9 @@ import pytest
 from agent.runtimes.docker_sandbox import DockerSandbox
 from agent.runtimes.runtime import Room
 from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_directory
-from agent.spool import Stream
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import Role
+from muster.domain.log import Stream
 from muster.domain.secret_use import SECRETS_DIRECTORY
 from tests.contract.runtimes import GRACE, Place, Trial, assignment_for, shell
 from tests.contract.secret_places import (

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from agent.runtimes.docker_log import Cursor, FrameParser, NotALogError, Resumption
-from agent.spool import MAX_RECORD, Record, Stream, parse_time
+from muster.domain.log import MAX_RECORD, Record, Stream, parse_time
 
 BASE = parse_time(b"2026-11-21T08:48:50.000000000Z")
 

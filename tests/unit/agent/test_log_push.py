@@ -12,8 +12,9 @@ import grpc.aio
 import pytest
 
 from agent.log_push import CHUNK, WINDOW, LogPusher, StreamLostError
-from agent.spool import LogSpool, Record, Stream
+from agent.spool import LogSpool
 from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.log import Record, Stream
 from muster.rpc.v1 import agents_pb2 as pb
 
 NODE = NodeId("n")
