@@ -30,6 +30,12 @@ log = logging.getLogger(__name__)
 
 RETRY = 0.5
 """Seconds until deadlines that could not be noted are noted again."""
+NOTED_AFTER = 0.05
+"""Seconds from the start of user code until the disk has its deadline: all of a gang start at once.
+
+The coordinator hears later that it runs. The keeper knows by then; and what an agent that is killed before has not
+noted, the next one kills.
+"""
 TIDIED_AFTER = 1.0
 """Seconds after the end of user code until its deadline is taken back, which harms nobody: nothing is left to kill."""
 MARK_LIMIT = 0.2
@@ -84,7 +90,7 @@ class Guard:
         if self._fencing.deadlines():
             await asyncio.to_thread(self._keeper.start)
             await self._note()
-        elif noted:
+        else:
             await self._tidy()
 
     async def run(self, take: Callable[[Fenced], None]) -> None:
@@ -105,7 +111,7 @@ class Guard:
 
     async def close(self, *, stopped: bool) -> None:
         """Leave what runs on to the keeper; `stopped` says that nothing does."""
-        if stopped and self._noted:
+        if stopped and (self._noted or self._told):
             with suppress(OSError):
                 await asyncio.to_thread(self._keeper.tell, self.site.state, self._notes({}))
             await self._tidy()
@@ -197,10 +203,13 @@ class Guard:
                 await self._news.wait()
 
     def _have_noted(self) -> None:
+        """At once what the keeper does not know; of starts it does, and after an end nobody waits."""
         deadlines = self._fencing.deadlines()
-        if deadlines.items() - self._noted.items():
+        if deadlines.items() - self._told.items():
             self._changed.set()
-        elif deadlines != self._noted:
+        elif deadlines.items() - self._noted.items():
+            asyncio.get_running_loop().call_later(NOTED_AFTER, self._changed.set)
+        elif not deadlines == self._noted == self._told:
             asyncio.get_running_loop().call_later(TIDIED_AFTER, self._changed.set)
 
     async def _keep_noted(self) -> None:
@@ -221,15 +230,18 @@ class Guard:
         """Tell the keeper, and the disk; nothing where nothing has changed."""
         async with self._noting:
             deadlines = self._fencing.deadlines()
-            if deadlines == self._noted:
-                return
             # The keeper comes first: it must hear of a contact also when the disk is full.
             await self._tell_keeper()
-            await asyncio.to_thread(write_notes, self.site.state, self._notes(deadlines))
-            self._noted = deadlines
+            if deadlines != self._noted:
+                await asyncio.to_thread(write_notes, self.site.state, self._notes(deadlines))
+                self._noted = deadlines
 
     async def _tidy(self) -> None:
-        """Note that nothing runs, so that no keeper, nor one of an agent before this one, waits for a deadline."""
+        """Note that nothing runs, so that no keeper, nor one of an agent before this one, waits for a deadline.
+
+        And that this agent is here, before it runs anything: its own keeper would take what another one noted for the
+        word of a later agent.
+        """
         with suppress(OSError):
             await asyncio.to_thread(write_notes, self.site.state, self._notes({}))
 

@@ -75,14 +75,11 @@ class LogPusher:
         self._courses: dict[ExecutionId, _Course] = {}
         self._news = asyncio.Event()
 
-    async def follow(self, execution: ExecutionId, spool: LogSpool) -> None:
-        """Carry this log until it is complete; cancel to give it up."""
+    def follow(self, execution: ExecutionId, spool: LogSpool) -> None:
+        """Carry this log until it is complete, or forgotten. Nobody else hears that it grows from here on."""
         self._courses[execution] = _Course(spool)
+        spool.grew = self._news
         if spool.size or spool.finished:
-            self._news.set()
-        while not spool.finished:
-            await spool.grew.wait()
-            spool.grew.clear()
             self._news.set()
 
     def forget(self, execution: ExecutionId) -> None:

@@ -32,7 +32,7 @@ from agent.deadline_file import why_fenced
 from agent.guard import Guard
 from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
-from agent.occupant import Occupant
+from agent.occupant import NOTED_AFTER, Occupant
 from agent.ports import PortLedger
 from agent.room_record import noted, record_of
 from agent.rooms import Rooms
@@ -140,7 +140,7 @@ class Loop:
         self._logs = logs
         async with asyncio.TaskGroup() as self._tasks:
             for execution, occupant in list(self._occupants.items()):
-                self._follow_log(execution, occupant.spool)
+                self._logs.follow(execution, occupant.spool)
                 if execution in self.ledger.live():
                     self._watch(execution, self._await_exit(execution))
                 else:
@@ -227,9 +227,6 @@ class Loop:
         task = self._tasks.create_task(work, name=f"{execution}: watch")
         self._watching.setdefault(execution, []).append(task)
 
-    def _follow_log(self, execution: ExecutionId, spool: LogSpool) -> None:
-        self._watch(execution, self._logs.follow(execution, spool))
-
     def _end_log(self, report: Report) -> None:
         """An execution that never ran prints nothing more; one that never had a room never printed."""
         if report.stage not in {Stage.FAILED, Stage.STOPPED} or report.log_complete or report.exit is not None:
@@ -243,10 +240,9 @@ class Loop:
     # the actions
 
     async def _prepare(self, assignment: Assignment) -> Prepared:
-        execution = assignment.execution
-        runtime = self._runtimes.get(assignment.role.runtime)
+        execution, kind = assignment.execution, assignment.role.runtime
+        runtime = self._runtimes.get(kind)
         if runtime is None:
-            kind = assignment.role.runtime
             raise ExecutionError(FailureKind.INVALID_OPTION, f"this node's agent runs no {kind} executions")
         self._guard.expect(assignment.fence)
         bridge = assignment.network is Network.BRIDGE
@@ -254,10 +250,11 @@ class Loop:
         if bridge:
             self._ports.let_go(execution)  # from here on the holder container holds them
         room, record = self._rooms.of(execution), record_of(assignment, self._address, ports)
-        await asyncio.to_thread(self._rooms.make, room, record)
+        if not self._rooms.take_spare(room, record):
+            await asyncio.to_thread(self._rooms.make, room, record)
         spool = LogSpool(room.log, self.log_limit)
         occupant = self._occupants[execution] = Occupant(runtime.kind, room, spool, record=record)
-        self._follow_log(execution, spool)
+        self._logs.follow(execution, spool)
 
         def progress(detail: str) -> None:
             self.take(Progressed(execution=execution, detail=detail))
@@ -285,8 +282,12 @@ class Loop:
         await occupant.sandbox.start()
         self.secrets.handed_over(execution)
         self._watch(execution, self._await_exit(execution))
-        self._watch(execution, occupant.note_start(datetime.now(UTC)))
+        asyncio.get_running_loop().call_later(NOTED_AFTER, self._note_start, execution, datetime.now(UTC))
         return Started(execution=execution)
+
+    def _note_start(self, execution: ExecutionId, at: datetime) -> None:
+        if self._runs and execution in self._watching:  # else it is being cleared away
+            self._watch(execution, self._occupants[execution].note_start(at))
 
     async def _await_exit(self, execution: ExecutionId) -> None:
         occupant = self._occupants[execution]
@@ -346,8 +347,7 @@ class Loop:
         if occupant is not None:
             occupant.spool.close()
         await self.secrets.forget(execution)
-        room = self._rooms.of(execution)
-        await self._insist(execution, partial(asyncio.to_thread, self._rooms.clear, room))
+        await self._insist(execution, partial(asyncio.to_thread, self._rooms.clear, self._rooms.of(execution)))
         self._ports.free(execution)
         self._occupants.pop(execution, None)
         self._working.pop(execution, None)

@@ -11,7 +11,7 @@ from agent.spool import LogSpool
 from muster.domain.job import RuntimeKind
 
 NOTED_AFTER = 1.0
-"""Seconds from the start of user code until that is noted: all of a gang start at once, and some end at once."""
+"""Seconds from the start of user code until that is to be noted: all of a gang start at once, and some end at once."""
 
 
 @dataclass(slots=True)
@@ -28,11 +28,10 @@ class Occupant:
     """What was noted in its room; None: an earlier agent did that."""
 
     async def note_start(self, at: datetime) -> None:
-        """Have it noted when user code was started, unless that has ended by then.
+        """Have it noted when user code was started.
 
         Where it cannot be noted, or the agent is killed before, the next agent takes its own start for it.
         """
         if self.record is not None:
-            await asyncio.sleep(NOTED_AFTER)
             with suppress(OSError):
                 await asyncio.to_thread(note, self.room, replace(self.record, started_at=at))

@@ -29,7 +29,7 @@ KEPT = 8
 
 
 class Rooms:
-    """All rooms of one node. Every call may block for a moment, and may come from any thread."""
+    """All rooms of one node. Every call but `take_spare` may block for a moment; all may come from any thread."""
 
     def __init__(self, path: Path, outputs: Path) -> None:
         self.path = path
@@ -50,10 +50,18 @@ class Rooms:
         for _ in range(SPARES):
             self._add_spare()
 
+    def take_spare(self, room: Room, record: RoomRecord) -> bool:
+        """As `make`, in so little time that no thread is worth it; False where there is no spare. Raises OSError."""
+        try:
+            self._spares.popleft().path.rename(room.path)
+        except (IndexError, OSError):  # there is none, somebody has removed it, or there is such a room already
+            return False
+        note_first(room, record)
+        return True
+
     def make(self, room: Room, record: RoomRecord) -> None:
         """Have the directories that every execution has, and note whose they are. Raises OSError."""
-        if not self._use_spare(room):
-            _make_directories(room)
+        _make_directories(room)
         note_first(room, record)
 
     def clear(self, room: Room) -> None:
@@ -65,13 +73,6 @@ class Rooms:
     def close(self) -> None:
         """Leave no spares. Nothing else may be called afterwards."""
         self._clear_spares()
-
-    def _use_spare(self, room: Room) -> bool:
-        try:
-            self._spares.popleft().path.rename(room.path)
-        except (IndexError, OSError):  # there is none, somebody has removed it, or there is such a room already
-            return False
-        return True
 
     def _add_spare(self) -> None:
         """Where it cannot be made, whoever needs a room hears why."""

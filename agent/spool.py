@@ -34,7 +34,7 @@ FULL_DISK_PAUSE = 1.0
 
 
 class LogSpool(LogFile):
-    """A log whose growth wakes the tasks that carry it away."""
+    """A log whose growth wakes the task that carries it away."""
 
     def __init__(self, path: Path, limit: int = DEFAULT_LIMIT) -> None:
         super().__init__(path, limit)

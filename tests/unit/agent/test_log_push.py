@@ -105,7 +105,6 @@ class Scene:
         self.completed: asyncio.Queue[ExecutionId] = asyncio.Queue()
         self.pusher = LogPusher(NODE, self.completed.put_nowait)
         self.spools = {name: LogSpool(directory / name) for name in (ONE, TWO)}
-        self.following: dict[ExecutionId, asyncio.Task[None]] = {}
 
     def content(self, name: ExecutionId) -> bytes:
         return self.spools[name].read(0, 1 << 30)
@@ -121,13 +120,9 @@ class Scene:
 async def scene(directory: Path, *names: ExecutionId) -> AsyncIterator[Scene]:
     """A pusher that follows these logs."""
     made = Scene(directory)
-    async with asyncio.TaskGroup() as tasks:
-        for name in names or (ONE,):
-            made.following[name] = tasks.create_task(made.pusher.follow(name, made.spools[name]))
-        await asyncio.sleep(0)
-        yield made
-        for task in made.following.values():
-            task.cancel()
+    for name in names or (ONE,):
+        made.pusher.follow(name, made.spools[name])
+    yield made
     for spool in made.spools.values():
         spool.close()
 
@@ -246,7 +241,6 @@ async def test_a_log_that_is_cleared_away_while_others_are_sent_is_passed_over(t
         for _ in range(20):
             await asyncio.sleep(0)
         # The sender waits for the wire to take a chunk, in the middle of its round.
-        it.following[TWO].cancel()
         it.pusher.forget(TWO)
         it.spools[TWO].close()
         it.spools[ONE].finish()
