@@ -12,19 +12,21 @@ def find_program(command: Sequence[str], search: str, workdir: Path) -> str:
     """Path of the program of a command, as a shell in the working directory would find it."""
     name = command[0]
     if "/" in name:
-        path = str(workdir / name)
-        reason = f"{path} is not executable" if Path(path).exists() else f"there is no {path}"
+        found = shutil.which(str(workdir / name))
     else:
-        path = name
-        reason = f"looked in {search}"
-    found = shutil.which(path, path=os.pathsep.join(str(workdir / each) for each in search.split(os.pathsep)))
+        found = shutil.which(name, path=os.pathsep.join(str(workdir / each) for each in search.split(os.pathsep)))
     if found is None:
+        reason = _why_not(workdir / name) if "/" in name else f"looked in {search}"
         raise ExecutionError(FailureKind.COMMAND_NOT_FOUND, f'no program "{name}" on the node: {reason}')
     interpreter = _interpreter(found)
     if interpreter is not None and shutil.which(interpreter) is None:
         reason = f"{found} is a script for {interpreter}, which is not there"
         raise ExecutionError(FailureKind.COMMAND_NOT_FOUND, f'no program "{name}" on the node: {reason}')
     return found
+
+
+def _why_not(path: Path) -> str:
+    return f"{path} is not executable" if path.exists() else f"there is no {path}"
 
 
 def _interpreter(path: str) -> str | None:
