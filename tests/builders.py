@@ -297,3 +297,12 @@ def reload(store: MemoryStore, now: datetime) -> Cluster:
     """The cluster of a coordinator that starts on what is stored."""
     kept = store.load()
     return load((*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes), now)
+
+
+def pass_time(world: World, seconds: int, *silent: NodeId) -> None:
+    """Time passes; all nodes but these say that they are alive."""
+    for _ in range(seconds // 10):
+        world.advance(10)
+        for node in world.cluster.nodes:
+            if node not in silent and world.cluster.presence[node].session is not None:
+                world.heartbeat(node)

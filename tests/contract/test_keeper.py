@@ -3,11 +3,9 @@
 import asyncio
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,28 +15,11 @@ import pytest
 from agent.core.deadlines import Deadline, Notes, written
 from agent.deadline_file import read_notes, why_fenced, write_notes
 from agent.guard import Guard, Site
-from agent.keeper import PROGRAM, Keeper
+from agent.keeper import Keeper
 from agent.runtimes import process_record
 from agent.runtimes.pids import boot_id, process
 from muster.domain.ids import NodeId
-
-LIMIT = 20.0
-ROOT = Path(__file__).parents[2]
-SOON = 0.3
-ONCE_IT_IS_GONE = 2.0
-"""Seconds that an agent needs to start, tell its keeper and be killed; several times that."""
-
-AGENT = """
-import os, signal, sys
-sys.path.insert(0, {root!r})
-from pathlib import Path
-from agent.core.deadlines import read
-from agent.keeper import Keeper
-keeper = Keeper()
-notes = read(sys.stdin.buffer.read())
-keeper.tell(Path({state!r}), notes)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
+from tests.contract.keepers import AGENT, LIMIT, ONCE_IT_IS_GONE, ROOT, SOON, gone, keepers, now
 
 
 def write_record(room: Path, facts: dict[str, object]) -> None:
@@ -62,37 +43,8 @@ def running(room: Path, *command: str) -> Iterator["subprocess.Popen[bytes]"]:
             program.kill()
 
 
-def now() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 def notes_of(room: Path, dead_by: float, agent: str = "a") -> Notes:
     return Notes(boot=boot_id(), agent=agent, deadlines=(Deadline(execution="j-1-0", dead_by=dead_by, room=str(room)),))
-
-
-def keepers(name: str) -> list[int]:
-    """The keepers of an agent."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            arguments = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if any(PROGRAM.encode() in word for word in arguments) and name.encode() in arguments:
-            found.append(int(path.parent.name))
-    return found
-
-
-def gone(pid: int) -> None:
-    """Wait for the end of a process that is no child."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        assert select.select([descriptor], [], [], LIMIT)[0], f"process {pid} is still there"
-    finally:
-        os.close(descriptor)
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ from muster.domain.job import RuntimeKind
 from muster.domain.plan import Report, Stage
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script
+from tests.contract.keepers import AGENT, LIMIT, ONCE_IT_IS_GONE, ROOT, SOON, gone, keepers, now
 from tests.contract.runtimes import ignored, launch_for, room_for, running
-from tests.contract.test_keeper import AGENT, LIMIT, ONCE_IT_IS_GONE, ROOT, SOON, gone, keepers, now
 from tests.docker_daemon import (
     IMAGE,
     PrivateDaemon,

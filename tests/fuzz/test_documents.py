@@ -24,9 +24,8 @@ from muster.domain.access import Access
 from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError
 from muster.spec import JobFileError
 from tests.fuzz.effort import fuzzed, fuzzed_less
+from tests.fuzz.harm import BOMBS, DEEP, ODD, PIECES, changed, changed_values
 from tests.fuzz.messages import seeds
-from tests.fuzz.test_job_files import BOMBS, ODD, PIECES, changed_values
-from tests.fuzz.test_texts import DEEP, changed
 from tests.unit.trust.provider_values import EC, EXPECTED, NOW, RSA, claims, published, signed
 
 INVENTORY = """

@@ -13,58 +13,15 @@ from hypothesis import strategies as st
 from muster.cli.documents import Format, text_of
 from muster.domain.job import JobSpec
 from muster.spec import FieldError, JobFileError, dump_job, job_from, load_job, load_jobs
-from muster.spec.document import MAX_BYTES
 from muster.wire import job_spec_from_wire, job_spec_to_wire
 from tests.fuzz.effort import fuzzed
-from tests.fuzz.messages import TEXTS, seeds
-from tests.fuzz.test_texts import changed
+from tests.fuzz.harm import BOMBS, ODD, PIECES, changed, changed_values
+from tests.fuzz.messages import seeds
 
 T = TypeVar("T")
 
 EXAMPLES = tuple(path.read_text() for path in sorted((Path(__file__).parents[2] / "examples").rglob("*.yaml")))
-PIECES = (
-    *("name", "command", "image", "workers", "roles", "env", "ports", "timeouts", "resources", "restarts", "files"),
-    *("secrets", "security", "mounts", "ulimits", "network", "ring", "worker", "1", "3", "0x1F", "0o17", "1e9", ".inf"),
-    *(
-        "~",
-        "null",
-        "yes",
-        "no",
-        "true",
-        "-1",
-        "16Gi",
-        "1h30m",
-        "[a, b]",
-        "{a: b}",
-        "[",
-        "]",
-        "{",
-        "}",
-        "&a",
-        "*a",
-        "*b",
-    ),
-    *("<<", "!!str", "!!python/object:os.system", "!x", "|", ">", ">-", "|2", "#", "%YAML 1.1", "%YAML 9" + "9" * 50),
-    *(
-        "---",
-        "...",
-        "'",
-        '"',
-        "\\x",
-        "\\U0010ffff",
-        "\\UFFFFFFFF",
-        "\ud800",
-        "\0",
-        "\t",
-        "\ufeff",
-        "\x85",
-        "\u2028",
-        "?",
-    ),
-    *("- ", ": ", "\n", "\n  ", "\n    ", "\n- ", " ", ",", "a" * 300, "9" * 400, "0x" + "f" * 400, "1" + ":59" * 40),
-)
 LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
-ODD = (None, True, False, 0, 1, -1, 2**70, 1.5, 1e308, float("nan"), float("inf"), "", *TEXTS, [], [1], {}, {"a": 1})
 
 
 def scribbled(seed: int) -> str:
@@ -91,19 +48,6 @@ def edited(seed: int) -> str:
         )
     text = "\n".join(lines)
     return changed(text.encode(errors="replace"), chance).decode(errors="replace") if chance.random() < 0.2 else text
-
-
-def changed_values(value: Any, chance: Random) -> Any:  # noqa: ANN401 - plain values
-    """Plain values with something else in some places."""
-    if isinstance(value, dict) and value and chance.random() < 0.85:
-        key = chance.choice(list(value))
-        other = key if chance.random() < 0.9 else chance.choice(TEXTS)
-        rest = {each: it for each, it in value.items() if each != key or chance.random() < 0.9}
-        return {**rest, other: changed_values(value[key], chance)}
-    if isinstance(value, list) and value and chance.random() < 0.85:
-        at = chance.randrange(len(value))
-        return [*value[:at], changed_values(value[at], chance), *value[at + 1 :]]
-    return chance.choice(ODD)
 
 
 FULL = """
@@ -236,47 +180,6 @@ def test_an_override_is_taken_or_is_a_problem(seed: int, value: object) -> None:
     )
     with suppress(JobFileError, FieldError):
         load_job(FULL, "job.yaml", overrides={key: value, chance.choice(("workers", "resources.gpus", "env")): value})
-
-
-LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}]\n"
-    for n in range(1, 30)
-)
-BOMBS = {
-    "aliases of aliases": LAUGHS,
-    "an alias of itself": "a: &a [*a]",
-    "nested lists": "[" * 20_000,
-    "nested lists that end": "[" * 5_000 + "]" * 5_000,
-    "nested maps": "{a: " * 20_000,
-    "nested blocks": "".join("  " * n + "a:\n" for n in range(700)),
-    "nested dashes": "- " * 50_000 + "x",
-    "questions": "? " * 50_000 + "x",
-    "nested anchors": "&a " * 50_000,
-    "tags": "!a " * 50_000,
-    "many keys": "".join(f"k{n}: 1\n" for n in range(60_000)),
-    "one key very often": "a: 1\n" * 60_000,
-    "a long number": "a: " + "9" * 900_000,
-    "a long float": "a: 1." + "9" * 900_000 + "e99999",
-    "an exponent": "priority: 1e99999",
-    "a long word": "name: " + "a" * 900_000,
-    "a long key": "a" * 900_000 + ": 1",
-    "spaces": " " * 900_000,
-    "line ends": "\n" * 900_000,
-    "a comment": "#" * 900_000,
-    "quotes": "a: '" + "''" * 400_000,
-    "escapes": 'a: "' + "\\x41" * 200_000,
-    "folded lines": "a: >\n" + "  x\n\n" * 150_000,
-    "documents": "---\n" * 100_000,
-    "directives": "%TAG ! x\n" * 50_000,
-    "a range of exit codes": "name: a\ncommand: b\nrestarts: {limit: 1, fail_on: 0-" + "9" * 3000 + "}",
-    "many exit codes": "name: a\ncommand: b\nrestarts: {limit: 1, fail_on: '" + "1-255," * 100_000 + "1'}",
-    "a long duration": "name: a\ncommand: b\ntimeouts: {run: '" + "1h" * 400_000 + "'}",
-    "a long size": "name: a\ncommand: b\nresources: {memory: '" + "1" * 400_000 + "Gi'}",
-    "a long command": "name: a\ncommand: '" + "\\ '\"'\"'" * 50_000,
-    "an open quote in a command": 'name: a\ncommand: "' + '\\" x ' * 100_000 + '"',
-    "variables": "name: a\ncommand: '" + "${a" * 100_000 + "'",
-    "more than is read": "a" * (MAX_BYTES + 1),
-}
 
 
 @pytest.mark.parametrize("bomb", BOMBS)

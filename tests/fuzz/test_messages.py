@@ -15,7 +15,7 @@ from muster import wire
 from muster.wire import WireError
 from tests.fuzz.effort import fuzzed, fuzzed_less
 from tests.fuzz.messages import anything, damaged, seeds
-from tests.unit.test_wire import PAIRS
+from tests.unit.wire_pairs import PAIRS
 
 Decoder = Callable[[Message], Any]
 

@@ -47,30 +47,12 @@ from muster.trust.identity import CertificateError
 from muster.trust.tokens import TokenFormError, new_api_token, new_join_token, parse_api_token, parse_join_token
 from muster.worker import NotInAJobError, load
 from tests.fuzz.effort import fuzzed
+from tests.fuzz.harm import DEEP, changed
+from tests.fuzz.messages import seeds
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 A = NodeId("a")
 LINE = b"2026-11-21T08:48:50.123456789Z stdout F text of the line\n"
-DEEP = "[" * 100_000
-
-seeds = st.integers(0, 2**64 - 1)
-
-
-def changed(valid: bytes, chance: Random) -> bytes:
-    """Bytes with a few changes: other ones, some more, some less, some twice."""
-    found = bytearray(valid)
-    for _ in range(chance.randint(1, 5)):
-        at, until = sorted(chance.randint(0, len(found)) for _ in range(2))
-        kind = chance.random()
-        if kind < 0.5 and found:
-            found[min(at, len(found) - 1)] = chance.randint(0, 255)
-        elif kind < 0.7:
-            found[at:at] = chance.randbytes(chance.choice((1, 2, 40)))
-        elif kind < 0.85:
-            del found[at : min(until, at + 20)]
-        else:
-            found[at:at] = found[at:until]
-    return bytes(found)
 
 
 # tokens and quantities

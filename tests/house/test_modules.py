@@ -58,6 +58,14 @@ def test_a_synonym_would_be_found() -> None:
     assert not SYNONYMS.search("stop_execution")
 
 
+def test_no_test_is_built_on_another() -> None:
+    """What several tests need has a module of its own, which says what it is."""
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    assert [
+        _name(path) for path in tests if re.search(r"^from [\w.]+\.test_\w+ import", path.read_text(), re.MULTILINE)
+    ] == []
+
+
 def test_what_is_left_to_do_has_an_issue() -> None:
     mark = "TO" + "DO"
     open_ends = [

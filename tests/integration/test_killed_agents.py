@@ -21,7 +21,7 @@ from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import State
-from tests.contract.test_keeper import gone
+from tests.contract.keepers import gone
 from tests.integration.fleet import SECRET, Fleet, running_fleet
 from tests.integration.jobs import shell
 from tests.integration.programs import ROOT, runs

@@ -2,40 +2,19 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import grpc
 import grpc.aio
 import pytest
 
 from agent.core.fence import Ask
-from agent.core.terms import AttemptKey
 from agent.peers import NONCE, PeerClient, answering
 from muster.domain.fence import PeerWord, Witness
 from muster.domain.ids import JobId, NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
-
-ATTEMPT = (JobId("j"), 1)
-A, B = NodeId("a"), NodeId("b")
-SECRET = b"secret of the attempt"
-LIMIT = 10.0
-
-
-@dataclass
-class Part:
-    """What a node knows of the attempt."""
-
-    word: PeerWord = PeerWord.WITHOUT
-    secrets: dict[AttemptKey, bytes] = field(default_factory=lambda: {ATTEMPT: SECRET})
-    given: list[AttemptKey] = field(default_factory=list)
-
-    def secret(self, attempt: AttemptKey) -> bytes | None:
-        return self.secrets.get(attempt)
-
-    def answer(self, attempt: AttemptKey) -> PeerWord:
-        self.given.append(attempt)
-        return self.word
+from tests.integration.attempt_part import ATTEMPT, LIMIT, SECRET, A, B, Part
 
 
 @asynccontextmanager

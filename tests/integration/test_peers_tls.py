@@ -18,8 +18,8 @@ from muster.rpc.channel import NOTHING, Credentials, open_channel
 from muster.rpc.v1 import trust_pb2, trust_pb2_grpc
 from muster.trust.certificates import issue_node, issue_peer, make_authority, new_key, request_certificate
 from muster.trust.identity import Identity
+from tests.integration.attempt_part import ATTEMPT, LIMIT, SECRET, A, B, Part
 from tests.integration.secured import connect, joining, secured, until_ready
-from tests.integration.test_peers import ATTEMPT, LIMIT, SECRET, A, B, Part
 
 C = NodeId("c")
 NOW = datetime.now(UTC)

@@ -3,15 +3,12 @@
 import inspect
 import re
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,60 +21,10 @@ from muster.domain.view import Transition
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from muster.wire import RosterBytes, WireError
-from tests.unit import secret_values, trust_values
-from tests.unit import wire_values as values
+from tests.unit.wire_pairs import PAIRS, Pair
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A kind of value with its two functions, found by name."""
-
-    name: str
-    strategy: st.SearchStrategy[Any]
-    message: type[Message]
-
-    @property
-    def to_wire(self) -> Callable[[Any], Message]:
-        return getattr(wire, f"{self.name}_to_wire")
-
-    @property
-    def from_wire(self) -> Callable[[Message], Any]:
-        return getattr(wire, f"{self.name}_from_wire")
-
-
-PAIRS = (
-    Pair("account", trust_values.accounts, trust_pb2.Account),
-    Pair("audit_entry", trust_values.audit_entries, trust_pb2.AuditEntry),
-    Pair("enrolled_node", trust_values.enrolled_nodes, trust_pb2.EnrolledNode),
-    Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
-    Pair("project", trust_values.projects, trust_pb2.Project),
-    Pair("token", trust_values.tokens, trust_pb2.Token),
-    Pair("assignment", values.assignments(), agents_pb2.Assignment),
-    Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
-    Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
-    Pair("desired", values.desired_lines(), agents_pb2.DesiredExecution),
-    Pair("execution", values.execution_views, jobs_pb2.Execution),
-    Pair("exit", values.exits, model_pb2.Exit),
-    Pair("explanation", values.explanations, jobs_pb2.WhyResponse),
-    Pair("failure", values.failures, model_pb2.Failure),
-    Pair("gpu", values.gpus, model_pb2.Gpu),
-    Pair("inventory", values.inventories, model_pb2.Inventory),
-    Pair("job", values.job_views, jobs_pb2.Job),
-    Pair("job_spec", values.job_specs, model_pb2.JobSpec),
-    Pair("log_line", values.log_lines, jobs_pb2.LogLine),
-    Pair("member", values.members, model_pb2.Member),
-    Pair("node", values.node_views, nodes_pb2.Node),
-    Pair("plan", values.plans(), agents_pb2.Plan),
-    Pair("port_lease", values.port_leases, model_pb2.PortLease),
-    Pair("report", values.reports(), agents_pb2.ExecutionReport),
-    Pair("resources", values.resources, model_pb2.Resources),
-    Pair("role", values.roles, model_pb2.Role),
-    Pair("roster", values.rosters(), model_pb2.Roster),
-    Pair("secret", secret_values.secrets, trust_pb2.Secret),
-    Pair("secret_use", values.secret_uses, model_pb2.SecretUse),
-)
 
 every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 quick = settings(max_examples=15)

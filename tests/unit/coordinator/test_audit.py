@@ -1,37 +1,13 @@
 """What reaches the audit log when somebody knocks again and again."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from coordinator.trust.audit import REFUSALS, TEXT, WINDOW, AuditLog
-from coordinator.trust.records import AuditWish, TrustChange, TrustSnapshot
 from coordinator.trust.registry import Registry
-from muster.domain.access import AuditEntry, EnrolledNode, IssuedJoinToken
-
-NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-
-
-class MemoryTrust:
-    """Keeps the audit log only."""
-
-    def __init__(self) -> None:
-        self.entries: list[AuditEntry] = []
-
-    def load_trust(self) -> TrustSnapshot:
-        return TrustSnapshot()
-
-    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
-        del changes
-        self.entries += entries
-
-    def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:
-        raise NotImplementedError
-
-    def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
-        del wish
-        return self.entries
+from muster.domain.access import AuditEntry
+from tests.unit.coordinator.memory_trust import NOW, MemoryTrust
 
 
 def refusal(seconds: float, port: int = 1, what: str = "JoinService.Join", target: str = "") -> AuditEntry:

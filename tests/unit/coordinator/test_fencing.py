@@ -16,7 +16,7 @@ from muster.domain.job import JobSpec, Timeouts
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.plan import Goal, Stage
 from muster.domain.restart import RestartPolicy
-from tests.builders import World, report, spec
+from tests.builders import World, pass_time, report, spec
 
 A, B, C, SPARE = (NodeId(name) for name in ("a", "b", "c", "d"))
 GANG = spec(3, gpus=1, max_per_node=1, restarts=RestartPolicy(infrastructure=3))
@@ -30,15 +30,6 @@ def world() -> World:
     return World(("a", 1), ("b", 1), ("c", 1), ("d", 1))
 
 
-def advance(world: World, seconds: int, *silent: NodeId) -> None:
-    """Time passes; all nodes but these say that they are alive."""
-    for _ in range(seconds // 10):
-        world.advance(10)
-        for node in world.cluster.nodes:
-            if node not in silent and world.cluster.presence[node].session is not None:
-                world.heartbeat(node)
-
-
 def stopped(world: World, job: JobId, rank: int, no_permit_for: timedelta | None) -> None:
     """A rank's agent confirms the end that was ordered."""
     world.tell(job, rank, Stage.EXITED, exit=Exit(code=143), no_permit_for=no_permit_for)
@@ -47,7 +38,7 @@ def stopped(world: World, job: JobId, rank: int, no_permit_for: timedelta | None
 def lose_first_node(world: World, wanted: JobSpec = GANG) -> JobId:
     """A job of which rank 0's node has been silent until it was lost."""
     job = world.running(wanted)
-    advance(world, 90, A)
+    pass_time(world, 90, A)
     assert world.states(job)[0] is State.LOST
     return job
 
@@ -92,23 +83,23 @@ def test_a_large_attempt_has_the_first_eight_other_nodes_as_witnesses() -> None:
 
 def test_what_is_silent_is_lost_when_its_job_says_so(world: World) -> None:
     job = world.running(replace(GANG, timeouts=Timeouts(lost_after=timedelta(minutes=5))))
-    advance(world, 290, A)
+    pass_time(world, 290, A)
     assert world.states(job) == [State.RUNNING] * 3
 
-    advance(world, 10, A)
+    pass_time(world, 10, A)
     assert world.states(job) == [State.LOST, State.STOPPING, State.STOPPING]
 
 
 def test_nothing_is_lost_while_no_witness_is_in_contact(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 3600, A, B, C)
+    pass_time(world, 3600, A, B, C)
 
     assert world.states(job) == [State.RUNNING] * 3
 
 
 def test_a_job_on_one_node_is_never_lost_unless_it_stops_there_by_itself(world: World) -> None:
     keeps, stops = world.running(ALONE), world.running(replace(ALONE, on_disconnect=STOPS))
-    advance(world, 3600, A, B)
+    pass_time(world, 3600, A, B)
 
     assert (world.phase(keeps), world.attempt(keeps).number) == (JobPhase.RUNNING, 1)
     assert world.attempt(stops).number == 2
@@ -118,7 +109,7 @@ def test_a_job_on_one_node_is_never_lost_unless_it_stops_there_by_itself(world: 
 def test_a_job_that_somebody_stops_ends_although_its_node_stays_away(world: World) -> None:
     job = world.running(ALONE)
     world.stop(job)
-    advance(world, 120, A)
+    pass_time(world, 120, A)
 
     assert (world.states(job), world.phase(job).ended) == ([State.LOST], True)
 
@@ -126,29 +117,29 @@ def test_a_job_that_somebody_stops_ends_although_its_node_stays_away(world: Worl
 def test_an_attempt_that_was_not_released_is_lost_like_any_other(world: World) -> None:
     job = world.submit(ALONE)
     world.tell(job, 0, Stage.PREPARED)
-    advance(world, 120, A)
+    pass_time(world, 120, A)
 
     assert world.attempt(job).number == 2
 
 
 def test_nodes_that_come_back_one_after_the_other_do_not_blame_each_other(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 300, A, B, C)
+    pass_time(world, 300, A, B, C)
     world.connect("b", reports=[report(world.rank(job, 1).id, Stage.RUNNING)])
-    advance(world, 80, A, C)
+    pass_time(world, 80, A, C)
     assert world.states(job) == [State.RUNNING] * 3
 
-    advance(world, 10, A, C)
+    pass_time(world, 10, A, C)
     assert world.states(job) == [State.LOST, State.STOPPING, State.LOST]
 
 
 def test_a_witness_whose_stream_was_only_opened_anew_has_been_in_contact_all_the_time(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 60, A)
+    pass_time(world, 60, A)
     for rank, node in ((1, "b"), (2, "c")):
         world.disconnect(node)
         world.connect(node, reports=[report(world.rank(job, rank).id, Stage.RUNNING)])
-    advance(world, 30, A)
+    pass_time(world, 30, A)
 
     assert world.states(job)[0] is State.LOST
 
@@ -169,9 +160,9 @@ def test_it_waits_until_the_last_permit_that_a_witness_may_have_given_is_over(wo
     stopped(world, job, 2, timedelta(seconds=5))
 
     assert newest(world, job).not_before == world.now + timedelta(seconds=15)
-    advance(world, 10, A)
+    pass_time(world, 10, A)
     assert newest(world, job).placed_at is None
-    advance(world, 10, A)
+    pass_time(world, 10, A)
     assert newest(world, job).placed_at is not None
 
 
@@ -195,7 +186,7 @@ def test_a_part_that_ended_well_is_no_proof(world: World) -> None:
     job = world.running(GANG)
     world.tell(job, 1, Stage.EXITED, no_permit_for=LONG)
     world.tell(job, 2, Stage.EXITED, no_permit_for=LONG)
-    advance(world, 90, A)
+    pass_time(world, 90, A)
 
     assert world.states(job) == [State.LOST, State.SUCCEEDED, State.SUCCEEDED]
     assert newest(world, job).number == 1
@@ -225,9 +216,9 @@ def test_a_part_that_was_stopped_and_ended_with_exit_code_0_is_a_proof(world: Wo
 def test_of_several_proofs_the_one_that_permits_the_earliest_begin_counts(world: World) -> None:
     job = world.running(replace(GANG, restarts=RestartPolicy(limit=1)))
     world.tell(job, 1, Stage.EXITED, exit=Exit(code=3), no_permit_for=LONG)
-    advance(world, 80, A)
+    pass_time(world, 80, A)
     stopped(world, job, 2, timedelta(seconds=5))
-    advance(world, 10, A)
+    pass_time(world, 10, A)
 
     assert (newest(world, job).number, newest(world, job).not_before) == (2, None)
 
@@ -235,7 +226,7 @@ def test_of_several_proofs_the_one_that_permits_the_earliest_begin_counts(world:
 def test_a_lost_node_that_is_back_and_has_ended_its_part_needs_no_proof(world: World) -> None:
     job = world.running(GANG)
     world.tell(job, 1, Stage.EXITED)
-    advance(world, 90, A)
+    pass_time(world, 90, A)
     ended = report(world.rank(job, 0).id, Stage.EXITED, exit=Exit(code=143))
     world.connect("a", reports=[report(world.rank(job, 0).id, Stage.RUNNING)])
     world.turn(ExecutionsReported(node=A, reports=(ended,)))
@@ -250,7 +241,7 @@ def test_a_lost_node_that_is_back_is_a_proof_for_another(world: World) -> None:
     job = lose_first_node(world, pair)
     ended = report(world.rank(job, 0).id, Stage.EXITED, exit=Exit(code=143), no_permit_for=LONG)
     world.connect("a", reports=[ended])
-    advance(world, 90, B)
+    pass_time(world, 90, B)
 
     assert world.cluster.attempts[(job, 1)].ended_at is not None
     assert newest(world, job).number == 2
@@ -264,16 +255,16 @@ def test_a_fence_is_kept_in_full_when_the_coordinator_starts_with_another_clock(
     world.restart()
     for node in "bcd":
         world.connect(node)
-    advance(world, 20, A)
+    pass_time(world, 20, A)
     assert newest(world, job).placed_at is None
 
-    advance(world, 10, A)
+    pass_time(world, 10, A)
     assert newest(world, job).placed_at is not None
 
 
 def test_lost_nodes_are_no_proof_for_each_other(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 90, A, B)
+    pass_time(world, 90, A, B)
     assert world.states(job) == [State.LOST, State.LOST, State.STOPPING]
     stopped(world, job, 2, LONG)
 
@@ -282,25 +273,25 @@ def test_lost_nodes_are_no_proof_for_each_other(world: World) -> None:
 
 def test_what_stops_by_itself_without_the_coordinator_needs_no_proof(world: World) -> None:
     job = world.running(replace(GANG, on_disconnect=STOPS))
-    advance(world, 90, A, B, C)
+    pass_time(world, 90, A, B, C)
 
     assert (newest(world, job).number, newest(world, job).not_before) == (2, None)
 
 
 def test_a_failure_elsewhere_does_not_let_an_attempt_begin_beside_what_is_silent(world: World) -> None:
     job = world.running(replace(GANG, restarts=RestartPolicy(limit=1)))
-    advance(world, 40, A)
+    pass_time(world, 40, A)
     world.tell(job, 1, Stage.EXITED, exit=Exit(code=1), no_permit_for=LONG)
     stopped(world, job, 2, LONG)
     assert world.states(job) == [State.STOPPING, State.FAILED, State.STOPPED]
 
-    advance(world, 50, A)
+    pass_time(world, 50, A)
     assert newest(world, job).number == 2
 
 
 def test_another_machine_of_the_same_name_proves_nothing(world: World) -> None:
     job = world.running(ALONE)
-    advance(world, 60, A)
+    pass_time(world, 60, A)
     world.disconnect("a") if world.cluster.presence[A].session is not None else None
     world.connect("a", identity="another machine")
 
@@ -310,7 +301,7 @@ def test_another_machine_of_the_same_name_proves_nothing(world: World) -> None:
 
 def test_a_node_that_an_operator_removes_counts_as_ended(world: World) -> None:
     job = world.running(ALONE)
-    advance(world, 600, A)
+    pass_time(world, 600, A)
 
     assert world.turn(RemovalRequested(node=A)) == [Noted()]
     assert A not in world.cluster.nodes
@@ -324,7 +315,7 @@ def test_a_node_that_an_operator_removes_counts_as_ended(world: World) -> None:
 def test_a_node_can_be_removed_after_its_gang_gave_it_up(world: World) -> None:
     job = world.running(GANG)
     world.tell(job, 1, Stage.EXITED, no_permit_for=LONG)
-    advance(world, 90, A)
+    pass_time(world, 90, A)
     world.turn(RemovalRequested(node=A))
     world.tell(job, 2, Stage.EXITED, exit=Exit(code=143))
 
@@ -334,7 +325,7 @@ def test_a_node_can_be_removed_after_its_gang_gave_it_up(world: World) -> None:
 def test_a_removed_node_may_join_again_and_clears_away_what_it_still_runs(world: World) -> None:
     job = world.running(ALONE)
     old = world.rank(job, 0).id
-    advance(world, 600, A)
+    pass_time(world, 600, A)
     world.turn(RemovalRequested(node=A))
     world.connect("a", world.cluster.nodes[B].inventory, reports=[report(old, Stage.RUNNING)])
 

@@ -11,8 +11,7 @@ from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import State
 from muster.domain.plan import Stage
 from muster.domain.restart import RestartPolicy
-from tests.builders import World, report, spec
-from tests.unit.coordinator.test_fencing import advance
+from tests.builders import World, pass_time, report, spec
 
 A, B, C = NodeId("a"), NodeId("b"), NodeId("c")
 GANG = spec(3, max_per_node=1, restarts=RestartPolicy(infrastructure=3))
@@ -30,7 +29,7 @@ def why(world: World, job: JobId) -> str:
 
 def test_of_a_node_that_is_cut_off_it_is_said_when_it_is_lost(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 40, B)
+    pass_time(world, 40, B)
 
     assert why(world, job) == (
         "3 of 3 running, 0 succeeded; b (rank 1) is silent since 09:00:00 UTC: lost at 09:01:30 UTC unless heard before"
@@ -41,7 +40,7 @@ def test_of_a_node_that_is_cut_off_it_is_said_when_it_is_lost(world: World) -> N
 
 def test_of_a_gang_that_is_cut_off_as_a_whole_it_is_said_that_it_may_go_on(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 600, A, B, C)
+    pass_time(world, 600, A, B, C)
 
     assert why(world, job) == (
         "3 of 3 running, 0 succeeded; a, b, c (ranks 0, 1, 2) are silent since 09:00:00 UTC: no other node of the job "
@@ -54,7 +53,7 @@ def test_of_a_job_on_one_node_it_is_said_that_it_may_go_on_or_when_it_is_lost(wo
     alone = replace(GANG, roles=spec(1).roles)
     keeps, stops = world.running(alone), world.running(replace(alone, on_disconnect=OnDisconnect.STOP))
     assert world.seats(stops) == world.seats(keeps) == ["a"]
-    advance(world, 60, A)
+    pass_time(world, 60, A)
 
     assert why(world, keeps) == (
         "1 of 1 running, 0 succeeded; a (rank 0) is silent since 09:00:00 UTC: the job runs nowhere else, so it may be "
@@ -68,14 +67,14 @@ def test_of_a_job_on_one_node_it_is_said_that_it_may_go_on_or_when_it_is_lost(wo
 def test_of_many_nodes_only_some_are_named() -> None:
     world = World(*((f"n{number}", 0) for number in range(7)))
     job = world.running(spec(7, max_per_node=1))
-    advance(world, 60, *map(NodeId, world.cluster.nodes))
+    pass_time(world, 60, *map(NodeId, world.cluster.nodes))
 
     assert "n0, n1, n2, n3, n4 and 2 more (ranks 0, 1, 2, 3, 4 and 2 more) are silent" in why(world, job)
 
 
 def test_an_attempt_that_waits_for_a_fence_says_which(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 90, B)
+    pass_time(world, 90, B)
     assert world.states(job)[1] is State.LOST
     for rank in (0, 2):
         world.tell(job, rank, Stage.FAILED, no_permit_for=timedelta(seconds=5))
@@ -88,7 +87,7 @@ def test_an_attempt_that_waits_for_a_fence_says_which(world: World) -> None:
 
 def test_when_all_are_back_nothing_more_is_said(world: World) -> None:
     job = world.running(GANG)
-    advance(world, 60, B)
+    pass_time(world, 60, B)
     world.connect("b", reports=[report(world.rank(job, 1).id, Stage.RUNNING)])
 
     assert why(world, job) == "3 of 3 running, 0 succeeded"

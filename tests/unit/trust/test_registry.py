@@ -6,7 +6,7 @@ from coordinator.trust.registry import Registry
 from muster.domain.access import Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.errors import UnknownNameError
 from muster.trust.tokens import new_api_token
-from tests.unit.coordinator.test_audit import NOW, MemoryTrust
+from tests.unit.coordinator.memory_trust import NOW, MemoryTrust
 
 ENTRY = AuditEntry(at=NOW, who="admin", what="", target="", origin="", result="ok")
 

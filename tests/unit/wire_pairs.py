@@ -1,0 +1,63 @@
+"""Every kind of value that crosses the wire, with its two functions, its message, and how values of it are made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+from hypothesis import strategies as st
+
+from muster import wire
+from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
+from tests.unit import secret_values, trust_values
+from tests.unit import wire_values as values
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A kind of value with its two functions, found by name."""
+
+    name: str
+    strategy: st.SearchStrategy[Any]
+    message: type[Message]
+
+    @property
+    def to_wire(self) -> Callable[[Any], Message]:
+        return getattr(wire, f"{self.name}_to_wire")
+
+    @property
+    def from_wire(self) -> Callable[[Message], Any]:
+        return getattr(wire, f"{self.name}_from_wire")
+
+
+PAIRS = (
+    Pair("account", trust_values.accounts, trust_pb2.Account),
+    Pair("audit_entry", trust_values.audit_entries, trust_pb2.AuditEntry),
+    Pair("enrolled_node", trust_values.enrolled_nodes, trust_pb2.EnrolledNode),
+    Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
+    Pair("project", trust_values.projects, trust_pb2.Project),
+    Pair("token", trust_values.tokens, trust_pb2.Token),
+    Pair("assignment", values.assignments(), agents_pb2.Assignment),
+    Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
+    Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
+    Pair("desired", values.desired_lines(), agents_pb2.DesiredExecution),
+    Pair("execution", values.execution_views, jobs_pb2.Execution),
+    Pair("exit", values.exits, model_pb2.Exit),
+    Pair("explanation", values.explanations, jobs_pb2.WhyResponse),
+    Pair("failure", values.failures, model_pb2.Failure),
+    Pair("gpu", values.gpus, model_pb2.Gpu),
+    Pair("inventory", values.inventories, model_pb2.Inventory),
+    Pair("job", values.job_views, jobs_pb2.Job),
+    Pair("job_spec", values.job_specs, model_pb2.JobSpec),
+    Pair("log_line", values.log_lines, jobs_pb2.LogLine),
+    Pair("member", values.members, model_pb2.Member),
+    Pair("node", values.node_views, nodes_pb2.Node),
+    Pair("plan", values.plans(), agents_pb2.Plan),
+    Pair("port_lease", values.port_leases, model_pb2.PortLease),
+    Pair("report", values.reports(), agents_pb2.ExecutionReport),
+    Pair("resources", values.resources, model_pb2.Resources),
+    Pair("role", values.roles, model_pb2.Role),
+    Pair("roster", values.rosters(), model_pb2.Roster),
+    Pair("secret", secret_values.secrets, trust_pb2.Secret),
+    Pair("secret_use", values.secret_uses, model_pb2.SecretUse),
+)
