@@ -167,16 +167,18 @@ async def dockerd(scratch: Scratch) -> AsyncIterator[Path]:
     socket = directory / "docker.sock"
     places = ["-H", f"unix://{socket}", "--data-root", directory / "data", "--exec-root", directory / "exec"]
     network = ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false", "--bridge=none"]
-    async with ended_at_exit() as programs:
-        command = ["dockerd", *places, "--pidfile", directory / "docker.pid", *network]
-        programs.append(start(command, directory / "dockerd.log"))
-        async with asyncio.timeout(READY_WITHIN):
-            while not socket.exists():
-                await asyncio.sleep(0.05)
-        async with connected(socket) as docker:
-            await _import_image(docker, scratch)
-        yield socket
-    await asyncio.to_thread(unmount, directory)
+    try:
+        async with ended_at_exit() as programs:
+            command = ["dockerd", *places, "--pidfile", directory / "docker.pid", *network]
+            programs.append(start(command, directory / "dockerd.log"))
+            async with asyncio.timeout(READY_WITHIN):
+                while not socket.exists():
+                    await asyncio.sleep(0.05)
+            async with connected(socket) as docker:
+                await _import_image(docker, scratch)
+            yield socket
+    finally:
+        await asyncio.to_thread(unmount, directory)
 
 
 @asynccontextmanager
