@@ -13,8 +13,11 @@ from itertools import count
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, TypeAlias
 
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
+from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import Network
+from muster.domain.member import Member, PortLease
+
+__all__ = ["CONFIG_FILES", "MASTER_PORT_NAME", "Json", "Member", "PortLease", "Roster", "config_files", "host_names"]
 
 MASTER_PORT_NAME = "master"
 """Name of the port that rank 0 always has: `MASTER_PORT`."""
@@ -23,31 +26,6 @@ _TO_THE_SECOND = len("1970-01-01T00:00:00")
 _EMPTY = "{}"
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortLease:
-    """A port of an execution, held from check-in until just before user code starts."""
-
-    name: str
-    host_port: int
-    """Where peers reach it, at the execution's address."""
-    container_port: int
-    """Where user code listens; differs from `host_port` only on bridge networking."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """One execution of the attempt, as its peers see it."""
-
-    rank: int
-    execution: ExecutionId
-    role: str
-    node: NodeId
-    address: str
-    checked_in_at: datetime
-    ports: tuple[PortLease, ...] = ()
-    gpus: tuple[GpuUuid, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

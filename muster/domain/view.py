@@ -8,7 +8,7 @@ from muster.domain.failure import Exit, Failure
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase, State
-from muster.domain.roster import PortLease
+from muster.domain.member import PortLease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
-from muster.domain.roster import Member, PortLease
+from muster.domain.member import Member, PortLease
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 
