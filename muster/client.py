@@ -28,9 +28,8 @@ from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
 from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from
-from muster.rpc.v1 import jobs_pb2, nodes_pb2
+from muster.rpc.v1 import jobs_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
-from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
 
 if TYPE_CHECKING:
     from muster.bundle_client import BundleClient
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from muster.domain.node import NodeView
     from muster.domain.view import JobView, LogLine
     from muster.login_client import LoginClient
+    from muster.nodes_client import NodesClient
     from muster.secrets_client import SecretsClient
     from muster.trust_client import TrustClient
 
@@ -80,7 +80,6 @@ class Client:
     async def __aenter__(self) -> Self:
         self._channel = self._connection.open()
         self._jobs = JobServiceStub(self._channel)
-        self._nodes = NodeServiceStub(self._channel)
         return self
 
     async def __aexit__(
@@ -124,6 +123,13 @@ class Client:
         from muster.rpc.v1.trust_pb2_grpc import LoginServiceStub  # noqa: PLC0415
 
         return LoginClient(self._ask, LoginServiceStub(self._channel))
+
+    @property
+    def _nodes(self) -> "NodesClient":
+        from muster.nodes_client import NodesClient  # noqa: PLC0415
+        from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub  # noqa: PLC0415
+
+        return NodesClient(self._ask, NodeServiceStub(self._channel))
 
     async def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> "JobView":
         """The job, accepted and stored durably; with `dry_run` only checked, and its id is empty.
@@ -264,35 +270,26 @@ class Client:
 
     async def nodes(self) -> "tuple[NodeView, ...]":
         """All nodes by name."""
-        nodes: list[NodeView] = []
-        token = ""
-        while True:
-            page = await self._ask(self._nodes.List, nodes_pb2.ListNodesRequest(page_size=_PAGE, page_token=token))
-            nodes.extend(map(wire.node_from_wire, page.nodes))
-            token = page.next_page_token
-            if not token:
-                return tuple(nodes)
+        return await self._nodes.all(_PAGE)
 
     async def node(self, name: str) -> "NodeView":
         """One node."""
-        return wire.node_from_wire(await self._ask(self._nodes.Get, nodes_pb2.GetNodeRequest(node=name)))
+        return await self._nodes.one(name)
 
     async def remove_node(self, name: str) -> "NodeView":
         """Give up a node that will not come back, and on which nothing runs any more; the node as it was.
 
         Raises ConflictError while its agent is connected.
         """
-        request = nodes_pb2.RemoveNodeRequest(node=name)
-        return wire.node_from_wire((await self._ask(self._nodes.Remove, request, pauses=())).node)
+        return await self._nodes.remove(name)
 
     async def cordon_node(self, name: str, *, reason: str = "", restart_jobs: bool = False) -> "NodeView":
         """Have nothing new placed on a node; with `restart_jobs` what runs there begins anew elsewhere, at once."""
-        request = nodes_pb2.CordonNodeRequest(node=name, reason=reason, restart_jobs=restart_jobs)
-        return wire.node_from_wire(await self._ask(self._nodes.Cordon, request))
+        return await self._nodes.cordon(name, reason=reason, restart_jobs=restart_jobs)
 
     async def uncordon_node(self, name: str) -> "NodeView":
         """Have jobs placed on a node again."""
-        return wire.node_from_wire(await self._ask(self._nodes.Uncordon, nodes_pb2.UncordonNodeRequest(node=name)))
+        return await self._nodes.uncordon(name)
 
     async def agents_port(self) -> int:
         """The port of the coordinator's host at which it serves agents; 0 where it serves none beside clients."""
