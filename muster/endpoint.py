@@ -4,7 +4,6 @@ In the directory of `home`: `endpoint` has the address of what `muster up` runs 
 and `logins/HOST:PORT` what is needed there, readable by this user only.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -65,6 +64,8 @@ def forget_up(home: Path, address: str) -> None:
 def keep_login(home: Path, login: Login, *, current: bool = True) -> None:
     """Keep how one is known at an address; with `current` it is the one that is asked from now on."""
     (home / "logins").mkdir(mode=0o700, parents=True, exist_ok=True)
+    import json  # noqa: PLC0415
+
     write_private(_file(home, login.address), json.dumps(asdict(login)).encode())
     if current:
         write_private(home / _CURRENT, f"{login.address}\n".encode())
@@ -79,7 +80,10 @@ def forget_login(home: Path, address: str) -> None:
 
 def _kept(home: Path, address: str) -> Login:
     try:
-        return Login(**json.loads(_file(home, address).read_text()))
+        kept = _file(home, address).read_text()
+        import json  # noqa: PLC0415 - only where something is kept
+
+        return Login(**json.loads(kept))
     except OSError:
         return Login(address=address)
     except (ValueError, TypeError) as error:

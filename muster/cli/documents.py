@@ -1,8 +1,9 @@
-"""Values as plain data for `-o json` and `-o yaml`: keys are field names, times are ISO 8601 in UTC, spans seconds."""
+"""Values as plain data for `-o json` and `-o yaml`: keys are field names, times are ISO 8601 in UTC, spans seconds.
 
-import json
+What writes them is loaded when there is something to be written: most answers are for people.
+"""
+
 import re
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,11 +12,10 @@ from math import isfinite
 from typing import TypeAlias
 
 from muster.domain.job import JobSpec
-from muster.spec import dump_job
 
 Document: TypeAlias = "str | int | float | bool | list[Document] | dict[str, Document] | None"
 
-_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")
+_PLAIN = r"[A-Za-z/][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*"
 _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
@@ -30,6 +30,8 @@ class Format(StrEnum):
 def document(value: object) -> Document:
     """Any value of the domain as plain data; a job's `spec` has the keys of a job file."""
     if isinstance(value, JobSpec):
+        from muster.spec import dump_job  # noqa: PLC0415
+
         return document(dump_job(value))
     if is_dataclass(value):
         return {field.name: document(getattr(value, field.name)) for field in fields(value)}
@@ -46,13 +48,19 @@ def text_of(value: object, form: Format) -> str:
     """The value as JSON or YAML, with a line end."""
     plain = document(value)
     if form is Format.JSON:
-        return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+        return _json(plain, indent=2) + "\n"
     return "\n".join(_yaml(plain)) + "\n"
 
 
 def line_of(value: object) -> str:
     """The value as JSON on one line, for streams."""
-    return json.dumps(document(value), ensure_ascii=False) + "\n"
+    return _json(document(value)) + "\n"
+
+
+def _json(value: Document, *, indent: int | None = None, ascii_only: bool = False) -> str:
+    import json  # noqa: PLC0415
+
+    return json.dumps(value, indent=indent, ensure_ascii=ascii_only)
 
 
 def _plain(value: object) -> Document:
@@ -73,6 +81,8 @@ def _text_or_base64(data: bytes) -> Document:
     try:
         return data.decode()
     except UnicodeDecodeError:
+        from base64 import b64encode  # noqa: PLC0415
+
         return {"base64": b64encode(data).decode()}
 
 
@@ -101,8 +111,8 @@ def _yaml_item(head: str, item: Document, indent: str) -> Iterator[str]:
 
 
 def _yaml_atom(value: Document) -> str:
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
+    if isinstance(value, str) and re.fullmatch(_PLAIN, value) and value.lower() not in _NOT_TEXT:
         return value
     if isinstance(value, float) and not isfinite(value):
         raise TypeError(f"{value} has no place in a document")
-    return json.dumps(value, ensure_ascii=not str(value).isprintable())
+    return _json(value, ascii_only=not str(value).isprintable())

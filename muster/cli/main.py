@@ -11,6 +11,9 @@ import threading
 _YOUNG = 50_000
 """Objects that are made before anybody looks for garbage among them; modules make thousands, and none of them is."""
 
+_DONE_WITHOUT = ("ssl", "bz2", "lzma")
+"""What is loaded by others where it is there."""
+
 _COMPLETION = "_MUSTER_COMPLETE"
 """Set by the shell when it asks what may come next."""
 
@@ -32,17 +35,20 @@ def main() -> None:
 def settle() -> None:
     """From here on modules are loaded with as little ado as can be.
 
-    asyncio loads OpenSSL where it is there, and works without: gRPC brings the TLS of clients along.
+    asyncio loads OpenSSL where it is there, and works without: gRPC brings the TLS of clients along. shutil, which
+    Typer asks for the width of the terminal, would load what compresses archives.
     """
     gc.set_threshold(_YOUNG)
-    if "ssl" in sys.modules:
-        return
-    sys.modules["ssl"] = None  # type: ignore[assignment]
+    absent = [name for name in _DONE_WITHOUT if name not in sys.modules]
+    for name in absent:
+        sys.modules[name] = None  # type: ignore[assignment]
     try:
         import asyncio  # noqa: F401, PLC0415
+        import shutil  # noqa: F401, PLC0415
     finally:
-        # What does want it (`muster login`) can load it.
-        del sys.modules["ssl"]
+        # What does want them (`muster login`, `muster bundle`) can load them.
+        for name in absent:
+            del sys.modules[name]
 
 
 def _leave(code: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import typer
+from typer.models import CommandInfo
 
 from muster import __version__
 from muster.cli.session import Session
@@ -120,20 +121,29 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
 
 
 def program(words: Sequence[str] = ()) -> typer.Typer:
-    """All of it; of a command line that begins with a command only the part that has this command."""
+    """All of it; of a command line that begins with a command only this command."""
+    called = _called(words)
+    wanted = [add for add, names in _PARTS.items() if called in names]
     app = typer.Typer(
         name="muster",
         help="Gathers the machines you own, calls the roll, and starts every worker of a distributed job at once.",
+        add_completion=not wanted,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
-    wanted = [add for add, names in _PARTS.items() if _called(words) in names]
     for add in wanted or _PARTS:
         add(app)
+    if wanted:
+        app.registered_commands = [each for each in app.registered_commands if _name(each) == called]
     return app
+
+
+def _name(command: CommandInfo) -> str:
+    """What a command is called by: its function, as none is given another name."""
+    return getattr(command.callback, "__name__", "")
 
 
 def _called(words: Sequence[str]) -> str | None:

@@ -1,7 +1,6 @@
 """Commands that make jobs: submit, run, schema."""
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -162,6 +161,8 @@ async def run(  # noqa: PLR0913 - one for each option
 
 def schema() -> None:
     """Print the JSON Schema of job files, for editors."""
+    import json  # noqa: PLC0415 - `muster run` does without
+
     print(json.dumps(job_schema(), indent=2))
 
 

@@ -1,6 +1,5 @@
 """What can be wrong with a job file, as values and as the text that the user reads."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,6 +78,8 @@ def lines_of(text: str) -> list[str]:
 
 def quote(text: str, most: int = _QUOTED) -> str:
     """A value as it is repeated in a message: quoted, on one line, not too long."""
+    import json  # noqa: PLC0415 - when something is wrong
+
     return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)
 
 

@@ -30,9 +30,10 @@ _DIGITS = 30
 _FINEST: int = 10**_DIGITS
 """What is written is counted in such parts of one, so that whole numbers are all it takes to be exact."""
 _NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
-_MEMORY = re.compile(rf"({_NUMBER})\s?([A-Za-z]*)")
-_CPUS = re.compile(rf"({_NUMBER})(m?)")
-_DURATION = re.compile(rf"(?:({_NUMBER})d)?(?:({_NUMBER})h)?(?:({_NUMBER})m)?(?:({_NUMBER})s)?(?:({_NUMBER})ms)?")
+# Compiled when first asked for: most jobs need one of them.
+_MEMORY = rf"({_NUMBER})\s?([A-Za-z]*)"
+_CPUS = rf"({_NUMBER})(m?)"
+_DURATION = rf"(?:({_NUMBER})d)?(?:({_NUMBER})h)?(?:({_NUMBER})m)?(?:({_NUMBER})s)?(?:({_NUMBER})ms)?"
 
 _MEMORY_FORM = "a size such as 16Gi, 500M or 1.5G, or a number of bytes"
 _CPUS_FORM = "a number of CPUs such as 2, 0.5 or 500m"
@@ -42,7 +43,7 @@ _DURATION_FORM = "a duration such as 90s, 10m or 1h30m, or a number of seconds"
 def parse_memory(value: Written) -> int:
     """Bytes; raises FieldError for what is not a size above zero."""
     text = _text(value, _MEMORY_FORM)
-    match = _MEMORY.fullmatch(text)
+    match = re.fullmatch(_MEMORY, text)
     if match is None:
         raise FieldError(f"must be {_MEMORY_FORM}, not {quote(text)}")
     number, unit = match.groups()
@@ -62,7 +63,7 @@ def parse_memory(value: Written) -> int:
 def parse_cpus(value: Written) -> int:
     """Thousandths of a CPU; raises FieldError for what is not a number of CPUs above zero."""
     text = _text(value, _CPUS_FORM)
-    match = _CPUS.fullmatch(text)
+    match = re.fullmatch(_CPUS, text)
     if match is None:
         raise FieldError(f"must be {_CPUS_FORM}, not {quote(text)}")
     number, milli = match.groups()
@@ -148,7 +149,7 @@ def _seconds(text: str) -> int:
 
 
 def _parts(text: str) -> int:
-    match = _DURATION.fullmatch(text)
+    match = re.fullmatch(_DURATION, text)
     if not text or match is None:
         raise FieldError(f"must be {_DURATION_FORM}, not {quote(text)}")
     pairs = zip(match.groups(), _MICROSECONDS.values(), strict=True)

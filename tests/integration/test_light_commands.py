@@ -16,7 +16,17 @@ from tests.integration.canned_coordinator import Canned, serving
 from tests.unit.cli import values
 from tests.unit.cli.values import attempt, execution, line
 
-HEAVY = {"_decimal", "_ssl", "cryptography", "pydantic", "rich", "ruamel"}
+HEAVY = {
+    "_bz2",
+    "_decimal",
+    "_lzma",
+    "_ssl",
+    "cryptography",
+    "google.protobuf.text_format",
+    "pydantic",
+    "rich",
+    "ruamel",
+}
 OF_OTHERS = {
     f"muster.{name}" for name in ("domain.explanation", "domain.fence", "domain.node", "domain.secret", "spec.load")
 }
