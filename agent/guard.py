@@ -80,6 +80,8 @@ class Guard:
         """On disk."""
         self._told: Mapping[ExecutionId, float] = {}
         """To the keeper."""
+        self._due: tuple[float, asyncio.TimerHandle] | None = None
+        """After how long they are to be noted, and what sees to it."""
         self._noting = asyncio.Lock()
         self._telling = asyncio.Lock()
 
@@ -208,9 +210,21 @@ class Guard:
         if deadlines.items() - self._told.items():
             self._changed.set()
         elif deadlines.items() - self._noted.items():
-            asyncio.get_running_loop().call_later(NOTED_AFTER, self._changed.set)
+            self._note_after(NOTED_AFTER)
         elif not deadlines == self._noted == self._told:
-            asyncio.get_running_loop().call_later(TIDIED_AFTER, self._changed.set)
+            self._note_after(TIDIED_AFTER)
+
+    def _note_after(self, seconds: float) -> None:
+        """Also if more happens meanwhile, but what has ended by then need not be noted as started."""
+        if self._due is not None:
+            if self._due[0] == seconds:
+                return
+            self._due[1].cancel()
+        self._due = seconds, asyncio.get_running_loop().call_later(seconds, self._note_now)
+
+    def _note_now(self) -> None:
+        self._due = None
+        self._changed.set()
 
     async def _keep_noted(self) -> None:
         """Note what has changed, beside everything else: disks may be slow."""

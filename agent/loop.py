@@ -32,7 +32,7 @@ from agent.deadline_file import why_fenced
 from agent.guard import Guard
 from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
-from agent.occupant import NOTED_AFTER, Occupant
+from agent.occupant import Occupant
 from agent.ports import PortLedger
 from agent.room_record import noted, record_of
 from agent.rooms import Rooms
@@ -165,7 +165,7 @@ class Loop:
     def close(self) -> None:
         """Close the logs, once no runtime writes into them any more. Nothing else may be called afterwards."""
         for occupant in self._occupants.values():
-            occupant.spool.close()
+            occupant.close()
 
     def _turn(self) -> None:
         reports: list[Report] = []
@@ -282,11 +282,11 @@ class Loop:
         await occupant.sandbox.start()
         self.secrets.handed_over(execution)
         self._watch(execution, self._await_exit(execution))
-        asyncio.get_running_loop().call_later(NOTED_AFTER, self._note_start, execution, datetime.now(UTC))
+        occupant.have_noted(partial(self._note_start, execution, datetime.now(UTC)))
         return Started(execution=execution)
 
     def _note_start(self, execution: ExecutionId, at: datetime) -> None:
-        if self._runs and execution in self._watching:  # else it is being cleared away
+        if self._runs:
             self._watch(execution, self._occupants[execution].note_start(at))
 
     async def _await_exit(self, execution: ExecutionId) -> None:
@@ -345,7 +345,7 @@ class Loop:
             task.cancel()
         self._logs.forget(execution)
         if occupant is not None:
-            occupant.spool.close()
+            occupant.close()
         await self.secrets.forget(execution)
         await self._insist(execution, partial(asyncio.to_thread, self._rooms.clear, self._rooms.of(execution)))
         self._ports.free(execution)

@@ -1,6 +1,7 @@
 """What the loop holds of one execution."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,6 +27,12 @@ class Occupant:
     """Whether user code may run in it."""
     record: RoomRecord | None = None
     """What was noted in its room; None: an earlier agent did that."""
+    noting: asyncio.TimerHandle | None = None
+    """What sees to it that its start is noted."""
+
+    def have_noted(self, begin: Callable[[], None]) -> None:
+        """Have that begun in a while, unless it is closed by then."""
+        self.noting = asyncio.get_running_loop().call_later(NOTED_AFTER, begin)
 
     async def note_start(self, at: datetime) -> None:
         """Have it noted when user code was started.
@@ -35,3 +42,9 @@ class Occupant:
         if self.record is not None:
             with suppress(OSError):
                 await asyncio.to_thread(note, self.room, replace(self.record, started_at=at))
+
+    def close(self) -> None:
+        """Let go of its log; harmless when repeated."""
+        if self.noting is not None:
+            self.noting.cancel()
+        self.spool.close()

@@ -79,8 +79,9 @@ class Launcher:
 
     def supervisor(self) -> "Supervisor":
         """One that was made before, as a rule; others are made for those who come next. Raises ExecutionError."""
+        found = self._spares.popleft() if self._spares else self.make()
         self._refill()
-        return self._spares.popleft() if self._spares else self.make()
+        return found
 
     def take_back(self, supervisor: "Supervisor") -> None:
         """Nothing is left of what it did, so it may do something else."""
@@ -94,7 +95,8 @@ class Launcher:
         """Have spare ones, but let those who want to start something go first."""
         if self._refilling is not None:
             self._refilling.cancel()
-        self._refilling = asyncio.get_running_loop().call_later(REFILL_AFTER, self._make_spares)
+        if len(self._spares) < self._wanted:
+            self._refilling = asyncio.get_running_loop().call_later(REFILL_AFTER, self._make_spares)
 
     def _make_spares(self) -> None:
         with suppress(ExecutionError):  # whoever needs one hears of it then
