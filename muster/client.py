@@ -202,29 +202,16 @@ class Client:
         """Why a job is where it is."""
         return wire.explanation_from_wire(await self._ask(self._jobs.Why, jobs_pb2.WhyRequest(job=job)))
 
-    async def watch(self, job: "str | JobView") -> "AsyncGenerator[JobView, None]":
+    def watch(self, job: "str | JobView") -> "AsyncGenerator[JobView, None]":
         """The job now, then at each change, until it has ended; a slow reader misses states in between, never the last.
 
         Goes on after a broken connection; raises UnavailableError when nobody answers for two minutes.
         """
-        seen = await self._known(job)
-        yield seen
-        patience = _Patience()
-        while not seen.phase.ended:
-            try:
-                async with aclosing(self._stream(self._jobs.Watch, jobs_pb2.WatchRequest(job=seen.id))) as messages:
-                    async for message in messages:
-                        patience.renew()
-                        view = wire.job_from_wire(message)
-                        if view != seen:
-                            seen = view
-                            yield seen
-            except UnavailableError as error:
-                await patience.pause_or_raise(error)
+        return self._views(job)
 
     async def wait(self, job: "str | JobView") -> "JobView":
-        """The job once it has ended."""
-        async for view in self.watch(job):  # noqa: B007 - the last one is what is asked for
+        """The job once it has ended; of what happens before, nothing is sent."""
+        async for view in self._views(job, end_only=True):  # noqa: B007 - the last one is what is asked for
             pass
         return view
 
@@ -244,7 +231,7 @@ class Client:
         broken connection up again without losing or repeating a line.
         """
         request = jobs_pb2.LogsRequest(
-            job=(await self._known(job)).id,
+            job=(await self.job(job)).id if isinstance(job, str) else job.id,
             ranks=sorted(ranks),
             tail=tail,
             follow=follow,
@@ -303,8 +290,23 @@ class Client:
         except MusterError:
             return 0  # that of `muster up` has no such door
 
-    async def _known(self, job: "str | JobView") -> "JobView":
-        return await self.job(job) if isinstance(job, str) else job
+    async def _views(self, job: "str | JobView", *, end_only: bool = False) -> "AsyncGenerator[JobView, None]":
+        seen = None if isinstance(job, str) else job
+        request = jobs_pb2.WatchRequest(job=job if isinstance(job, str) else job.id, end_only=end_only)
+        patience = _Patience(_RETRY_PAUSES if seen is None else _RESUBSCRIBE_PAUSES)
+        if seen is not None:
+            yield seen
+        while seen is None or not seen.phase.ended:
+            try:
+                async with aclosing(self._stream(self._jobs.Watch, request)) as messages:
+                    async for message in messages:
+                        patience.renew()
+                        before, seen = seen, wire.job_from_wire(message)
+                        request.job = seen.id  # of a name there may be a newer one when it is asked again
+                        if seen != before:
+                            yield seen
+            except UnavailableError as error:
+                await patience.pause_or_raise(error)
 
     async def _ask(
         self,
@@ -371,8 +373,8 @@ class _Delivered:
 class _Patience:
     """How long a broken stream is taken up again; every message renews it."""
 
-    def __init__(self) -> None:
-        self._pauses = iter(_RESUBSCRIBE_PAUSES)
+    def __init__(self, pauses: tuple[float, ...] = _RESUBSCRIBE_PAUSES) -> None:
+        self._pauses = iter(pauses)
 
     def renew(self) -> None:
         """Somebody answers."""
@@ -388,9 +390,5 @@ class _Patience:
 
 def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool) -> jobs_pb2.SubmitRequest:
     """Asks for a job, with a key of its own: sent again, it asks for the same one."""
-    return jobs_pb2.SubmitRequest(
-        spec=wire.job_spec_to_wire(spec),
-        queue_anyway=queue_anyway,
-        dry_run=dry_run,
-        idempotency_key=os.urandom(16).hex(),
-    )
+    wanted, key = wire.job_spec_to_wire(spec), os.urandom(16).hex()
+    return jobs_pb2.SubmitRequest(spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key)

@@ -164,7 +164,10 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
 
     @streaming
     async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
-        """The job now and after changes, until it has ended: a new phase at once, all else a moment later."""
+        """The job now and after changes, until it has ended: a new phase at once, all else a moment later.
+
+        Who asks for the end alone is told nothing in between: thousands of executions are much to be told of.
+        """
         job = await self._id(request.job)
         with self._engine.signals.listen(job) as listener:
             while True:
@@ -174,7 +177,10 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                 await offer(context, wire.job_to_wire(view), self._patience)
                 if view.phase.ended:
                     return
-                await self._change(view, listener)
+                if request.end_only:
+                    await self._end(job, listener)
+                else:
+                    await self._change(view, listener)
 
     @streaming
     async def Logs(self, request: pb.LogsRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
@@ -251,6 +257,11 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
             async with asyncio.timeout_at(rest):
                 while self._engine.glance(lambda cluster: _phase_if_there(cluster, seen.id)) is seen.phase:
                     await listener.wait()
+
+    async def _end(self, job: JobId, listener: Listener) -> None:
+        """Wait until a job has ended or is gone."""
+        while (phase := self._engine.glance(lambda cluster: _phase_if_there(cluster, job))) and not phase.ended:
+            await listener.wait()
 
     async def _id(self, name: str) -> JobId:
         return await self._engine.look(lambda cluster, _: views.resolve(cluster, name))

@@ -151,9 +151,11 @@ async def test_waiting_for_an_ended_job_returns_at_once(serve: Serve) -> None:
     canned = Canned(jobs=[job(phase=JobPhase.STOPPED)])
 
     async with Client(serve(canned)) as client:
-        assert (await client.wait("ring")).phase is JobPhase.STOPPED
+        stopped = await client.wait("ring")
+        assert await client.wait(stopped) == stopped
 
-    assert canned.asked_for(jobs_pb2.WatchRequest) == []
+    assert stopped.phase is JobPhase.STOPPED
+    assert canned.asked == [jobs_pb2.WatchRequest(job="ring", end_only=True)]
 
 
 async def test_a_job_that_was_told_is_not_asked_for_again(serve: Serve) -> None:

@@ -351,16 +351,20 @@ class WatchRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     JOB_FIELD_NUMBER: _builtins.int
+    END_ONLY_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Id, beginning of an id, or name."""
+    end_only: _builtins.bool
+    """Of what follows, only the job once it has ended."""
     def __init__(
         self,
         *,
         job: _builtins.str = ...,
+        end_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_only", b"end_only", "job", b"job"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+import grpc
 import grpc.aio
 
-from coordinator.core.events import ExecutionsReported, StopRequested
+from coordinator.core.events import DeleteRequested, ExecutionsReported, StopRequested
 from coordinator.engine import Engine
 from coordinator.rpc.jobs import JobService
 from coordinator.rpc.log_merge import LogMerge
@@ -28,9 +29,13 @@ class Watcher:
 
     def __init__(self) -> None:
         self.views: asyncio.Queue[pb.Job] = asyncio.Queue()
+        self.refusals: asyncio.Queue[grpc.StatusCode] = asyncio.Queue()
 
     async def write(self, message: pb.Job) -> None:
         self.views.put_nowait(message)
+
+    async def abort(self, status: grpc.StatusCode, _: str) -> None:
+        self.refusals.put_nowait(status)
 
     async def until(self, phase: JobPhase) -> list[tuple[str, str]]:
         """What comes until the job is in this phase: phase of the job and state of its execution."""
@@ -42,7 +47,7 @@ class Watcher:
 
 
 @asynccontextmanager
-async def watched(pace: float) -> AsyncIterator[tuple[Engine, Watcher]]:
+async def watched(pace: float, *, end_only: bool = False) -> AsyncIterator[tuple[Engine, Watcher]]:
     """A job that is being prepared on one node, and somebody who watches it and has seen so much."""
     engine, nobody = engine_on(MemoryStore()), cast("Any", None)
     service = JobService(engine, lambda _: Policy(), cast("LogMerge", nobody), cast("Secrets", nobody), pace=pace)
@@ -51,7 +56,7 @@ async def watched(pace: float) -> AsyncIterator[tuple[Engine, Watcher]]:
         await engine.ask(submission())
         watcher = Watcher()
         context = cast("grpc.aio.ServicerContext[Any, Any]", watcher)
-        watching = tasks.create_task(service.Watch(pb.WatchRequest(job=J), context), name="watch")
+        watching = tasks.create_task(service.Watch(pb.WatchRequest(job=J, end_only=end_only), context), name="watch")
         await watcher.until(JobPhase.PREPARING)
         yield engine, watcher
         watching.cancel()
@@ -78,3 +83,18 @@ async def test_what_happens_within_a_phase_is_told_after_a_pause() -> None:
         view = await watcher.views.get()
 
     assert (view.phase, view.attempts[0].executions[0].detail) == (JobPhase.PREPARING, "fetching")
+
+
+async def test_who_asks_for_the_end_alone_is_told_nothing_in_between() -> None:
+    async with watched(0, end_only=True) as (engine, watcher):
+        await say(engine, Stage.PREPARING, "fetching")
+        await engine.ask(StopRequested(job=J))
+        await say(engine, Stage.STOPPED)
+        assert await watcher.until(JobPhase.STOPPED) == [(JobPhase.STOPPED, State.STOPPED)]
+
+
+async def test_who_asks_for_the_end_alone_is_told_of_a_job_that_is_deleted() -> None:
+    async with watched(0, end_only=True) as (engine, watcher):
+        await engine.ask(DeleteRequested(job=J, force=True))
+        await say(engine, Stage.STOPPED)
+        assert await watcher.refusals.get() is grpc.StatusCode.NOT_FOUND
