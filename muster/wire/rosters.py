@@ -22,8 +22,26 @@ _PACKED = b"\x78"
 _WORTH_PACKING = 64 * 1024
 _MOST_UNPACKED = 64 * 1024 * 1024
 """Bytes; as many as a message may have."""
-_WORDS = re.compile(r"[A-Za-z0-9_.:%-]+(?:\n[A-Za-z0-9_.:%-]+)*")
-"""Ids, addresses and times, one a line; they are written into files as they are."""
+
+
+class _Column:
+    """What each line of a column is like; it is written into files as it is."""
+
+    def __init__(self, line: str, says: str) -> None:
+        self._lines = re.compile(f"{line}(?:\n{line})*")
+        self._says = f"must be a line of {says} for each member"
+
+    def read(self, text: str, where: str) -> tuple[str, ...]:
+        """A line for each member; looked at all together, which costs next to nothing."""
+        if not self._lines.fullmatch(text):
+            raise WireError(where, self._says)
+        return tuple(text.split("\n"))
+
+
+_WORDS = _Column(r"[A-Za-z0-9_.:%-]+", "letters, digits and -_.:%")
+_PORTS = _Column(r'\{(?:"[a-z0-9_-]+": \d{1,5}(?:, "[a-z0-9_-]+": \d{1,5})*)?\}', "names and ports in JSON")
+_EXPOSED = _Column(r'\{(?:"\d{1,5}": "\d{1,5}"(?:, "\d{1,5}": "\d{1,5}")*)?\}', "ports and ports in JSON")
+_GPUS = _Column(r'\[(?:"[^"\\\n\[\]{}][^\\\n\[\]{}]*")?\]', "UUIDs in JSON")
 
 
 class RosterBytes:
@@ -139,23 +157,16 @@ def _from_table(message: pb.Roster) -> Roster:
         job_name=checks.label(message.job_name, "Roster.job_name"),
         attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "Roster.attempt"),
         network=checks.word(Network, message.network, "Roster.network"),
-        roles=_words(message.roles, "Roster.roles"),
-        nodes=_words(message.nodes, "Roster.nodes"),
-        addresses=_words(message.addresses, "Roster.addresses"),
-        checked_in=_words(message.checked_in, "Roster.checked_in"),
-        ports=tuple(message.ports.split("\n")),
-        exposed=tuple(message.exposed.split("\n")),
-        gpus=tuple(message.gpus.split("\n")),
+        roles=_WORDS.read(message.roles, "Roster.roles"),
+        nodes=_WORDS.read(message.nodes, "Roster.nodes"),
+        addresses=_WORDS.read(message.addresses, "Roster.addresses"),
+        checked_in=_WORDS.read(message.checked_in, "Roster.checked_in"),
+        ports=_PORTS.read(message.ports, "Roster.ports"),
+        exposed=_EXPOSED.read(message.exposed, "Roster.exposed"),
+        gpus=_GPUS.read(message.gpus, "Roster.gpus"),
     )
     size = checks.between(len(roster.nodes), 1, checks.MAX_SIZE, "Roster.nodes")
     columns = (roster.roles, roster.addresses, roster.checked_in, roster.ports, roster.exposed, roster.gpus)
     if any(len(column) != size for column in columns):
         raise WireError("Roster.nodes", f"has {size} lines, and not all others have as many")
     return roster
-
-
-def _words(column: str, where: str) -> tuple[str, ...]:
-    """One for each member; looked at all together, which costs next to nothing."""
-    if not _WORDS.fullmatch(column):
-        raise WireError(where, "must be a line of letters, digits and -_.:% for each member")
-    return tuple(column.split("\n"))

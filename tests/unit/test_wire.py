@@ -248,6 +248,27 @@ def test_a_table_with_what_would_not_be_one_word_in_a_file_is_refused(column: st
         wire.roster_from_wire(message)
 
 
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        ("ports", ""),
+        ("ports", "{}\n"),
+        ("ports", '{"master": 1}, "x": {}\n{}'),
+        ("ports", '{"master": "1"}\n{}'),
+        ("exposed", '{"1": 2}\n{}'),
+        ("exposed", "{}}\n{}"),
+        ("gpus", '["a", ]\n[]'),
+        ("gpus", '["a"], "b": []\n[]'),
+        ("gpus", '["a\\"]\n[]'),
+    ],
+)
+def test_a_table_with_json_that_would_not_stay_in_its_place_in_a_file_is_refused(column: str, text: str) -> None:
+    message = wire.roster_to_wire(_gang(2))
+    setattr(message, column, text)
+    with pytest.raises(WireError, match=rf"Roster\.{column} must be a line of .* in JSON for each member"):
+        wire.roster_from_wire(message)
+
+
 def _gang(size: int) -> Roster:
     members = (
         Member(
