@@ -40,7 +40,7 @@ async def tidy(
     while True:
         await asyncio.sleep(look)
         now = used()
-        busy, before = now - before > BUSY * LOOK, now
+        busy, before = now - before > BUSY * look, now
         if much and not busy:
             collect()
             before = used()
