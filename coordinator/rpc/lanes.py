@@ -11,21 +11,17 @@ class Lanes:
     def __init__(self, count: int, patience: float) -> None:
         self._lanes = asyncio.Semaphore(count)
         self._patience = patience
-        self.free = count
-        """How many nobody holds."""
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
         """Wait for a lane and hold it."""
         await self._lanes.acquire()
-        self.free -= 1
         held = True
 
         def leave() -> None:
             nonlocal held
             if held:
                 held = False
-                self.free += 1
                 self._lanes.release()
 
         expiry = asyncio.get_running_loop().call_later(self._patience, leave)
