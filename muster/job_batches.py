@@ -35,12 +35,16 @@ async def submit_in_batches(
             raise
         if answer.refusals:
             refused = {
-                len(ids) + each.position: error_from(grpc.StatusCode[each.status], each.message, address=address)
+                len(ids) + each.position: error_from(_status(each.status), each.message, address=address)
                 for each in answer.refusals
             }
             raise JobsRefusedError(names, refused, accepted)
         ids.extend(map(JobId, answer.ids))
     return tuple(ids)
+
+
+def _status(name: str) -> grpc.StatusCode:
+    return grpc.StatusCode.__members__.get(name, grpc.StatusCode.UNKNOWN)
 
 
 def _batches(requests: Iterable[pb.SubmitRequest]) -> Iterator[pb.SubmitManyRequest]:

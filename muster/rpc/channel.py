@@ -3,13 +3,12 @@
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
 
-from muster.domain.errors import MusterError, PermissionDeniedError
+from muster.domain.errors import PermissionDeniedError
 from muster.trust.names import SERVER_NAME
 
 if TYPE_CHECKING:  # clients do without, and start sooner
@@ -155,11 +154,3 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def read_pem(path: Path) -> bytes:
-    """What is in a file of credentials; raises MusterError that names it."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise MusterError(f"cannot read the credentials file {path}: {error.strerror}") from error
