@@ -5,29 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.log_file import DEFAULT_LIMIT, LogFile
-from muster.domain.log import (
-    MAX_RECORD,
-    LineSplitter,
-    Record,
-    Stream,
-    format_record,
-    parse_record,
-    parse_records,
-    parse_time,
-)
-
-__all__ = [
-    "MAX_RECORD",
-    "LineSplitter",
-    "LogSpool",
-    "Record",
-    "Stream",
-    "format_record",
-    "parse_record",
-    "parse_records",
-    "parse_time",
-]
-
+from muster.domain.log import Record
 
 FULL_DISK_PAUSE = 1.0
 """Seconds between attempts to say what was lost."""

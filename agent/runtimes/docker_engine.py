@@ -24,8 +24,8 @@ from aiohttp import ClientTimeout
 from agent.core.container_spec import Body, Image
 from agent.core.handover import Login
 from agent.runtimes.docker_starts import Starts
-from agent.spool import Stream
 from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.log import Stream
 
 T = TypeVar("T")
 

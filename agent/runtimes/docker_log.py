@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.spool import MAX_RECORD, Record, Stream, parse_time
+from muster.domain.log import MAX_RECORD, Record, Stream, parse_time
 
 _HEADER = struct.Struct(">BxxxL")
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d) ")

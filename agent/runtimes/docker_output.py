@@ -7,7 +7,8 @@ import logging
 from agent.log_mask import NOTHING, Mask, MaskedRecords
 from agent.runtimes.docker_engine import Engine, EngineAwayError, EngineError
 from agent.runtimes.docker_log import Cursor, FrameParser, NotALogError, Resumption
-from agent.spool import LogSpool, Stream
+from agent.spool import LogSpool
+from muster.domain.log import Stream
 
 log = logging.getLogger(__name__)
 
