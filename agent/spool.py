@@ -17,7 +17,8 @@ class LogSpool(LogFile):
     def __init__(self, path: Path, limit: int = DEFAULT_LIMIT) -> None:
         super().__init__(path, limit)
         self.grew = asyncio.Event()
-        """Set by every append and by `finish`; who waits for it clears it before reading."""
+        """Set by every append and by `finish`; who waits for it clears it before reading. Who waits for several logs at
+        once puts one event in place of all of theirs."""
         self.finished = False
         """Whether no more records will come."""
 
