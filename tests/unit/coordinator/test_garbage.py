@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Iterator
 
-from coordinator.garbage import BUSY, LOOK, tidy
+from coordinator.garbage import BUSY, tidy
 
-MUCH = BUSY * LOOK + 0.01
+LOOK = 1e-6
+MUCH = BUSY * LOOK * 2
 LITTLE = BUSY * LOOK / 10
 
 
@@ -35,7 +36,7 @@ class Loop:
 
 async def collected_after(*looks: float) -> list[int]:
     loop = Loop(*looks)
-    tidying = asyncio.create_task(tidy(loop.used, loop.collect, look=0.0))
+    tidying = asyncio.create_task(tidy(loop.used, loop.collect, look=LOOK))
     await loop.over.wait()
     tidying.cancel()
     return loop.collected_after
