@@ -28,10 +28,10 @@ from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_direc
 from agent.secret_store import SecretStore
 from agent.settings import AgentSettings, parse
 from agent.state import locked
-from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.journal import configure
+from muster.refusal import refusing
 from muster.rpc.channel import NOTHING, Credentials
 from muster.systemd import Systemd
 from muster.trust.files import read_secret
@@ -62,14 +62,8 @@ def main() -> None:
     systemd = Systemd(os.environ)
     configure(settings.log_level)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
-    refusal = ""
-    try:
-        with locked(settings.state):
-            asyncio.run(run(settings, systemd))
-    except* MusterError as errors:
-        refusal = f"muster-agent: {first_of(errors)}"
-    if refusal:
-        sys.exit(refusal)
+    with refusing("muster-agent"), locked(settings.state):
+        asyncio.run(run(settings, systemd))
 
 
 async def run(settings: AgentSettings, systemd: Systemd) -> None:

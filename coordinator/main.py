@@ -32,9 +32,9 @@ from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import Registry
 from muster.domain.access import EVERYWHERE
-from muster.domain.errors import MusterError, first_of
 from muster.domain.ids import JobId
 from muster.journal import configure
+from muster.refusal import refusing
 from muster.systemd import Systemd
 
 log = logging.getLogger(__name__)
@@ -48,15 +48,10 @@ def main() -> None:
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
     heap.keep_together()
-    refusal = ""
-    try:
+    with refusing("muster-coordinator"):
         _allow_connections()
         with directory.lock(), asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
             runner.run(run(settings, directory, systemd))
-    except* MusterError as errors:
-        refusal = f"muster-coordinator: {first_of(errors)}"
-    if refusal:
-        sys.exit(refusal)
 
 
 def _allow_connections() -> None:
