@@ -24,11 +24,19 @@ _MOST_UNPACKED = 64 * 1024 * 1024
 """Bytes; as many as a message may have."""
 
 
+def _several(item: str, between: str) -> str:
+    return f"{item}(?:{between}{item})*"
+
+
+def _map(entry: str) -> str:
+    return rf"\{{(?:{_several(entry, ', ')})?\}}"
+
+
 class _Column:
     """What each line of a column is like; it is written into files as it is."""
 
     def __init__(self, line: str, says: str) -> None:
-        self._lines = re.compile(f"{line}(?:\n{line})*")
+        self._lines = re.compile(_several(line, "\n"))
         self._says = f"must be a line of {says} for each member"
 
     def read(self, text: str, where: str) -> tuple[str, ...]:
@@ -39,8 +47,8 @@ class _Column:
 
 
 _WORDS = _Column(r"[A-Za-z0-9_.:%-]+", "letters, digits and -_.:%")
-_PORTS = _Column(r'\{(?:"[a-z0-9_-]+": \d{1,5}(?:, "[a-z0-9_-]+": \d{1,5})*)?\}', "names and ports in JSON")
-_EXPOSED = _Column(r'\{(?:"\d{1,5}": "\d{1,5}"(?:, "\d{1,5}": "\d{1,5}")*)?\}', "ports and ports in JSON")
+_PORTS = _Column(_map(r'"[a-z0-9_-]+": \d{1,5}'), "names and ports in JSON")
+_EXPOSED = _Column(_map(r'"\d{1,5}": "\d{1,5}"'), "ports and ports in JSON")
 _GPUS = _Column(r'\[(?:"[^"\\\n\[\]{}][^\\\n\[\]{}]*")?\]', "UUIDs in JSON")
 
 
