@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.programs import ProgramError, cpu_seconds, ended_at_exit, start
 from bench.scratch import Scratch
+from coordinator.core.turn import DISMISSED_WITHIN
 from muster.client import Client
 from muster.domain.job import JobSpec, Packing, Resources, Role
 from muster.domain.lifecycle import JobPhase
@@ -74,7 +75,8 @@ class Fleet:
                 if all(each.log_complete for each in view.attempts[-1].executions):
                     break
                 await asyncio.sleep(0.02)
-            # Agents still clear away what is of no use any more, and nobody is told when they have.
+            # Agents are told a little later what they may clear away, and nobody is told when they have.
+            await asyncio.sleep(DISMISSED_WITHIN.total_seconds())
             used = -math.inf
             while sum(self.used()) - used > RESTING:
                 used = sum(self.used())

@@ -177,7 +177,8 @@ class World:
         for node, presence in self.cluster.presence.items():
             if presence.session is not None and node not in self.undelivered:
                 wanted = {each.id: plans.goal(self.cluster, each) for each in self.cluster.planned(node)}
-                told = self.followers[node].goals
+                # What it may clear away it will hear later.
+                told = {key: goal for key, goal in self.followers[node].goals.items() if key not in presence.dismissed}
                 # Nothing is left to do about one that ended well, so its agent is not told to stop it.
                 well = {each.id: Goal.STOP for each in self.cluster.planned(node) if each.state is State.SUCCEEDED}
                 assert {**told, **well} == wanted, f"{node} was told something else than is wanted"

@@ -36,7 +36,7 @@ class Deadline:
 
     at: datetime
     kind: str
-    """`lease`, `restart`, `check-in` or `run`."""
+    """`lease`, `dismissal`, `restart`, `check-in` or `run`."""
     subject: NodeId | AttemptKey
 
 
@@ -275,7 +275,7 @@ class Cluster:
         return due
 
     def _still_planned(self, deadline: Deadline) -> bool:
-        if not isinstance(deadline.subject, str):
+        if deadline.kind != "lease" or not isinstance(deadline.subject, str):
             return True
         presence = self.presence.get(deadline.subject)
         if presence is None or presence.judged_at != deadline.at:

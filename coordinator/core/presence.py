@@ -28,6 +28,8 @@ class Presence:
     """Of the newest plan made for it."""
     plan_at_heartbeat: int = 0
     """That revision when it last sent a heartbeat: by the next one it must have applied it."""
+    dismissed: dict[ExecutionId, None] = field(default_factory=dict)
+    """Executions that it may clear away, and was not told so yet."""
     ghosts: set[ExecutionId] = field(default_factory=set)
     """Executions that it still runs although nobody wants them; nothing is placed there until they are gone."""
 

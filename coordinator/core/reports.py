@@ -118,7 +118,7 @@ def _complete_log(turn: Turn, report: Report) -> None:
     execution = turn.cluster.executions.get(report.execution)
     if execution is not None and not execution.log_complete and execution.state in TERMINAL:
         turn.put(replace(execution, log_complete=True))
-        turn.replan(execution)
+        turn.dismiss(execution)
 
 
 def _lay_ghost(turn: Turn, node: NodeId, report: Report) -> None:

@@ -66,6 +66,8 @@ def finish(turn: Turn) -> None:
 def _pass_time(turn: Turn) -> Answer:
     for deadline in turn.cluster.pop_due(turn.now):
         match deadline.subject:
+            case str() if deadline.kind == "dismissal":
+                turn.tell_dismissed(deadline.subject)
             case str():
                 nodes.judge(turn, deadline.subject)
             case (_, _):

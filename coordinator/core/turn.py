@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from coordinator.core import plans
 from coordinator.core.cluster import Cluster
@@ -13,6 +13,11 @@ from muster.domain.lifecycle import TERMINAL, State, Trigger, advance
 
 _AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED})
 """States that an agent reached because it was told to; what it does next, or does not, needs no other order."""
+
+DISMISSED_WITHIN = timedelta(seconds=0.2)
+"""In which a node is told what it may clear away. Nobody waits for that, while others of the gang still start or end,
+and what is told along with the next order needs no message of its own. Whoever ends in the same half of it is told at
+the same moment."""
 
 
 class Turn:
@@ -56,6 +61,22 @@ class Turn:
     def replan_node(self, node: NodeId) -> None:
         """Have the whole plan of a node sent."""
         self._whole_plans[node] = None
+
+    def dismiss(self, execution: Execution) -> None:
+        """Have its node told, with its next order or soon, that it may clear an execution away."""
+        node = execution.node
+        if node is None or (presence := self.cluster.presence.get(node)) is None or presence.session is None:
+            return  # a new stream begins with the whole plan
+        if not presence.dismissed:
+            since = timedelta(microseconds=self.now.microsecond) % (DISMISSED_WITHIN / 2)
+            self.cluster.wake_at(self.now - since + DISMISSED_WITHIN, "dismissal", node)
+        presence.dismissed[execution.id] = None
+
+    def tell_dismissed(self, node: NodeId) -> None:
+        """Have a node told now what it may clear away, if it was not told by the way."""
+        presence = self.cluster.presence.get(node)
+        if presence is not None and presence.dismissed:
+            self._plans.setdefault(node, {})
 
     def close_session(self, node: NodeId) -> None:
         """Do without the stream of a node until it opens a new one."""
@@ -137,10 +158,11 @@ class Turn:
             presence = self.cluster.presence.get(node)
             if presence is None or presence.session is None:
                 continue
+            dismissed, presence.dismissed = presence.dismissed, {}
             if node in self._whole_plans:
                 plan = plans.whole(self.cluster, node, gangs)
             else:
-                plan = plans.change(self.cluster, node, self._plans[node], gangs)
+                plan = plans.change(self.cluster, node, {**self._plans[node], **dismissed}, gangs)
             yield SendPlan(node=node, session=presence.session, plan=plan)
 
 

@@ -349,6 +349,7 @@ def test_a_lost_node_that_comes_back_keeps_what_it_ended_until_its_log_is_comple
     assert world.followers[A].goals == {old: Goal.STOP}
 
     world.turn(ExecutionsReported(node=A, reports=(report(old, Stage.EXITED, log_complete=True),)))
+    world.advance(1)
 
     assert world.followers[A].goals == {}
     assert (world.rank(job, 0).state, world.rank(job, 0).log_complete) == (State.LOST, True)

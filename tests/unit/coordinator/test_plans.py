@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from coordinator.core.effects import SendPlan
+from coordinator.core.effects import AnnounceJob, SendPlan
 from coordinator.core.fencing import fence
+from coordinator.core.turn import DISMISSED_WITHIN
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import Network, Packing, Timeouts
 from muster.domain.plan import Assignment, Desired, Goal, Plan, Stage
@@ -141,9 +142,54 @@ def test_ended_executions_stay_listed_until_their_log_is_complete() -> None:
     assert list(w.followers[A].goals) == [execution]
 
     w.tell(job, 0, Stage.EXITED, log_complete=True)
+    w.advance(1)
 
     assert w.last_plan("a").removed == (execution,)
     assert w.followers[A].goals == {}
+
+
+def test_nodes_whose_executions_end_one_after_the_other_are_told_at_once_what_to_clear_away() -> None:
+    w = world()
+    job = w.running(PAIR)
+    executions = tuple(w.rank(job, rank).id for rank in range(2))
+    w.tell(job, 0, Stage.EXITED, log_complete=True)
+    w.advance(0.03)
+    w.tell(job, 1, Stage.EXITED, log_complete=True)
+    assert w.effects == [AnnounceJob(job=job)]
+
+    w.advance(DISMISSED_WITHIN.total_seconds())
+
+    sends = [effect for effect in w.effects if isinstance(effect, SendPlan)]
+    assert [(send.node, send.plan.removed) for send in sends] == [(A, executions[:1]), (B, executions[1:])]
+
+
+def test_what_a_node_may_clear_away_it_is_told_with_its_next_order() -> None:
+    w = world()
+    ended = w.running(PAIR)
+    executions = [w.rank(ended, rank).id for rank in range(2)]
+    w.tell_all(ended, Stage.EXITED, log_complete=True)
+    following = w.submit(PAIR)
+
+    for node, rank in (("a", 0), ("b", 1)):
+        plan = w.last_plan(node)
+        assert plan.removed == (executions[rank],)
+        assert [line.execution for line in plan.desired] == [w.rank(following, rank).id]
+
+    told = len(w.followers[A].plans)
+    w.advance(1)
+    assert len(w.followers[A].plans) == told
+
+
+def test_a_node_that_comes_back_is_told_by_its_whole_plan_alone_what_to_clear_away() -> None:
+    w = world()
+    job = w.running(PAIR)
+    w.tell_all(job, Stage.EXITED, log_complete=True)
+    w.disconnect("a")
+    w.advance(1)
+    w.connect("a", reports=[report(w.rank(job, 0).id, Stage.EXITED, log_complete=True)])
+    w.advance(1)
+
+    assert w.last_plan("a") == Plan(revision=w.followers[A].revision)
 
 
 def test_a_log_that_is_complete_before_the_end_is_known_does_not_end_anything() -> None:

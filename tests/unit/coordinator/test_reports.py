@@ -136,11 +136,11 @@ def test_progress_is_told_to_those_who_watch_and_to_no_node() -> None:
     assert [type(effect).__name__ for effect in w.effects] == ["AnnounceJob"]
 
 
-def test_the_end_of_a_job_is_told_to_those_who_watch_before_nodes_are_told_to_clear_it_away() -> None:
+def test_the_end_of_a_job_is_told_to_those_who_watch_before_nodes_are_told_anything() -> None:
     w = world()
     job = w.running(PAIR)
-    w.tell(job, 0, Stage.EXITED, log_complete=True)
-    w.tell(job, 1, Stage.EXITED, log_complete=True)
+    w.tell(job, 0, Stage.EXITED)
+    w.tell(job, 1, Stage.FAILED)
 
     assert [type(effect).__name__ for effect in w.effects] == ["AnnounceJob", "SendPlan"]
 
