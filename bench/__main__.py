@@ -90,6 +90,7 @@ class Run:
                     version=self.version,
                     quick=self.setting.quick,
                     files=file_system(self.setting.scratch.path),
+                    pace=tuple(findings.pace),
                     remarks=tuple(findings.remarks),
                 )
             )

@@ -95,6 +95,8 @@ class Part:
     quick: bool
     files: str
     """The file system on which all programs had their files."""
+    pace: tuple[float, ...]
+    """Milliseconds that a CPU took for counting to ten million, before each measurement."""
     remarks: tuple[str, ...]
     """What a reader must know: peers that are missing, a machine that was not quiet, why it could not be measured."""
 
@@ -111,6 +113,8 @@ class Findings:
     """Of the section that is at work."""
     others: Callable[[], float] = lambda: 0.0
     """Share of all CPUs that others have used since the machine was last looked at."""
+    pace: list[float] = field(default_factory=list)
+    """As in `Part`, of the section that is at work."""
     section: str = ""
     """Which part of the benchmarks is at work."""
 
@@ -156,7 +160,7 @@ class Findings:
     def done(self, part: Part) -> None:
         """The section that was at work is over."""
         self.parts[self.section] = part
-        self.remarks = []
+        self.remarks, self.pace = [], []
 
     def write(self, file: Path) -> None:
         """Everything as JSON; what earlier runs found in other sections stays, with when and of what that was."""

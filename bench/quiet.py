@@ -20,6 +20,7 @@ SETTLES = 6.0
 """Seconds in which programs of the benchmark do what is left of the measurement before."""
 KERNEL = 2
 """The process id of kthreadd, whose children work for whoever asks."""
+COUNTED = 10_000_000
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,7 +40,16 @@ async def quiet_machine(findings: Findings, patience: float) -> None:
         if waited > patience:
             findings.remark(f"not quiet: others used {share:.0%} of the CPUs beforehand, load {os.getloadavg()[0]:.1f}")
             break
+    findings.pace.append(counting())
     findings.others = others_from_now()
+
+
+def counting() -> float:
+    """Milliseconds that a CPU takes for counting to ten million: those of a virtual machine are not always as fast."""
+    began = time.perf_counter()
+    for _ in range(COUNTED):
+        pass
+    return (time.perf_counter() - began) * 1000
 
 
 def others_from_now() -> Callable[[], float]:

@@ -1,7 +1,8 @@
 """docs/performance.md: the part between its markers is written from what was measured, and so are its charts."""
 
 import json
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,20 @@ def _measured(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {verdict['bar']['figure']} | {verdict['shown']} | {verdict['busy']:.0%} |"
     yield from _gangs(found["series"])
     yield "\nHow long each part took; [all series](performance/series.md).\n"
-    yield "| part | began | seconds | version | files on | remarks |"
-    yield "|---|---|--:|---|---|---|"
+    yield "| part | began | seconds | counting to ten million | version | files on | remarks |"
+    yield "|---|---|--:|---|---|---|---|"
     for name, part in found["parts"].items():
         remarks = "; ".join((*(("quick",) if part["quick"] else ()), *part["remarks"]))
         remarks = " ".join(remarks.replace("|", "/").split())
         of = f"`{part['version']}` | {part.get('files', 'not noted')}"
-        yield f"| {name} | {part['at']} | {part['took']:.0f} | {of} | {remarks} |"
+        yield f"| {name} | {part['at']} | {part['took']:.0f} | {_pace(part.get('pace', ()))} | {of} | {remarks} |"
+
+
+def _pace(values: Sequence[float]) -> str:
+    """How fast the CPUs were."""
+    if not values:
+        return "not noted"
+    return f"{number(statistics.median(values))} ms ({number(min(values))} … {number(max(values))})"
 
 
 def _gangs(series: Mapping[str, Any]) -> Iterator[str]:

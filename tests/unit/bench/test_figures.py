@@ -17,7 +17,15 @@ def findings(section: str = "gangs") -> Findings:
 
 
 def part(*remarks: str) -> Part:
-    return Part(at="2026-11-21 20:10 UTC", took=12.5, version="abc1234", quick=False, files="ext4", remarks=remarks)
+    return Part(
+        at="2026-11-21 20:10 UTC",
+        took=12.5,
+        version="abc1234",
+        quick=False,
+        files="ext4",
+        pace=(70.0,),
+        remarks=remarks,
+    )
 
 
 def test_a_ratio_is_that_of_the_medians_and_its_spread_that_of_the_turns() -> None:

@@ -17,7 +17,17 @@ def results(tmp_path: Path, *, others: float = 0.0, remarks: tuple[str, ...] = (
     found.take("gang 8: srun+PMI2 all addresses", [80.0, 80.0, 100.0], "ms")
     found.ratio(Bar(figure="8, API", limit=0.4), "gang 8: API all addresses", "gang 8: srun+PMI2 all addresses")
     found.ratio(Bar(figure="8, shown"), "gang 8: API all addresses", "gang 8: srun+PMI2 all addresses")
-    found.done(Part(at="2026-11-21 20:10 UTC", took=61.4, version="abc1234", quick=True, files="ext4", remarks=remarks))
+    found.done(
+        Part(
+            at="2026-11-21 20:10 UTC",
+            took=61.4,
+            version="abc1234",
+            quick=True,
+            files="ext4",
+            pace=(70.0, 71.0, 99.0),
+            remarks=remarks,
+        )
+    )
     found.write(tmp_path / "results.json")
     read: dict[str, Any] = json.loads((tmp_path / "results.json").read_text())
     return read
@@ -54,4 +64,14 @@ def test_medians_of_gangs_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_every_part_says_how_long_it_took_and_what_was_wrong(tmp_path: Path) -> None:
     page = with_measured(PAGE, results(tmp_path, remarks=("slurm is missing",)))
-    assert "| gangs | 2026-11-21 20:10 UTC | 61 | `abc1234` | ext4 | quick; slurm is missing |" in page.splitlines()
+    row = "| gangs | 2026-11-21 20:10 UTC | 61 | 71 ms (70 … 99) | `abc1234` | ext4 | quick; slurm is missing |"
+    assert row in page.splitlines()
+
+
+def test_a_part_of_which_the_speed_of_the_cpus_was_not_noted_says_so(tmp_path: Path) -> None:
+    found = results(tmp_path)
+    del found["parts"]["gangs"]["pace"]
+    assert (
+        "| gangs | 2026-11-21 20:10 UTC | 61 | not noted | `abc1234` | ext4 | quick |"
+        in with_measured(PAGE, found).splitlines()
+    )
