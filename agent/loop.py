@@ -1,7 +1,6 @@
 """The agent's loop: events go into the core one by one, the actions that come out are carried out beside each other."""
 
 import asyncio
-import errno
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
@@ -9,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import chain, repeat
 from typing import assert_never
 
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
@@ -27,9 +25,12 @@ from agent.core.events import (
     Removed,
     Started,
 )
-from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch, port_requests
+from agent.core.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
 from agent.deadline_file import why_fenced
+from agent.file_faults import file_fault
 from agent.guard import Guard
+from agent.holdings import Holdings
+from agent.insisting import insist
 from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
 from agent.occupant import Occupant
@@ -41,7 +42,7 @@ from agent.secret_store import SecretStore
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Network, RuntimeKind
+from muster.domain.job import RuntimeKind
 from muster.domain.plan import Assignment, Report, Stage
 
 log = logging.getLogger(__name__)
@@ -50,8 +51,6 @@ TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
 TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
 """Seconds that the report of a failed exit, and with it the end of its gang, waits for last lines and GPU faults."""
-INSIST_PAUSES = (0.2, 1.0, 5.0, 15.0)
-"""Seconds between attempts to stop and clear away; the last one again and again."""
 SHUTDOWN_GRACE = timedelta(seconds=5)
 
 
@@ -75,7 +74,7 @@ class Loop:
         self._address = address
         self._interface = interface
         self._runtimes = runtimes
-        self._ports = ports
+        self._holdings = Holdings(ports, self.ledger.gpus)
         self.log_limit = DEFAULT_LIMIT
         self.secrets = SecretStore()
         self.catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
@@ -117,13 +116,15 @@ class Loop:
             await asyncio.to_thread(self._sweep)
 
     async def _adopt(self, room: Room, sandbox: Sandbox, *, started: bool) -> Recovered:
-        """What is known of an execution of an earlier agent; its ports are leased to it again."""
+        """What is known of an execution of an earlier agent; its ports are leased to it again while it runs."""
         ended = sandbox.ended  # before the keeper's word is looked for, which comes before the end that it brings
         record, fenced = await asyncio.to_thread(lambda: (noted(room), why_fenced(room.path)))
         found = Recovered(execution=sandbox.execution, started=started, ended=ended, fenced=fenced)
         if record is None:
             return found
-        self._ports.adopt(found.execution, record.ports)
+        self._holdings.adopt(found.execution, record.ports, published=record.published)
+        if ended or not started:
+            self._holdings.leave(found.execution, vacant=sandbox.vacant or not started)
         terms, started_at = record.terms, record.started_at
         return replace(found, address=record.address, ports=record.ports, started_at=started_at, terms=terms)
 
@@ -158,8 +159,8 @@ class Loop:
         sandboxes = [occupant.sandbox for occupant in occupants if occupant.sandbox is not None]
         await asyncio.gather(*map(_end, sandboxes), return_exceptions=True)
         await asyncio.gather(*(self.secrets.clear(sandbox.execution) for sandbox in sandboxes))
-        for execution in self._occupants:
-            self._ports.free(execution)
+        for execution in self._occupants.keys() | self._working.keys():
+            self._holdings.free(execution)
         await asyncio.to_thread(self._rooms.close)
 
     def close(self) -> None:
@@ -207,7 +208,7 @@ class Loop:
             except ExecutionError as error:
                 event = await self._failed(execution, error.kind, str(error))
             except OSError as error:
-                event = await self._failed(execution, *_os_failure(error))
+                event = await self._failed(execution, *file_fault(error))
             except Exception as error:
                 log.exception("an action failed in an unforeseen way", extra={"execution": execution})
                 message = f"the agent failed: {type(error).__name__}: {error}"
@@ -219,7 +220,9 @@ class Loop:
     async def _failed(self, execution: ExecutionId, kind: FailureKind, message: str) -> ActionFailed:
         told = self.secrets.message(execution, message)
         occupant = self._occupants.get(execution)
-        if occupant is None or not occupant.started:
+        never_ran = occupant is None or not occupant.started
+        self._holdings.leave(execution, vacant=never_ran)
+        if never_ran:
             await self.secrets.clear(execution)
         return ActionFailed(execution=execution, kind=kind, message=told)
 
@@ -245,20 +248,17 @@ class Loop:
         if runtime is None:
             raise ExecutionError(FailureKind.INVALID_OPTION, f"this node's agent runs no {kind} executions")
         self._guard.expect(assignment.fence)
-        bridge = assignment.network is Network.BRIDGE
-        ports = self._ports.hold(execution, port_requests(assignment), bridge=bridge)
-        if bridge:
-            self._ports.let_go(execution)  # from here on the holder container holds them
+
+        def progress(detail: str) -> None:
+            self.take(Progressed(execution=execution, detail=detail))
+
+        ports = await self._holdings.lease(assignment, progress)
         room, record = self._rooms.of(execution), record_of(assignment, self._address, ports)
         if not self._rooms.take_spare(room, record):
             await asyncio.to_thread(self._rooms.make, room, record)
         spool = LogSpool(room.log, self.log_limit)
         occupant = self._occupants[execution] = Occupant(runtime.kind, room, spool, record=record)
         self._logs.follow(execution, spool)
-
-        def progress(detail: str) -> None:
-            self.take(Progressed(execution=execution, detail=detail))
-
         await self.secrets.fetch(assignment, progress)
         occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
         return Prepared(execution=execution, address=self._address, ports=ports)
@@ -277,7 +277,7 @@ class Loop:
         occupant = self._occupants[execution]
         assert occupant.sandbox is not None
         await self._guard.let_start(execution)
-        self._ports.let_go(execution)
+        self._holdings.let_go(execution)
         occupant.started = True
         await occupant.sandbox.start()
         self.secrets.handed_over(execution)
@@ -296,6 +296,7 @@ class Loop:
             exit_ = await occupant.sandbox.exited()
         except ExecutionError as error:
             self.take(await self._failed(execution, error.kind, str(error)))
+            await self._vacate(execution, occupant.sandbox)
             return
         tail: tuple[str, ...] = ()
         if exit_.code != 0:
@@ -308,13 +309,23 @@ class Loop:
             tail = occupant.spool.tail(TAIL_LINES)
             await self._hear_keeper(occupant.room)
         await self._finished(self._working.get(execution))  # told to stop, it has ended when all of it has
+        self._holdings.leave(execution, vacant=occupant.sandbox.vacant)
         self.take(Exited(execution=execution, exit=exit_, log_tail=tail))
         await occupant.sandbox.drained()
+        if occupant.sandbox.vacant:
+            self._holdings.vacate(execution)
+        else:  # not here: the log is not to wait for what cannot be killed
+            self._watch(execution, self._vacate(execution, occupant.sandbox))
         await occupant.spool.end()
         if not occupant.spool.size:  # there is nothing to carry, nor to be told that it has arrived
             self._logs.forget(execution)
             self.complete_log(execution)
         await self.secrets.clear(execution)
+
+    async def _vacate(self, execution: ExecutionId, sandbox: Sandbox) -> None:
+        """End what is left of it, so that the next one can have what it had."""
+        await insist(execution, sandbox.vacate)
+        self._holdings.vacate(execution)
 
     async def _hear_keeper(self, room: Room) -> None:
         """What the keeper killed did not end by itself."""
@@ -330,9 +341,9 @@ class Loop:
         if occupant is not None and occupant.sandbox is not None:
             stop = partial(occupant.sandbox.stop, action.grace)
             # What ran may run on as long as nobody can stop it; what never ran holds nothing that others need.
-            await (self._insist(action.execution, stop) if occupant.started else stop())
-        self._ports.let_go(action.execution)
+            await (insist(action.execution, stop) if occupant.started else stop())
         if not (occupant and occupant.started):
+            self._holdings.vacate(action.execution)
             await self.secrets.clear(action.execution)
         return Halted(execution=action.execution)
 
@@ -340,15 +351,15 @@ class Loop:
         await self._finished(halting)
         occupant = self._occupants.get(execution)
         if occupant is not None and occupant.sandbox is not None:
-            await self._insist(execution, occupant.sandbox.remove)
+            await insist(execution, occupant.sandbox.remove)
+        self._holdings.free(execution)
         for task in self._watching.pop(execution, []):
             task.cancel()
         self._logs.forget(execution)
         if occupant is not None:
             occupant.close()
         await self.secrets.forget(execution)
-        await self._insist(execution, partial(asyncio.to_thread, self._rooms.clear, self._rooms.of(execution)))
-        self._ports.free(execution)
+        await insist(execution, partial(asyncio.to_thread, self._rooms.clear, self._rooms.of(execution)))
         self._occupants.pop(execution, None)
         self._working.pop(execution, None)
         log.info("execution cleared away", extra={"execution": execution})
@@ -358,17 +369,6 @@ class Loop:
         """Wait for an action to end, however it ends: a sandbox is asked for one thing at a time."""
         if action is not None and not action.done():
             await asyncio.wait([action])
-
-    async def _insist(self, execution: ExecutionId, act: Callable[[], Awaitable[None]]) -> None:
-        """Do it again and again until it works: a daemon that is away comes back, a full disk gets room."""
-        for pause in chain(INSIST_PAUSES, repeat(INSIST_PAUSES[-1])):
-            try:
-                await act()
-            except (ExecutionError, OSError) as error:
-                log.warning("cannot stop or clear away yet", extra={"execution": execution, "cause": str(error)})
-                await asyncio.sleep(pause)
-            else:
-                return
 
     def _sweep(self) -> None:
         """Clear rooms that belong to nobody any more."""
@@ -391,10 +391,3 @@ async def _end(sandbox: Sandbox) -> None:
     """End it so that the next agent does not take for the end of user code what was done to it here."""
     await sandbox.stop(SHUTDOWN_GRACE)
     await sandbox.remove()
-
-
-def _os_failure(error: OSError) -> tuple[FailureKind, str]:
-    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-    what = "the node's disk is full" if full else "the node's file system refused"
-    message = f"{what}: {error.strerror or error} ({error.filename})"
-    return FailureKind.DISK_FULL if full else FailureKind.RUNTIME, message

@@ -41,6 +41,8 @@ class PortLedger:
         self._leases: dict[ExecutionId, tuple[PortLease, ...]] = {}
         self._owners: dict[int, ExecutionId] = {}
         self._sockets: dict[ExecutionId, list[socket.socket]] = {}
+        self._published: set[ExecutionId] = set()
+        """Executions whose ports the container engine has until they are cleared away."""
 
     @property
     def numbers(self) -> range:
@@ -57,6 +59,8 @@ class PortLedger:
         if execution in self._leases:
             return self._leases[execution]
         self._leases[execution] = ()
+        if bridge:
+            self._published.add(execution)
         try:
             for request in requests:
                 self._lease(execution, request, bridge=bridge)
@@ -69,15 +73,27 @@ class PortLedger:
         """Close the sockets, so that user code can bind the ports; the numbers stay leased."""
         _close(self._sockets.pop(execution, []))
 
+    def owner(self, number: int) -> ExecutionId | None:
+        """Who has a port leased."""
+        return self._owners.get(number)
+
+    def vacate(self, execution: ExecutionId) -> None:
+        """Nothing of it runs: give back those ports that are not published."""
+        if execution not in self._published:
+            self.free(execution)
+
     def free(self, execution: ExecutionId) -> None:
         """Give the ports back."""
         self.let_go(execution)
+        self._published.discard(execution)
         for lease in self._leases.pop(execution, ()):
             self._owners.pop(lease.host_port, None)
 
-    def adopt(self, execution: ExecutionId, leases: Sequence[PortLease]) -> None:
+    def adopt(self, execution: ExecutionId, leases: Sequence[PortLease], *, published: bool = False) -> None:
         """Take over the leases of an execution that was started before the agent was; nothing is bound."""
         self.free(execution)
+        if published:
+            self._published.add(execution)
         self._leases[execution] = tuple(leases)
         self._owners.update(dict.fromkeys((lease.host_port for lease in leases), execution))
 
@@ -112,7 +128,7 @@ class PortLedger:
         )
 
     def _bind_fixed(self, number: int) -> list[socket.socket]:
-        owner = self._owners.get(number)
+        owner = self.owner(number)
         if owner is not None:
             raise ExecutionError(FailureKind.PORT_TAKEN, f"port {number} is taken by execution {owner}")
         try:

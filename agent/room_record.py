@@ -13,6 +13,7 @@ from agent.whole_file import write_unseen, write_whole
 from muster.domain.disconnect import OnDisconnect
 from muster.domain.fence import Fence, Witness
 from muster.domain.ids import JobId, NodeId
+from muster.domain.job import Network
 from muster.domain.plan import Assignment
 from muster.domain.roster import PortLease
 
@@ -32,6 +33,9 @@ class RoomRecord:
     rank: int
     address: str
     ports: tuple[PortLease, ...] = ()
+    published: bool = False
+    """Whether the container engine has its ports until it is cleared away; False where an agent wrote the record that
+    did not note it."""
     started_at: datetime | None = None
     grace: timedelta = DEFAULT_GRACE
     fence: Fence | None = None
@@ -53,6 +57,7 @@ def record_of(assignment: Assignment, address: str, ports: tuple[PortLease, ...]
         rank=assignment.rank,
         address=address,
         ports=ports,
+        published=assignment.network is Network.BRIDGE,
         grace=assignment.grace,
         fence=assignment.fence,
     )
@@ -79,6 +84,7 @@ def noted(room: Room) -> RoomRecord | None:
             rank=facts["rank"],
             address=facts["address"],
             ports=tuple(PortLease(**lease) for lease in facts["ports"]),
+            published=bool(facts.get("published")),
             started_at=started_at and datetime.fromisoformat(started_at),
             grace=timedelta(seconds=facts["grace"]) if "grace" in facts else DEFAULT_GRACE,
             fence=_fence(facts["fence"]) if facts.get("fence") else None,
@@ -94,6 +100,7 @@ def _written(record: RoomRecord) -> bytes:
         "rank": record.rank,
         "address": record.address,
         "ports": [asdict(lease) for lease in record.ports],
+        "published": record.published,
         "started_at": record.started_at and record.started_at.isoformat(),
         "grace": record.grace.total_seconds(),
         "fence": record.fence and _fence_facts(record.fence),

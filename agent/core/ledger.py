@@ -76,6 +76,11 @@ class Ledger:
             gpu for local in self._locals.values() if local.assignment is not None for gpu in local.assignment.gpus
         )
 
+    def gpus(self, execution: ExecutionId) -> tuple[GpuUuid, ...]:
+        """GPUs that belong to one, as far as its assignment is known here."""
+        local = self._locals.get(execution)
+        return () if local is None or local.assignment is None else local.assignment.gpus
+
     def live(self) -> Iterator[ExecutionId]:
         """Executions of which something may run."""
         return (local.execution for local in self._locals.values() if local.phase not in OVER)

@@ -111,6 +111,11 @@ class DockerSandbox:
         """Whether it had when it was adopted, or has told how since."""
         return self._over or isinstance(self._ending, Exit)
 
+    @property
+    def vacant(self) -> bool:
+        """Whether the container has ended: nothing outlives the first process in it."""
+        return self._over or self._ending is not None
+
     def adopt(self, container: str, *, started: bool, over: bool = False) -> None:
         """Take over a container that was armed, and perhaps started and over, before a restart of the agent."""
         self._container = container
@@ -173,6 +178,11 @@ class DockerSandbox:
         """Wait for the rest of the output; where some cannot be had the log says so."""
         if self._output is not None:
             await self._output.complete()
+
+    async def vacate(self) -> None:
+        """End a container of which the engine does not tell whether it has ended."""
+        if not self.vacant:
+            await self.stop(timedelta(0))
 
     async def stop(self, grace: timedelta) -> None:
         """The image's stop signal (SIGTERM as a rule) to the first process, then SIGKILL to all."""

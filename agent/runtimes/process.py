@@ -171,6 +171,11 @@ class ProcessSandbox:
         """Whether it has told how; what nobody knows the end of may run."""
         return self._program is not None and isinstance(self._program.outcome, int)
 
+    @property
+    def vacant(self) -> bool:
+        """Whether its supervisor has told that nothing is left of all that it started."""
+        return self._program is not None and self._program.alone
+
     def adopt(self, record: ProcessRecord) -> None:
         """Take over a program that an earlier agent started."""
         self._program = Program(self._room.path, self._spool, record)
@@ -224,6 +229,12 @@ class ProcessSandbox:
         """Wait for the rest of the output, but not long for processes that outlive the program."""
         await self._started.complete.wait()
 
+    async def vacate(self) -> None:
+        """Kill what the program left running, once no more of its output is taken."""
+        await self._started.complete.wait()
+        if not self.vacant:
+            await self._kill_all(self._started)
+
     async def stop(self, grace: timedelta) -> None:
         """End the whole session, children and their children included."""
         await self._catch_up()
@@ -241,9 +252,7 @@ class ProcessSandbox:
         """Kill the whole session, then its supervisor; the room is left to its owner."""
         await self._catch_up()
         if self._program is not None:
-            await self._kill(self._program)
-            if self._own_user is not None:  # what has left the session is not to be there for the next of this user
-                refuse_survivors(await kill_all_of(self._own_user, KILL_LIMIT))
+            await self._kill_all(self._program)
             await self._end_supervisor(self._program)
             (self._room.path / process_record.NAME).unlink(missing_ok=True)
         (self._room.path / BELL).unlink(missing_ok=True)
@@ -295,6 +304,12 @@ class ProcessSandbox:
         if not program.alone:
             refuse_survivors(await program.session.kill(KILL_LIMIT))
         await asyncio.shield(program.ended)
+
+    async def _kill_all(self, program: Program) -> None:
+        """The session, and what has left it, as far as that can be told from others."""
+        await self._kill(program)
+        if self._own_user is not None:  # nothing is to be there for the next of this user
+            refuse_survivors(await kill_all_of(self._own_user, KILL_LIMIT))
 
     def _arm(self, preparation: Preparation, launch: Launch) -> Order:
         role = preparation.role

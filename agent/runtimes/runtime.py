@@ -37,7 +37,7 @@ class Room:
 class Sandbox(Protocol):
     """One execution in a runtime, from `prepare` to `remove`.
 
-    Calls come one at a time, except `exited` and `drained`, which may wait beside any other call.
+    Calls come one at a time, except `exited`, `drained` and `vacate`, which may wait beside any other call.
     Whatever goes wrong before user code runs is raised as ExecutionError with the kind and a sentence for the user.
     """
 
@@ -49,6 +49,11 @@ class Sandbox(Protocol):
     @property
     def ended(self) -> bool:
         """Whether user code is known to have ended; of what was recovered only a daemon may know, which may be away."""
+        ...
+
+    @property
+    def vacant(self) -> bool:
+        """Whether it is known that user code has ended and left nothing running, so that there is nothing to vacate."""
         ...
 
     async def arm(self, launch: Launch) -> None:
@@ -69,6 +74,13 @@ class Sandbox(Protocol):
 
     async def drained(self) -> None:
         """Wait until all that user code printed is in the spool; after `exited`."""
+        ...
+
+    async def vacate(self) -> None:
+        """End what user code left running, once its output is drained; returns when nothing runs.
+
+        After `exited`, whatever came of that. Raises ExecutionError where it cannot be done.
+        """
         ...
 
     async def stop(self, grace: timedelta) -> None:

@@ -73,6 +73,20 @@ async def test_output_after_the_end_is_cut_off_and_marked(place: ProcessPlace, t
         assert len(running(it.sandbox.execution)) == 1
 
 
+async def test_what_outlives_the_program_may_print_before_it_is_ended(place: ProcessPlace, tmp_path: Path) -> None:
+    fifo = tmp_path / "go"
+    os.mkfifo(fifo)
+    child = f"(read line < {fifo}; echo late; sleep 1000 >/dev/null 2>&1 &) & echo done"
+    async with trial(place, tmp_path, Role(command=shell(child))) as it:
+        await it.release()
+        await it.sandbox.exited()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(it.sandbox.vacate(), name="vacate")
+            tasks.create_task(asyncio.to_thread(fifo.write_text, "go\n"), name="go")
+        assert running(it.sandbox.execution) == []
+        assert it.printed() == [b"done", b"late"]
+
+
 async def test_stopping_ends_what_the_program_left_running(place: ProcessPlace, tmp_path: Path) -> None:
     async with trial(place, tmp_path, Role(command=shell("sleep 1000 >/dev/null 2>&1 & echo done"))) as it:
         assert await it.run() == Exit(code=0)

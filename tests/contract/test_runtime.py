@@ -204,6 +204,28 @@ async def test_config_files_are_there_and_readable_for_all(place: Place, tmp_pat
         assert it.printed() == [b"distributed.json 644", b'{"a": 1}', b"hostfile 644", b"10.0.0.1 slots=1"]
 
 
+async def test_what_leaves_nothing_running_is_vacant_once_it_has_ended(place: Place, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, script("trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done")) as it:
+        await it.release()
+        await it.says(b"ready")
+        assert not it.sandbox.vacant
+        await it.sandbox.stop(GRACE)
+        assert await it.end() == Exit(code=7)
+        assert it.sandbox.vacant
+        await it.sandbox.vacate()
+        assert await it.sandbox.exited() == Exit(code=7)
+
+
+async def test_vacating_ends_what_user_code_left_running(place: Place, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, script("sleep 1000 >/dev/null 2>&1 & echo done")) as it:
+        await it.release()
+        await it.sandbox.exited()
+        await it.sandbox.vacate()
+        assert running(it.sandbox.execution) == []
+        assert await it.end() == Exit(code=0)
+        assert it.printed() == [b"done"]
+
+
 async def test_stopping_lets_a_program_end_in_its_own_way(place: Place, tmp_path: Path) -> None:
     text = "trap 'echo saved; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
     async with trial(place, tmp_path, script(text)) as it:

@@ -28,6 +28,11 @@ class Gate:
         self._open = asyncio.Event()
         self._open.set()
 
+    @property
+    def stands_open(self) -> bool:
+        """Whether all may pass."""
+        return self._open.is_set()
+
     def close(self) -> None:
         """Let nobody pass."""
         self._open.clear()
@@ -86,6 +91,10 @@ class SandboxWithObstacles:
     def ended(self) -> bool:
         return self._sandbox.ended
 
+    @property
+    def vacant(self) -> bool:
+        return self._gates["vacate"].stands_open and self._sandbox.vacant
+
     async def arm(self, launch: Launch) -> None:
         await self._gates["arm"].pass_through()
         await self._sandbox.arm(launch)
@@ -99,6 +108,10 @@ class SandboxWithObstacles:
 
     async def drained(self) -> None:
         await self._sandbox.drained()
+
+    async def vacate(self) -> None:
+        await self._gates["vacate"].pass_through()
+        await self._sandbox.vacate()
 
     async def stop(self, grace: timedelta) -> None:
         await self._gates["stop"].pass_through()

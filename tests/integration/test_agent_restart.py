@@ -51,6 +51,29 @@ async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, 
     assert [number for stream, number in lines if stream == "stderr"] == list(range(1, LINES + 1))
 
 
+async def test_what_ended_without_an_agent_has_no_port_any_more(tmp_path: Path) -> None:
+    """Nor has what it left running, which the next agent ends."""
+    go, done = tmp_path / "go", tmp_path / "done"
+    env = {"GO": str(go), "DONE": str(done), "CODE": "0"}
+    ports = (PortRequest(name="master", port=PORTS.start),)
+    left = Role(command=("/bin/sh", "-c", f"(sleep 1000 >/dev/null 2>&1 &); {SCRIPT}"), env=env, ports=ports)
+    next_one = Role(command=("true",), ports=ports)
+    async with coordinator(tmp_path) as login, client_of(login) as client:
+        async with agent(tmp_path, login, ending=signal.SIGKILL):
+            job = await client.submit(JobSpec(name="first", roles=(left,)), queue_anyway=True)
+            async for line in client.logs(job.id, follow=True):
+                if (line.stream, line.text) == ("stdout", b"%d" % LINES):
+                    break
+        go.touch()
+        record = tmp_path / "node" / "executions" / f"{job.id}-1-0" / "process.json"
+        while '"complete"' not in record.read_text():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        async with agent(tmp_path, login):
+            assert (await client.wait(job.id)).phase is JobPhase.SUCCEEDED
+            second = await client.submit(JobSpec(name="second", roles=(next_one,)))
+            assert (await client.wait(second.id)).summary == "all succeeded"
+
+
 async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> None:
     """Nobody knows any more how long it was allowed to run, which does not matter once it has ended."""
     go, done, state = tmp_path / "go", tmp_path / "done", tmp_path / "node"

@@ -86,6 +86,25 @@ def test_ports_let_go_stay_leased(ledger: PortLedger) -> None:
         ledger.hold(ExecutionId("four-1-0"), (PortRequest(name="x", port=FIRST),))
 
 
+def test_who_has_a_port_is_known_as_long_as_it_is_leased(ledger: PortLedger) -> None:
+    ledger.hold(ONE, MASTER)
+    ledger.let_go(ONE)
+    assert (ledger.owner(FIRST), ledger.owner(FIRST + 1)) == (ONE, None)
+    ledger.vacate(ONE)
+    assert ledger.owner(FIRST) is None
+
+
+def test_published_ports_stay_leased_until_they_are_freed(ledger: PortLedger) -> None:
+    ledger.hold(ONE, MASTER, bridge=True)
+    ledger.adopt(TWO, (PortLease(name="web", host_port=FIRST + 1, container_port=80),), published=True)
+    for execution in (ONE, TWO):
+        ledger.vacate(execution)
+    assert (ledger.owner(FIRST), ledger.owner(FIRST + 1)) == (ONE, TWO)
+    for execution in (ONE, TWO):
+        ledger.free(execution)
+    assert (ledger.owner(FIRST), ledger.owner(FIRST + 1)) == (None, None)
+
+
 def test_everything_twice_is_the_same_as_once(ledger: PortLedger) -> None:
     leases = ledger.hold(ONE, MASTER)
     assert ledger.hold(ONE, MASTER) == leases
