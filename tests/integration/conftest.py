@@ -28,9 +28,11 @@ def provider(running_provider: IdentityProvider) -> IdentityProvider:
 def memory(tmp_path: Path) -> Iterator[Path]:
     """A directory in memory for an agent's secrets; at the end nothing may be left there but empty directories."""
     try:
-        directory = memory_directory(None, os.environ) / tmp_path.name
+        shared = memory_directory(None, os.environ)
     except NoMemoryDirectoryError as error:
         pytest.skip(str(error))
+    shared.chmod(0o711)  # as agents leave it whose jobs run as another user
+    directory = shared / tmp_path.name
     yield directory
     for path in (*directory.glob("*"), directory):
         path.rmdir()
