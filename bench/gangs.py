@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from bench.figures import Bar
@@ -30,8 +31,12 @@ COMPARED = (
     (THROUGH_CLI, {16: 1.0, 32: 1.0, 64: 1.0}, "CLI whole command", "srun whole command"),
 )
 """The figure, its bars by the number of executions, what of a gang is ours in it, and what is Slurm's."""
-QUEUED_BAR = Bar(figure="queued submit → running: Muster / tuned sbatch", limit=0.15)
-QUEUED_CLI = Bar(figure="queued, both through their command lines: Muster / tuned sbatch")
+REST = 2.0
+"""Seconds without anything to do. Slurm looks at its queue about once a second, or at once if it has not lately."""
+AFTERWARDS, RESTED = "right after another job", "after two seconds of rest"
+QUEUED = "queued submit → running, {}: Muster / tuned sbatch"
+QUEUED_CLI = "queued, {}, both through their command lines: Muster / tuned sbatch"
+QUEUED_LIMIT = 0.15
 
 
 class Stamped:
@@ -175,15 +180,21 @@ async def _gangs(setting: Setting, stamped: Stamped, size: int, *, with_slurm: b
 
 
 async def _queued(setting: Setting, stamped: Stamped) -> None:
+    """A job that comes after a while in which there was none, and one that comes right after it."""
     turns = Turns(setting.repeats(REPEATS, 4))
+    ways = {"sbatch started": stamped.sbatch, "API started": partial(stamped.api, 1), "CLI started": stamped.submitted}
     for _ in turns:
-        turns.keep(await stamped.sbatch())
-        turns.keep(await stamped.api(1))
-        turns.keep(await stamped.submitted())
-    for name in ("sbatch started", "API started", "CLI started"):
-        setting.findings.take(f"queued: {name}", turns.found[name], "ms")
-    setting.findings.ratio(QUEUED_BAR, "queued: API started", "queued: sbatch started")
-    setting.findings.ratio(QUEUED_CLI, "queued: CLI started", "queued: sbatch started")
+        for name, way in ways.items():
+            await asyncio.sleep(REST)
+            for when in (RESTED, AFTERWARDS):
+                turns.keep({f"queued, {when}: {name}": (await way())[name]})
+    for name, values in turns.found.items():
+        setting.findings.take(name, values, "ms")
+    for when in (AFTERWARDS, RESTED):
+        bar = Bar(figure=QUEUED.format(when), limit=QUEUED_LIMIT)
+        theirs = f"queued, {when}: sbatch started"
+        setting.findings.ratio(bar, f"queued, {when}: API started", theirs)
+        setting.findings.ratio(Bar(figure=QUEUED_CLI.format(when)), f"queued, {when}: CLI started", theirs)
 
 
 def _judge(setting: Setting, sizes: Sequence[int]) -> None:
