@@ -50,7 +50,9 @@ def _line(execution: ExecutionView) -> str:
 
 def verdict_words(job: JobView) -> tuple[str, str, str]:
     """How an ended job ended, in one line: what comes before its phase, the phase, and what comes after."""
-    ran = between_text(job.started_at, job.ended_at)
+    # Not since it was reported to run: of what ends at once one hears both together.
+    released_at = job.attempts[-1].released_at if job.attempts else None
+    ran = between_text(released_at or job.started_at, job.ended_at)
     after = f" after {ran}" if ran else " before any user code ran" if job.attempts else ""
     failure = "" if job.failure is None else f": {job.failure}"
     return f"{job.spec.name} ({job.id}) ", job.phase, f"{after}{failure}"

@@ -163,3 +163,9 @@ def test_the_verdict_is_one_line_with_the_culprit() -> None:
     assert str(verdict(failed)) == "ring (j7k2) failed after 2.0 s: rank 1 on b: ended with exit code 3"
     assert str(verdict(values.job(JobPhase.FAILED, tried, ended=12))) == "ring (j7k2) failed before any user code ran"
     assert str(verdict(values.job(JobPhase.STOPPED, ended=12))) == "ring (j7k2) stopped"
+
+
+def test_a_job_that_was_not_heard_of_before_its_end_has_taken_its_time_all_the_same() -> None:
+    ended = values.job(JobPhase.SUCCEEDED, attempt(released=9.5, started=10), started=10, ended=10)
+
+    assert str(verdict(ended)) == "ring (j7k2) succeeded after 500 ms"
