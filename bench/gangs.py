@@ -8,7 +8,7 @@ addresses, which is the job that the roster does.
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -182,7 +182,11 @@ async def _gangs(setting: Setting, stamped: Stamped, size: int, *, with_slurm: b
 async def _queued(setting: Setting, stamped: Stamped) -> None:
     """A job that comes after a while in which there was none, and one that comes right after it."""
     turns = Turns(setting.repeats(REPEATS, 4))
-    ways = {"sbatch started": stamped.sbatch, "API started": partial(stamped.api, 1), "CLI started": stamped.submitted}
+    ways: dict[str, Callable[[], Awaitable[Mapping[str, float]]]] = {
+        "sbatch started": stamped.sbatch,
+        "API started": partial(stamped.api, 1),
+        "CLI started": stamped.submitted,
+    }
     for _ in turns:
         for name, way in ways.items():
             await asyncio.sleep(REST)
