@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from muster.cli.render_units import between_text, span_text
+from muster.cli.job_sentences import ran_text
+from muster.cli.render_units import span_text
 from muster.domain.job import JobSpec
 from muster.domain.view import JobView
 
@@ -20,7 +21,7 @@ def job_row(job: JobView, now: datetime) -> tuple[str, ...]:
         str(job.spec.size),
         str(gpus_wanted(job.spec) or "-"),
         span_text(now - job.submitted_at),
-        between_text(job.started_at, job.ended_at or now) or "-",
+        ran_text(job, job.ended_at or now) or "-",
         job.summary,
     )
 

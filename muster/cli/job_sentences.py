@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
 from muster.cli.render_units import between_text
 from muster.domain.lifecycle import JobPhase, State
@@ -37,6 +38,15 @@ def arrived(executions: tuple[ExecutionView, ...]) -> int:
     return sum(execution.state in _HERE for execution in executions)
 
 
+def ran_text(job: JobView, until: datetime | None) -> str:
+    """How long user code of the newest attempt has run; empty where none has.
+
+    Not since it was reported to run: of what ends at once one hears both together.
+    """
+    released_at = job.attempts[-1].released_at if job.attempts else None
+    return between_text(released_at or job.started_at, until)
+
+
 def _told(execution: ExecutionView | None) -> tuple[State, str] | None:
     return None if execution is None else (execution.state, re.sub(r"[\d.]+", "", execution.detail))
 
@@ -50,9 +60,7 @@ def _line(execution: ExecutionView) -> str:
 
 def verdict_words(job: JobView) -> tuple[str, str, str]:
     """How an ended job ended, in one line: what comes before its phase, the phase, and what comes after."""
-    # Not since it was reported to run: of what ends at once one hears both together.
-    released_at = job.attempts[-1].released_at if job.attempts else None
-    ran = between_text(released_at or job.started_at, job.ended_at)
+    ran = ran_text(job, job.ended_at)
     after = f" after {ran}" if ran else " before any user code ran" if job.attempts else ""
     failure = "" if job.failure is None else f": {job.failure}"
     return f"{job.spec.name} ({job.id}) ", job.phase, f"{after}{failure}"

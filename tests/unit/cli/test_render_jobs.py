@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from muster.cli.job_rows import job_row
 from muster.cli.render_jobs import (
     PhaseTime,
     attempt_times,
@@ -169,3 +170,4 @@ def test_a_job_that_was_not_heard_of_before_its_end_has_taken_its_time_all_the_s
     ended = values.job(JobPhase.SUCCEEDED, attempt(released=9.5, started=10), started=10, ended=10)
 
     assert str(verdict(ended)) == "ring (j7k2) succeeded after 500 ms"
+    assert "500 ms" in job_row(ended, at(100))
