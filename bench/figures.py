@@ -20,11 +20,20 @@ class Series:
     """Which part of the benchmarks it belongs to."""
     busy: float = 0.0
     """Share of all CPUs that others used while it was taken; 0 … 1."""
+    pace: float | None = None
+    """Milliseconds that a CPU took for counting to ten million before it was taken; None: nobody counted."""
 
     @property
     def median(self) -> float:
         """What comparisons stand on."""
         return statistics.median(self.values)
+
+    @property
+    def paced(self) -> float:
+        """The median as a multiple of the pace: for comparing measurements that were taken minutes apart."""
+        if self.pace is None:
+            raise ValueError(f"{self.name}: nobody counted before it was taken")
+        return self.median / self.pace
 
     def shown(self) -> str:
         """Median, range and number."""
@@ -120,7 +129,14 @@ class Findings:
 
     def take(self, name: str, values: Sequence[float], unit: str) -> Series:
         """Keep a measurement, and say it."""
-        series = Series(name=name, unit=unit, values=tuple(values), section=self.section, busy=self.others())
+        series = Series(
+            name=name,
+            unit=unit,
+            values=tuple(values),
+            section=self.section,
+            busy=self.others(),
+            pace=self.pace[-1] if self.pace else None,
+        )
         self.series[name] = series
         print(f"  {name:<64} {series.shown()}", flush=True)
         return series

@@ -81,6 +81,21 @@ def test_the_busiest_of_its_series_counts_for_a_comparison() -> None:
     assert found.verdicts[0].busy == 0.4
 
 
+def test_measurements_that_were_taken_apart_compare_in_multiples_of_what_counting_took() -> None:
+    found = findings()
+    found.pace = [70.0]
+    calm = found.take("calm", [2.0, 2.1, 1.0], "s")
+    found.pace = [70.0, 140.0]
+    slow = found.take("slow", [4.0], "s")
+    assert (calm.pace, slow.pace) == (70.0, 140.0)
+    assert calm.paced == slow.paced
+
+
+def test_what_was_taken_without_counting_is_not_compared_so() -> None:
+    with pytest.raises(ValueError, match="calm: nobody counted"):
+        _ = findings().take("calm", [2.0], "s").paced
+
+
 def test_more_is_better_where_the_bar_says_so() -> None:
     assert Bar(figure="rate", limit=1.5, at_least=True).met_by(1.5)
     assert not Bar(figure="time", limit=1.5).met_by(1.6)
