@@ -138,7 +138,9 @@ class Client:
         `queue_anyway`. An answer that got lost never leads to a second job.
         """
         request = _submission(spec, queue_anyway=queue_anyway, dry_run=dry_run)
-        return wire.job_from_wire((await self._ask(self._jobs.Submit, request)).job)
+        # Looking up what reads the answer loads it, and takes as long as the coordinator does: the question goes first.
+        answer = await self._ask(self._jobs.Submit, request)
+        return wire.job_from_wire(answer.job)
 
     async def submit_many(
         self, specs: Sequence[JobSpec], *, queue_anyway: bool = False, dry_run: bool = False

@@ -181,11 +181,13 @@ async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
 
 
 async def _submitted(client: "Client", spec: JobSpec, wish: _Wish) -> "JobView":
-    """The job, accepted; what it takes to stay with it is loaded while the coordinator stores it."""
+    """The job, accepted; what it takes to read that, and to stay with it, is loaded while the coordinator stores it."""
     async with asyncio.TaskGroup() as tasks:
         asked = tasks.create_task(client.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
+        await asyncio.wait([asked], timeout=_ON_ITS_WAY)
+        import muster.wire.jobs  # noqa: F401, PLC0415
+
         if wish.follow:
-            await asyncio.wait([asked], timeout=_ON_ITS_WAY)
             from muster.cli import follow  # noqa: F401, PLC0415
     return asked.result()
 

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import grpc
 import pytest
 
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import JobPhase, State
+from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Canned, serving
 from tests.unit.cli import values
 from tests.unit.cli.values import attempt, execution, line
@@ -35,6 +37,23 @@ JOB = replace(
     values.job(JobPhase.SUCCEEDED, attempt(execution(0, State.SUCCEEDED)), started=1, ended=3), id=JobId("new1")
 )
 
+SUBMITTING = """
+import asyncio, sys
+from muster.client import Client
+from muster.domain.errors import InvalidJobError
+from muster.domain.job import JobSpec, Role
+
+async def main():
+    async with Client() as client:
+        try:
+            await client.submit(JobSpec(name="a", roles=(Role(command=("true",)),)))
+        except InvalidJobError:
+            pass
+
+asyncio.run(main())
+print(*sys.modules)
+"""
+
 
 @pytest.mark.parametrize(
     "words",
@@ -57,11 +76,27 @@ def test_a_plain_job_file_is_read_without_what_tells_what_is_wrong_with_others(t
     assert {"pydantic", "muster.spec.models"} & loaded == set()
 
 
+def test_a_job_is_asked_for_before_what_reads_the_answer_is_loaded() -> None:
+    refusing = Canned(refusals=[(grpc.StatusCode.INVALID_ARGUMENT, "no")])
+    loaded = set(ended(refusing, "-c", SUBMITTING).stdout.split())
+
+    assert len(refusing.asked_for(jobs_pb2.SubmitRequest)) == 1
+    assert "muster.wire.specs" in loaded
+    assert {"muster.wire.jobs", "muster.domain.view"} & loaded == set()
+
+
 def loaded_by(*words: str) -> set[str]:
     """The modules that a command loads."""
-    with serving(Canned(jobs=[JOB], watches=[[JOB]], logs=[[line(b"hello\n")]])) as address:
-        ended = subprocess.run(
-            [sys.executable, "-X", "importtime", "-c", "from muster.cli.main import main; main()", *words],
+    canned = Canned(jobs=[JOB], watches=[[JOB]], logs=[[line(b"hello\n")]])
+    done = ended(canned, "-X", "importtime", "-c", "from muster.cli.main import main; main()", *words)
+    return set(re.findall(r"^import time: .*\| +(\S+)$", done.stderr, flags=re.MULTILINE))
+
+
+def ended(canned: Canned, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Python, which asks such a coordinator, once it has ended well."""
+    with serving(canned) as address:
+        done = subprocess.run(
+            [sys.executable, *words],
             env={**os.environ, "MUSTER_COORDINATOR": address, "MUSTER_HOME": "/nowhere"},
             capture_output=True,
             text=True,
@@ -69,5 +104,5 @@ def loaded_by(*words: str) -> set[str]:
             check=False,
         )
 
-    assert ended.returncode == 0
-    return set(re.findall(r"^import time: .*\| +(\S+)$", ended.stderr, flags=re.MULTILINE))
+    assert done.returncode == 0
+    return done
