@@ -11,14 +11,16 @@ import grpc.aio
 
 from muster.bundle.archive import replaced
 from muster.bundle.kept import KeptBundle
-from muster.domain.errors import MusterError
+from muster.domain.errors import MusterError, UnavailableError
 from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from, reason_lost
 from muster.rpc.v1 import bundles_pb2 as pb
 from muster.trust_client import Ask
-from muster.wire.bundles import bundle_from_wire
+from muster.wire.bundles import READY, bundle_from_wire
 
 _PIECE = 1 << 20
+_READY_WITHIN = 10.0
+"""Seconds in which a coordinator says whether it takes a bundle."""
 
 
 class BundleClient:
@@ -40,9 +42,22 @@ class BundleClient:
 
         `tell` is called with the number of bytes that have been sent.
         """
+        try:
+            try:
+                return await self._put(file, name or file.name, tell)
+            except grpc.aio.AioRpcError as error:
+                if not reason_lost(error):
+                    raise
+            return await self._put(file, name or file.name, tell)
+        except grpc.aio.AioRpcError as error:
+            raise error_from(error.code(), error.details() or "", address=self._address) from error
 
+    async def _put(self, file: Path, name: str, tell: Callable[[int], None]) -> KeptBundle:
         async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
-            yield pb.PutBundlePiece(name=name or file.name)
+            if READY not in dict(await call.initial_metadata()):
+                await call.code()  # refused; until that is here nothing may be sent, not even that there is no more
+                return
+            yield pb.PutBundlePiece(name=name)
             sent = 0
             with file.open("rb") as content:
                 while data := await asyncio.to_thread(content.read, _PIECE):
@@ -50,18 +65,14 @@ class BundleClient:
                     sent += len(data)
                     tell(sent)
 
+        call: grpc.aio.StreamUnaryCall[pb.PutBundlePiece, pb.Bundle] = self._stub.Put(pieces(), metadata=self._metadata)
         try:
-            return await self._put(pieces)
-        except grpc.aio.AioRpcError as error:
-            raise error_from(error.code(), error.details() or "", address=self._address) from error
-
-    async def _put(self, pieces: Callable[[], AsyncIterator[pb.PutBundlePiece]]) -> KeptBundle:
-        try:
-            return bundle_from_wire(await self._stub.Put(pieces(), metadata=self._metadata))
-        except grpc.aio.AioRpcError as error:
-            if not reason_lost(error):
-                raise
-            return bundle_from_wire(await self._stub.Put(pieces(), metadata=self._metadata))
+            async with asyncio.timeout(_READY_WITHIN):
+                await call.initial_metadata()
+        except TimeoutError:
+            call.cancel()
+            raise UnavailableError(f"the coordinator at {self._address} did not answer in time") from None
+        return bundle_from_wire(await call)
 
     async def download(
         self, into: Path, name: str = "", tell: Callable[[int, int], None] = lambda _sent, _size: None

@@ -11,7 +11,7 @@ from coordinator.store.bundles import BundleStore
 from muster.domain.errors import ConflictError, InvalidJobError, UnavailableError
 from muster.rpc.v1 import bundles_pb2 as pb
 from muster.rpc.v1 import bundles_pb2_grpc
-from muster.wire.bundles import bundle_to_wire
+from muster.wire.bundles import READY, bundle_to_wire
 
 PIECE = 256 * 1024
 """Bytes that are sent at once."""
@@ -47,11 +47,12 @@ class BundleService(bundles_pb2_grpc.BundleServiceServicer):
                 await offer(context, pb.BundlePiece(data=data), self._reader_patience)
 
     @translated
-    async def Put(self, request_iterator: AsyncIterator[pb.PutBundlePiece], context: Context) -> pb.Bundle:  # noqa: ARG002, N802
+    async def Put(self, request_iterator: AsyncIterator[pb.PutBundlePiece], context: Context) -> pb.Bundle:  # noqa: N802
         """Keep what arrives, once all of it is there and proves to be a bundle."""
         if self._arriving.locked():
             raise ConflictError("another bundle is being uploaded; try again when it is there")
         async with self._arriving:
+            await context.send_initial_metadata(((READY, "1"),))
             first = await _next(request_iterator)
             if first is None:
                 raise InvalidJobError("PutBundlePiece.name: is missing")

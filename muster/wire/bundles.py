@@ -3,6 +3,10 @@
 from muster.bundle.kept import KeptBundle
 from muster.rpc.v1 import bundles_pb2 as pb
 
+READY = "muster-ready"
+"""Among the first metadata of an answer to Put: the coordinator waits for the pieces. Whoever sends them before that
+hears now and then only that the call ended, not why it was refused (https://github.com/grpc/grpc/issues/36066)."""
+
 
 def bundle_to_wire(bundle: KeptBundle) -> pb.Bundle:
     """As a message."""

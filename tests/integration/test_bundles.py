@@ -139,6 +139,29 @@ async def test_an_upload_that_breaks_off_leaves_nothing_and_blocks_nobody(tmp_pa
     assert len(list((tmp_path / "state" / "bundles").iterdir())) == 1
 
 
+async def test_of_an_upload_that_is_refused_nothing_is_sent(tmp_path: Path) -> None:
+    file = make_bundle(tmp_path)
+    sent: list[int] = []
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        begun, gone_on = asyncio.Event(), asyncio.Event()
+
+        async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
+            yield pb.PutBundlePiece(name="first.tar")
+            begun.set()
+            await gone_on.wait()
+
+        async with asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(_put(client.address, fleet, pieces()), name="first")
+            await begun.wait()
+            while await _is_taken(client, file):  # until the first piece of the other one is there
+                pass
+            for _ in range(100):
+                with pytest.raises(ConflictError, match="another bundle is being uploaded"):
+                    await client.bundles.upload(file, tell=sent.append)
+            first.cancel()
+    assert sent == []
+
+
 async def _is_taken(client: Client, file: Path) -> bool:
     try:
         await client.bundles.upload(file)
