@@ -76,7 +76,8 @@ class BundleServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Put(self, request_iterator, context):
-        """Keeps one, in place of one of that name.
+        """Keeps one, in place of one of that name. The first metadata of the answer say `muster-ready` when it waits for the
+        pieces; whoever sends them sooner may not hear why they are refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

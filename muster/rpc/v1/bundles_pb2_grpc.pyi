@@ -38,7 +38,9 @@ class BundleServiceStub:
     Get: _grpc.UnaryStreamMultiCallable[_bundles_pb2.GetBundleRequest, _bundles_pb2.BundlePiece]
     """One of them."""
     Put: _grpc.StreamUnaryMultiCallable[_bundles_pb2.PutBundlePiece, _bundles_pb2.Bundle]
-    """Keeps one, in place of one of that name."""
+    """Keeps one, in place of one of that name. The first metadata of the answer say `muster-ready` when it waits for the
+    pieces; whoever sends them sooner may not hear why they are refused.
+    """
     Remove: _grpc.UnaryUnaryMultiCallable[_bundles_pb2.RemoveBundleRequest, _bundles_pb2.RemoveBundleResponse]
     """Keeps one no longer."""
 
@@ -52,7 +54,9 @@ class BundleServiceAsyncStub(BundleServiceStub):
     Get: _aio.UnaryStreamMultiCallable[_bundles_pb2.GetBundleRequest, _bundles_pb2.BundlePiece]  # type: ignore[assignment]
     """One of them."""
     Put: _aio.StreamUnaryMultiCallable[_bundles_pb2.PutBundlePiece, _bundles_pb2.Bundle]  # type: ignore[assignment]
-    """Keeps one, in place of one of that name."""
+    """Keeps one, in place of one of that name. The first metadata of the answer say `muster-ready` when it waits for the
+    pieces; whoever sends them sooner may not hear why they are refused.
+    """
     Remove: _aio.UnaryUnaryMultiCallable[_bundles_pb2.RemoveBundleRequest, _bundles_pb2.RemoveBundleResponse]  # type: ignore[assignment]
     """Keeps one no longer."""
 
@@ -81,7 +85,9 @@ class BundleServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_bundles_pb2.PutBundlePiece],
         context: _ServicerContext,
     ) -> _typing.Union[_bundles_pb2.Bundle, _abc.Awaitable[_bundles_pb2.Bundle]]:
-        """Keeps one, in place of one of that name."""
+        """Keeps one, in place of one of that name. The first metadata of the answer say `muster-ready` when it waits for the
+        pieces; whoever sends them sooner may not hear why they are refused.
+        """
 
     @_abc_1.abstractmethod
     def Remove(
