@@ -11,7 +11,7 @@ import grpc.aio
 
 from muster.bundle.archive import replaced
 from muster.bundle.kept import KeptBundle
-from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.errors import MusterError
 from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from, reason_lost
 from muster.rpc.v1 import bundles_pb2 as pb
@@ -69,10 +69,11 @@ class BundleClient:
         try:
             async with asyncio.timeout(_READY_WITHIN):
                 await call.initial_metadata()
+            return bundle_from_wire(await call)
         except TimeoutError:
+            raise error_from(grpc.StatusCode.DEADLINE_EXCEEDED, "", address=self._address) from None
+        finally:
             call.cancel()
-            raise UnavailableError(f"the coordinator at {self._address} did not answer in time") from None
-        return bundle_from_wire(await call)
 
     async def download(
         self, into: Path, name: str = "", tell: Callable[[int, int], None] = lambda _sent, _size: None

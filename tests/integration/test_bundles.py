@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -120,19 +121,8 @@ async def test_a_bundle_that_is_too_large_is_refused_while_it_arrives(tmp_path: 
 async def test_an_upload_that_breaks_off_leaves_nothing_and_blocks_nobody(tmp_path: Path) -> None:
     file = make_bundle(tmp_path)
     async with secured(tmp_path / "state") as fleet, fleet.client() as client:
-        begun, gone_on = asyncio.Event(), asyncio.Event()
-
-        async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
-            yield pb.PutBundlePiece(name="first.tar", data=b"some")
-            begun.set()
-            await gone_on.wait()
-
-        async with asyncio.TaskGroup() as tasks:
-            first = tasks.create_task(_put(client.address, fleet, pieces()), name="first")
-            await begun.wait()
-            while await _is_taken(client, file):  # until the first piece of the other one is there
-                pass
-            first.cancel()
+        async with _another_upload(fleet, client, file):
+            pass
         while not await _is_taken(client, file):  # until the coordinator has heard that the other one is gone
             pass
         assert [bundle.name for bundle in await client.bundles.all()] == [file.name]
@@ -142,24 +132,30 @@ async def test_an_upload_that_breaks_off_leaves_nothing_and_blocks_nobody(tmp_pa
 async def test_of_an_upload_that_is_refused_nothing_is_sent(tmp_path: Path) -> None:
     file = make_bundle(tmp_path)
     sent: list[int] = []
-    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
-        begun, gone_on = asyncio.Event(), asyncio.Event()
-
-        async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
-            yield pb.PutBundlePiece(name="first.tar")
-            begun.set()
-            await gone_on.wait()
-
-        async with asyncio.TaskGroup() as tasks:
-            first = tasks.create_task(_put(client.address, fleet, pieces()), name="first")
-            await begun.wait()
-            while await _is_taken(client, file):  # until the first piece of the other one is there
-                pass
-            for _ in range(100):
-                with pytest.raises(ConflictError, match="another bundle is being uploaded"):
-                    await client.bundles.upload(file, tell=sent.append)
-            first.cancel()
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client, _another_upload(fleet, client, file):
+        for _ in range(100):
+            with pytest.raises(ConflictError, match="another bundle is being uploaded"):
+                await client.bundles.upload(file, tell=sent.append)
     assert sent == []
+
+
+@asynccontextmanager
+async def _another_upload(fleet: Secured, client: Client, file: Path) -> AsyncIterator[None]:
+    """Somebody else's, which has begun and breaks off when the block is left."""
+    begun, gone_on = asyncio.Event(), asyncio.Event()
+
+    async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
+        yield pb.PutBundlePiece(name="first.tar", data=b"some")
+        begun.set()
+        await gone_on.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(_put(client.address, fleet, pieces()), name="first")
+        await begun.wait()
+        while await _is_taken(client, file):  # until the first piece of the other one is there
+            pass
+        yield
+        first.cancel()
 
 
 async def _is_taken(client: Client, file: Path) -> bool:
