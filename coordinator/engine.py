@@ -21,7 +21,7 @@ from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.signals import Signals
 from coordinator.store.store import Snapshot, Store, StoreError
-from muster.domain.errors import ExhaustedError
+from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.plan import Plan
 
@@ -57,10 +57,11 @@ class _Asked:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(answers)
 
-    def refuse(self, reason: str) -> None:
-        """Nothing came of them."""
+    def refuse(self, error: MusterError) -> None:
+        """Nothing came of them, or nobody will say what did."""
         if self.answer is not None and not self.answer.done():
-            self.answer.set_exception(ExhaustedError(reason))
+            self.answer.set_exception(error)
+            self.answer.exception()  # counts as heard: `ask_and_read` may hear it of its question instead
 
 
 class _Question(Generic[T]):
@@ -77,6 +78,11 @@ class _Question(Generic[T]):
         try:
             self.answer.set_result(self.read(cluster, now))
         except Exception as error:  # noqa: BLE001 - handed on to the asker, the engine goes on
+            self.answer.set_exception(error)
+
+    def refuse(self, error: MusterError) -> None:
+        """It will not be read."""
+        if not self.answer.done():
             self.answer.set_exception(error)
 
 
@@ -113,6 +119,7 @@ class Engine:
         self._sick = ""
         """Why the store could not keep what came last; empty: it could."""
         self._sick_until = 0.0
+        self._ended = False
         self.signals = Signals()
 
     def known_jobs(self) -> frozenset[JobId]:
@@ -120,32 +127,43 @@ class Engine:
         return frozenset(self._cluster.jobs)
 
     async def ask(self, event: Event) -> Answer:
-        """Have an event taken in; the answer comes when it is durable. Raises ExhaustedError if it cannot be stored."""
+        """Have an event taken in; the answer comes when it is durable.
+
+        Raises ExhaustedError if it cannot be stored, and UnavailableError once the engine has ended.
+        """
         [answer] = await self.ask_all((event,))
         return answer
 
     async def ask_all(self, events: Sequence[Event]) -> list[Answer]:
         """Have several events taken in, one after the other in one turn; as `ask` for each."""
         answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
-        await self._inbox.put(_Asked(events, answers))
+        await self._line_up(_Asked(events, answers))
         return await answers
 
     async def ask_and_read(self, event: Event, question: Callable[[Cluster, Answer], T]) -> T:
         """Have an event taken in, and what a function says of the answer and the cluster, both as they durably are."""
         answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
-        await self._inbox.put(_Asked((event,), answers))
+        await self._line_up(_Asked((event,), answers))
         return await self.read(lambda cluster, _: question(cluster, answers.result()[0]))
 
     async def tell(self, event: Event) -> None:
         """Have an event taken in; returns as soon as it is in line."""
-        await self._inbox.put(_Asked((event,), None))
+        await self._line_up(_Asked((event,), None))
 
     async def read(self, question: Callable[[Cluster, datetime], T]) -> T:
-        """What a function says of the cluster, as it durably is; the function must not change it."""
+        """What a function says of the cluster, as it durably is; the function must not change it.
+
+        Raises UnavailableError once the engine has ended.
+        """
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         asked: _Question[T] = _Question(question, answer)
-        await self._inbox.put(asked)  # type: ignore[arg-type]  # the queue holds questions of every type
+        await self._line_up(asked)  # type: ignore[arg-type]  # the queue holds questions of every type
         return await answer
+
+    async def _line_up(self, asked: _Asked | _Question[object]) -> None:
+        await self._inbox.put(asked)
+        if self._ended:
+            self._turn_away()
 
     async def look(self, question: Callable[[Cluster, datetime], T]) -> T:
         """As `read`, but without waiting for what only stands in line and nobody was answered."""
@@ -166,17 +184,24 @@ class Engine:
         self._sessions.pop(session.number, None)
 
     async def run(self) -> None:
-        """Work until cancelled, or until the store cannot even be read any more."""
-        with ThreadPoolExecutor(1, thread_name_prefix="store writer") as writer:
-            while True:
-                batch = await self._batch()
-                if self._resting > 0:
-                    self._refuse(batch)
-                    continue
-                try:
-                    await self._turn(batch, writer)
-                except StoreError as error:
-                    await self._go_back(error, writer)
+        """Work until cancelled, or until the store cannot even be read any more; afterwards all who ask are refused."""
+        try:
+            with ThreadPoolExecutor(1, thread_name_prefix="store writer") as writer:
+                await self._work(writer)
+        finally:
+            self._ended = True
+            self._turn_away()
+
+    async def _work(self, writer: ThreadPoolExecutor) -> None:
+        while True:
+            batch = await self._batch()
+            if self._resting > 0:
+                self._refuse(batch)
+                continue
+            try:
+                await self._turn(batch, writer)
+            except StoreError as error:
+                await self._go_back(error, writer)
 
     async def _batch(self, until: float | None = None) -> list[_Asked | _Question[object]]:
         """All that waits, and TimePassed if a deadline has come; at least one, or nothing if that time comes first."""
@@ -258,9 +283,17 @@ class Engine:
         """Answer questions all the same."""
         for each in batch:
             if isinstance(each, _Asked):
-                each.refuse(self._sick)
+                each.refuse(ExhaustedError(self._sick))
             else:
                 each.reply(self._cluster, self._clock.now())
+
+    def _turn_away(self) -> None:
+        """Leave nobody waiting for an engine that has ended; what was committed last is told by the next one."""
+        waiting, self._taken = self._taken, []
+        while not self._inbox.empty():
+            waiting.append(self._inbox.get_nowait())
+        for each in waiting:
+            each.refuse(UnavailableError("the coordinator has ended; ask again once it is back"))
 
     def _perform(self, effect: Effect) -> None:
         match effect:

@@ -20,6 +20,7 @@ from coordinator.core.events import (
 from coordinator.core.records import Change
 from coordinator.engine import OUTBOX, Engine
 from coordinator.store.memory import MemoryStore
+from muster.domain.errors import UnavailableError
 from muster.domain.ids import ExecutionId, JobId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
@@ -202,6 +203,37 @@ async def test_askers_who_have_gone_away_do_not_disturb() -> None:
         store.let_go.set()
 
         assert await phase(engine) is JobPhase.QUEUED
+
+
+async def test_whoever_asks_an_engine_that_has_ended_is_refused() -> None:
+    async with working(engine := engine_on(MemoryStore())):
+        await engine.ask(submission())
+
+    with pytest.raises(UnavailableError, match="has ended"):
+        await engine.ask(StopRequested(job=J))
+    with pytest.raises(UnavailableError, match="has ended"):
+        await engine.ask_and_read(StopRequested(job=J), lambda cluster, _: cluster.phase(J))
+    with pytest.raises(UnavailableError, match="has ended"):
+        await phase(engine)
+
+
+async def test_whoever_waits_for_an_engine_when_it_ends_is_refused() -> None:
+    store = StoreThatWaits()
+    engine = engine_on(store)
+    async with working(engine) as tasks:
+        under_way = asyncio.gather(engine.ask(submission()), return_exceptions=True)
+        await asyncio.to_thread(store.entered.wait, 60)
+        in_line = asyncio.gather(
+            engine.ask(StopRequested(job=J)),
+            engine.ask_and_read(StopRequested(job=J), lambda cluster, _: cluster.phase(J)),
+            phase(engine),
+            return_exceptions=True,
+        )
+        await all_else_has_had_its_turn()
+        tasks.create_task(asyncio.to_thread(store.let_go.set), name="let go once the engine is cancelled")
+
+    outcomes = [*await under_way, *await in_line]
+    assert [type(outcome) for outcome in outcomes] == [UnavailableError] * 4
 
 
 async def test_an_engine_begins_with_what_is_stored() -> None:

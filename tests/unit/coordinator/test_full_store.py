@@ -34,17 +34,17 @@ class StoreThatBreaks(MemoryStore):
 
 async def test_a_store_that_cannot_even_be_read_ends_the_engine_and_nobody_is_told_that_it_worked() -> None:
     engine = engine_on(StoreThatBreaks())
-    asked: list[asyncio.Task[Answer]] = []
+    asked: list[asyncio.Future[list[Answer | BaseException]]] = []
 
     async def submit() -> None:
-        async with working(engine) as tasks:
-            asked.append(tasks.create_task(engine.ask(submission()), name="submit"))
-            await asked[0]
+        async with working(engine):
+            asked.append(asyncio.gather(engine.ask(submission()), return_exceptions=True))
+            await asyncio.wait(asked)
 
     with pytest.raises(ExceptionGroup) as failures:
         await submit()
-    assert str(failures.value.exceptions[0]) == "cannot be read: the disk is gone"
-    assert asked[0].cancelled()
+    assert [str(failure) for failure in failures.value.exceptions] == ["cannot be read: the disk is gone"]
+    assert [str(outcome) for outcome in await asked[0]] == ["the coordinator has ended; ask again once it is back"]
 
 
 REFUSAL = "the coordinator can store nothing new: cannot store 3 records: the disk is full"

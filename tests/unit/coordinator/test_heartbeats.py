@@ -102,6 +102,14 @@ async def test_streams_end_whose_heartbeats_cannot_be_counted() -> None:
         assert first.agent.heard.empty()
 
 
+async def test_streams_end_whose_heartbeats_come_after_the_end_of_the_engine() -> None:
+    async with streams() as (_, _, [first, *_]):
+        pass
+    await first.beats(1)
+    await first.session.closed.wait()
+    assert first.agent.heard.empty()
+
+
 async def test_a_stream_ends_on_which_nothing_can_be_said() -> None:
     async with streams() as (_, _, [first, *_]):
         first.agent.gone = True
