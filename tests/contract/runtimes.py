@@ -64,8 +64,10 @@ class ProcessPlace:
     async def runtime(self) -> AsyncIterator[Runtime]:
         launcher = Launcher(spares=0, other_users=self.job_user is not None)
         runtime = ProcessRuntime(launcher=launcher, job_user=self.job_user)
-        yield runtime
-        await runtime.close()
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
 
     def config_directory(self, room: Room) -> str:
         return str(room.config)
@@ -109,9 +111,9 @@ class Trial:
         await self.release()
         return await self.end()
 
-    async def says(self, text: bytes) -> None:
+    async def says(self, text: bytes, stream: Stream = Stream.STDOUT) -> None:
         """Wait until user code has printed a line."""
-        while text not in self.printed(Stream.STDOUT):
+        while text not in self.printed(stream):
             self.spool.grew.clear()
             await self.spool.grew.wait()
 

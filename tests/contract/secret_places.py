@@ -36,8 +36,10 @@ class ProcessesWithSecrets(ProcessPlace):
     @asynccontextmanager
     async def runtime(self) -> AsyncIterator[ProcessRuntime]:
         runtime = ProcessRuntime(launcher=Launcher(spares=0), secrets=self.rooms)
-        yield runtime
-        await runtime.close()
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
 
 
 class ContainersWithSecrets(DockerPlace):

@@ -30,6 +30,10 @@ CHATTY = (
     "i=$((i+1)); done; exit 9"
 )
 WAITS = "trap 'exit 3' TERM; echo ready; while [ ! -e /muster/outputs/go ]; do sleep 0.02; done; echo went; exit 5"
+ANSWERS = (
+    "echo ready; until [ -e /muster/outputs/asked ]; do sleep 0.02; done; echo asked; echo asked >&2; "
+    "until [ -e /muster/outputs/go ]; do sleep 0.02; done; echo went; exit 5"
+)
 
 
 @pytest.fixture
@@ -247,26 +251,30 @@ async def test_an_agent_that_starts_while_the_engine_is_away_adopts_what_goes_on
     own_daemon: PrivateDaemon, tmp_path: Path, ending: str
 ) -> None:
     place = DockerPlace(tmp_path, own_daemon.socket)
-    assignment = assigned(script(WAITS))
+    assignment = assigned(script(ANSWERS))
     await begin(place, tmp_path, assignment, "arm", "start")
     await asyncio.to_thread(own_daemon.stop)
     async with recovered_without_engine(place, tmp_path, assignment) as it, asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(it.end(), name="waiting")
         if ending == "while it is away":
+            (it.room.outputs / "asked").touch()
             (it.room.outputs / "go").touch()
             while running(assignment.execution):  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
         assert not waiting.done()
         await asyncio.to_thread(own_daemon.start)
-        await it.says(b"ready")
-        (it.room.outputs / "go").touch()
+        if ending == "when it is back":
+            (it.room.outputs / "asked").touch()
+            for stream in Stream:  # each is followed by itself, and only now is it certain that it is
+                await it.says(b"asked", stream)
+            (it.room.outputs / "go").touch()
         assert await waiting == Exit(code=5)
         marked = [record.text for record in parse_records(it.room.log.read_bytes()) if record.marker]
         if ending == "while it is away":  # Docker loses what is printed then
             assert it.printed()[0] == b"ready"
             assert marked == [b"[muster] the last lines may be missing: Docker was away when user code ended"]
         else:
-            assert (it.printed(), marked) == ([b"ready", b"went"], [])
+            assert (it.printed(), marked) == ([b"ready", b"asked", b"went"], [])
 
 
 @asynccontextmanager

@@ -90,6 +90,8 @@ async def test_a_record_tells_whether_anything_is_left_of_a_program(
         assert bool(left) is not alone
         for pid in left:
             os.kill(pid, signal.SIGKILL)
+        while running(it.sandbox.execution):  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0)
 
 
 async def test_orphans_of_a_program_do_not_pile_up_while_it_runs(place: ProcessPlace, tmp_path: Path) -> None:
