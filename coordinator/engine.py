@@ -162,7 +162,7 @@ class Engine:
 
     async def _line_up(self, asked: _Asked | _Question[object]) -> None:
         await self._inbox.put(asked)
-        if self._ended:
+        if self._ended:  # asked here, as the engine may have ended while this waited for room in its inbox
             self._turn_away()
 
     async def look(self, question: Callable[[Cluster, datetime], T]) -> T:

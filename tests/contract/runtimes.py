@@ -12,6 +12,7 @@ from agent.core.job_user import NOBODY, JobUser
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.runtime import Room, Runtime, Sandbox
+from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, JobId, execution_id
@@ -56,6 +57,7 @@ class ProcessPlace:
     image: str | None = None
     added_env = frozenset({"PATH", "HOME", "LANG", "TZ"})
     job_user: JobUser | None = None
+    rooms: SecretRooms | None = None
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -63,7 +65,7 @@ class ProcessPlace:
     @asynccontextmanager
     async def runtime(self) -> AsyncIterator[Runtime]:
         launcher = Launcher(spares=0, other_users=self.job_user is not None)
-        runtime = ProcessRuntime(launcher=launcher, job_user=self.job_user)
+        runtime = ProcessRuntime(launcher=launcher, secrets=self.rooms, job_user=self.job_user)
         try:
             yield runtime
         finally:

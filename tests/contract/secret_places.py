@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.runtimes.docker import Confines, DockerRuntime
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.process import ProcessRuntime
 from agent.secret_rooms import SecretRooms
 from agent.secret_store import SecretStore
 from muster.domain.job import Role
@@ -32,14 +30,6 @@ class ProcessesWithSecrets(ProcessPlace):
     def __init__(self, directory: Path, rooms: SecretRooms) -> None:
         super().__init__(directory)
         self.rooms = rooms
-
-    @asynccontextmanager
-    async def runtime(self) -> AsyncIterator[ProcessRuntime]:
-        runtime = ProcessRuntime(launcher=Launcher(spares=0), secrets=self.rooms)
-        try:
-            yield runtime
-        finally:
-            await runtime.close()
 
 
 class ContainersWithSecrets(DockerPlace):
