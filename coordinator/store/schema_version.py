@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, inspect, text
 
+from coordinator.store.database_copy import copy_before_migration, prune_copies
 from coordinator.store.dialect import connect, explained
 from coordinator.store.schema import VERSION
 from coordinator.store.store import StoreError
@@ -11,6 +12,8 @@ from coordinator.store.store import StoreError
 
 def bring_up_to_date(database: Path | str) -> None:
     """Migrate a new or older database; nothing to do, and cheap, for a current one.
+
+    An older SQLite file is copied first, so that the older program can have it back.
 
     Raises StoreError for a database that is newer than this program or belongs to another program.
     """
@@ -48,5 +51,10 @@ def _migrate(engine: Engine, present: str | None) -> None:
             f"{engine.url.database} was written by a newer Muster (schema {present}, this one knows up to {VERSION}): "
             "install that version again, or restore a backup from before the upgrade",
         )
+    file = Path(engine.url.database or "") if engine.dialect.name == "sqlite" else None
+    if present and file is not None:
+        copy_before_migration(file, VERSION)
     with engine.begin() as connection:
         migrations.upgrade(connection)
+    if present and file is not None:
+        prune_copies(file)

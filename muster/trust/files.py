@@ -17,8 +17,18 @@ def write_private(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
+        sync_directory(path.parent)
     except OSError as error:
         raise MusterError(f"cannot write {path}: {error.strerror}") from error
+
+
+def sync_directory(directory: Path) -> None:
+    """Have the names in a directory on the disk: a renamed file survives a power cut only after this."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_secret(path: Path) -> str:

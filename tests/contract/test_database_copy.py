@@ -1,0 +1,115 @@
+"""Copies of the database: before each migration, and while it is written to."""
+
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from coordinator.store.database_copy import copy_database, prune_copies
+from coordinator.store.schema import VERSION
+from coordinator.store.sql import SqlStore
+from coordinator.store.store import StoreError
+from muster.domain.lifecycle import State
+from tests.contract.records import execution, gang, puts
+
+NEWEST = int(VERSION)
+
+
+def older(database: Path) -> None:
+    """A database with one job, as version 0003 wrote it."""
+    store = SqlStore.open(database)
+    store.commit([*gang("a", size=1), *puts(execution("a", state=State.PLACED))])
+    store.close()
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("DROP VIEW transitions")
+        connection.execute("CREATE TABLE transitions (execution VARCHAR, state VARCHAR, at DATETIME)")
+        connection.execute("UPDATE alembic_version SET version_num = '0003'")
+
+
+def read(database: Path, statement: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(database)) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def test_a_migration_leaves_a_copy_from_before_it(tmp_path: Path) -> None:
+    database, copy = tmp_path / "coordinator.db", tmp_path / f"coordinator.db.before-v{NEWEST}"
+    older(database)
+
+    SqlStore.open(database).close()
+
+    assert read(database, "SELECT version_num FROM alembic_version") == [(VERSION,)]
+    assert read(copy, "SELECT version_num FROM alembic_version") == [("0003",)]
+    assert read(copy, "SELECT id FROM jobs") == [("a",)]
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
+def test_neither_a_first_nor_a_later_start_makes_a_copy(tmp_path: Path) -> None:
+    SqlStore.open(tmp_path / "coordinator.db").close()
+    SqlStore.open(tmp_path / "coordinator.db").close()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["coordinator.db"]
+
+
+def test_a_database_that_cannot_be_copied_is_not_migrated(tmp_path: Path) -> None:
+    database = tmp_path / "coordinator.db"
+    older(database)
+    (tmp_path / f"coordinator.db.before-v{NEWEST}").mkdir()
+
+    with pytest.raises(StoreError, match=r"cannot copy .*coordinator\.db to .*before-v"):
+        SqlStore.open(database)
+
+    assert read(database, "SELECT version_num FROM alembic_version") == [("0003",)]
+    assert not list(tmp_path.glob("*.new"))
+
+
+def test_the_newest_copies_stay(tmp_path: Path) -> None:
+    for name in (
+        "coordinator.db.before-v9",
+        "coordinator.db.before-v10",
+        "coordinator.db.before-v8",
+        "other.before-v1",
+    ):
+        (tmp_path / name).touch()
+
+    prune_copies(tmp_path / "coordinator.db")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "coordinator.db.before-v10",
+        "coordinator.db.before-v9",
+        "other.before-v1",
+    ]
+
+
+def test_a_copy_has_what_was_committed_when_it_began_and_nothing_of_what_came_meanwhile(tmp_path: Path) -> None:
+    database, copy = tmp_path / "coordinator.db", tmp_path / "copy"
+    store = SqlStore.open(database)
+    store.commit(gang("before", size=2000))
+    seen: list[tuple[int, int]] = []
+
+    def write_meanwhile(done: int, whole: int) -> None:
+        store.commit(gang(f"meanwhile-{len(seen)}", sequence=len(seen) + 2))
+        seen.append((done, whole))
+
+    copy_database(database, copy, write_meanwhile)
+    after = read(database, "SELECT count(*) FROM jobs")
+    store.close()
+
+    assert read(copy, "SELECT id FROM jobs") == [("before",)]
+    assert read(copy, "PRAGMA integrity_check") == [("ok",)]
+    assert after == [(len(seen) + 1,)]
+    assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_a_copy_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    SqlStore.open(tmp_path / "coordinator.db").close()
+
+    def interrupted(done: int, whole: int) -> None:
+        del done, whole
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy_database(tmp_path / "coordinator.db", tmp_path / "copy", interrupted)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["coordinator.db"]
