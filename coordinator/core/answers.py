@@ -29,6 +29,7 @@ class RefusalCause(Enum):
     CONFLICT = auto()  #: it does not fit the present state
     IMPOSSIBLE = auto()  #: no node could ever do it
     EXHAUSTED = auto()  #: there is too much already
+    TAKEN = auto()  #: the key stands for something else already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from coordinator.core.scheduling import possible
 from coordinator.core.starts import enqueue
 from coordinator.core.turn import Turn
 from muster.domain.ids import JobId
+from muster.domain.job import JobSpec
 
 REFUSED = 100
 """Of many jobs so many refusals are told; who has more of them has made one mistake many times."""
@@ -22,15 +23,19 @@ class _Ahead:
     """What is to be accepted together with the job that is looked at, and before it."""
 
     jobs: set[JobId] = field(default_factory=set)
+    specs: dict[str, JobSpec] = field(default_factory=dict)
+    """Jobs of the same call by their keys."""
     executions: int = 0
 
     def add(self, event: JobSubmitted) -> None:
         self.jobs.add(event.job)
+        if event.idempotency_key:
+            self.specs.setdefault(event.idempotency_key, event.spec)
         self.executions += event.spec.size
 
 
 def submit(turn: Turn, event: JobSubmitted) -> Answer:
-    """Accept a job, unless no node could ever run it; the same key gives the same job."""
+    """Accept a job, unless no node could ever run it; the same key gives the same job, and no other."""
     return _refusal(turn.cluster, event, _Ahead()) or Accepted(job=_accept(turn, event))
 
 
@@ -77,6 +82,13 @@ def delete(turn: Turn, event: DeleteRequested) -> Answer:
 
 def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: bool = True) -> Refused | None:
     """Why a job is not taken; `by_node` with what each node lacks, which takes long on a large fleet."""
+    known = _spec_of_key(cluster, event.idempotency_key, ahead)
+    if known is not None and known != event.spec:
+        message = (
+            "its idempotency key was used for another job before; a key stands for one job of one project, "
+            "so submit this one with a new key"
+        )
+        return Refused(cause=RefusalCause.TAKEN, message=message)
     if cluster.job_of_key(event.idempotency_key) is not None:
         return None
     never = None if event.queue_anyway else possible(cluster, event.spec)
@@ -92,6 +104,12 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     if event.job in cluster.jobs or event.job in ahead.jobs:
         return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
     return None
+
+
+def _spec_of_key(cluster: Cluster, key: str, ahead: _Ahead) -> JobSpec | None:
+    """The job for which a key stands; None: for none yet."""
+    job = cluster.job_of_key(key)
+    return job.spec if job is not None else ahead.specs.get(key)
 
 
 def _full(cluster: Cluster, size: int, ahead: _Ahead) -> Refused | None:

@@ -27,6 +27,7 @@ _CAUSES: Mapping[RefusalCause, grpc.StatusCode] = {
     RefusalCause.CONFLICT: grpc.StatusCode.FAILED_PRECONDITION,
     RefusalCause.IMPOSSIBLE: grpc.StatusCode.FAILED_PRECONDITION,
     RefusalCause.EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    RefusalCause.TAKEN: grpc.StatusCode.ALREADY_EXISTS,
 }
 
 _ERRORS: Mapping[type[MusterError], grpc.StatusCode] = {

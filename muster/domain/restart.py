@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 MAX_EXIT_CODE = 255
+MOST_RESTARTS = 1000
+"""Restarts of one job after failures of its code, and as many after those of the infrastructure."""
+SHORTEST_BACKOFF = timedelta(seconds=1)
+"""Shortest pause that may be asked for: it doubles each time, so a job that always fails soon takes next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)

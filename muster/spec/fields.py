@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from muster.domain.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import CAPABILITIES, Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
-from muster.domain.restart import ExitCodes, parse_exit_codes
+from muster.domain.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.spec.document import Scalar, atom, kind, scalar
 from muster.spec.errors import FieldError, quote
 from muster.spec.plain import LABEL
@@ -143,6 +143,13 @@ def _lost_after(value: object) -> timedelta:
         raise FieldError(f"is {format_duration(span)}; the least is {format_duration(SHORTEST_LOST_AFTER)}")
     if span > LONGEST_LOST_AFTER:
         raise FieldError(f"is {format_duration(span)}; the most is {format_duration(LONGEST_LOST_AFTER)}")
+    return span
+
+
+def _backoff(value: object) -> timedelta:
+    span = _duration(value)
+    if span < SHORTEST_BACKOFF:
+        raise FieldError(f"is {format_duration(span)}; the least is {format_duration(SHORTEST_BACKOFF)}")
     return span
 
 
@@ -299,6 +306,8 @@ _LOST_AFTER_SECONDS = {
     "maximum": LONGEST_LOST_AFTER.total_seconds(),
 }
 LostAfter = Annotated[timedelta, BeforeValidator(_lost_after), _schema(anyOf=[_LOST_AFTER_SECONDS, _SPAN_TEXT])]
+_BACKOFF_SECONDS = {"type": "number", "minimum": SHORTEST_BACKOFF.total_seconds()}
+Backoff = Annotated[timedelta, BeforeValidator(_backoff), _schema(anyOf=[_BACKOFF_SECONDS, _SPAN_TEXT])]
 ExitCodeRanges = Annotated[
     ExitCodes,
     BeforeValidator(_exit_codes),

@@ -21,6 +21,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from muster.domain.job import DEFAULT_PROJECT
+from muster.domain.restart import MOST_RESTARTS
 from muster.spec import fields
 from muster.spec.document import Scalar
 from muster.spec.errors import FieldError, quote
@@ -29,7 +30,6 @@ from muster.spec.plain import MAX_EXECUTIONS, MAX_GPUS, MAX_PRIORITY
 from muster.spec.secret_keys import SHORT_SECRET, SecretKeys, secret_form, secrets_differ
 from muster.spec.section import Section, SecurityKeys, key, refuse_twice
 
-MAX_RESTARTS = 1000
 MAX_PORT = 65535
 NEEDED = ...
 """In place of a default: the key must be there."""
@@ -50,7 +50,7 @@ class _OrShort:
 Gpus = Annotated[int, Field(ge=0, le=MAX_GPUS), fields.WHOLE]
 Count = Annotated[int, Field(ge=1, le=MAX_EXECUTIONS), fields.WHOLE]
 PortNumber = Annotated[int, Field(ge=1, le=MAX_PORT), fields.WHOLE]
-Restarts = Annotated[int, Field(ge=0, le=MAX_RESTARTS), fields.WHOLE]
+Restarts = Annotated[int, Field(ge=0, le=MOST_RESTARTS), fields.WHOLE]
 Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY), fields.WHOLE]
 
 
@@ -303,8 +303,10 @@ class RestartsKeys(Section):
         "How often after failures that are not the code's: lost nodes, daemons, images, ports, GPUs.",
         10,
     )
-    backoff: fields.Span = key(
-        "duration", "Pause before the second restart, doubled before each one after it; the first comes at once.", "5s"
+    backoff: fields.Backoff = key(
+        "duration from 1s",
+        "Pause before the second restart, doubled before each one after it; the first comes at once.",
+        "5s",
     )
     restart_on: fields.ExitCodeRanges | None = key(
         "exit codes like `1,3-5`", "Only these are worth another attempt (default: all)."

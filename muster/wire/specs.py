@@ -19,7 +19,7 @@ from muster.domain.job import (
     Ulimit,
 )
 from muster.domain.lifecycle import SuccessRule
-from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -186,12 +186,19 @@ def _lost_after(message: pb.Timeouts) -> timedelta:
 def _restarts(message: pb.RestartPolicy) -> RestartPolicy:
     checks.require(message, "backoff")
     return RestartPolicy(
-        limit=checks.between(message.limit, 0, checks.MAX_COUNT, "RestartPolicy.limit"),
-        infrastructure=checks.between(message.infrastructure, 0, checks.MAX_COUNT, "RestartPolicy.infrastructure"),
-        backoff=checks.span(message.backoff, "RestartPolicy.backoff"),
+        limit=checks.between(message.limit, 0, MOST_RESTARTS, "RestartPolicy.limit"),
+        infrastructure=checks.between(message.infrastructure, 0, MOST_RESTARTS, "RestartPolicy.infrastructure"),
+        backoff=_backoff(message),
         restart_on=_exit_codes(message.restart_on, "RestartPolicy.restart_on") if message.restart_on else None,
         fail_on=_exit_codes(message.fail_on, "RestartPolicy.fail_on") if message.fail_on else ExitCodes(),
     )
+
+
+def _backoff(message: pb.RestartPolicy) -> timedelta:
+    span = checks.span(message.backoff, "RestartPolicy.backoff")
+    if span < SHORTEST_BACKOFF:
+        raise WireError("RestartPolicy.backoff", f"is {span}; it must be at least {SHORTEST_BACKOFF}")
+    return span
 
 
 def _exit_codes(text: str, field: str) -> ExitCodes:

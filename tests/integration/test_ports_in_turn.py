@@ -82,7 +82,7 @@ async def test_jobs_in_a_row_have_the_same_port(tmp_path: Path) -> None:
 async def test_the_next_attempt_has_the_port_of_the_one_that_failed(tmp_path: Path) -> None:
     script = f"{LISTEN}\nos._exit(os.environ['MUSTER_ATTEMPT'] != '3')"
     async with node(tmp_path) as (fleet, _):
-        restarts = RestartPolicy(limit=2, backoff=timedelta(0))
+        restarts = RestartPolicy(limit=2, backoff=timedelta(seconds=1))
         job = await fleet.run(replace(whole_node(command(*python(script))), restarts=restarts))
         assert (job.phase, len(job.attempts)) == (JobPhase.SUCCEEDED, 3)
 

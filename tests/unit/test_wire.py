@@ -164,6 +164,22 @@ def test_a_pause_that_would_leave_the_calendar_is_refused() -> None:
         wire.job_spec_from_wire(message)
 
 
+@pytest.mark.parametrize("field", ["limit", "infrastructure"])
+def test_more_restarts_than_a_job_file_may_ask_for_are_refused(field: str) -> None:
+    """All attempts of a job are kept until it is deleted."""
+    message = _job()
+    setattr(message.restarts, field, 2**31 - 1)
+    with pytest.raises(WireError, match=rf"RestartPolicy\.{field} is 2147483647; it must be between 0 and 1000"):
+        wire.job_spec_from_wire(message)
+
+
+def test_restarts_without_a_pause_are_refused() -> None:
+    message = _job()
+    message.restarts.backoff.seconds = 0
+    with pytest.raises(WireError, match=r"RestartPolicy\.backoff is 0:00:00; it must be at least 0:00:01"):
+        wire.job_spec_from_wire(message)
+
+
 @pytest.mark.parametrize("seconds", [-1, 221_845_392_001, 253_402_300_799, 2**62])
 def test_a_time_of_another_age_is_refused(seconds: int) -> None:
     message = agents_pb2.ExecutionReport(execution="j-1-0", stage=agents_pb2.STAGE_ARMED)

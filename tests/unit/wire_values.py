@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from muster.domain import access, disconnect, explanation, failure, fence, job, lifecycle, node, plan, roster, view
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
 from muster.domain.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
@@ -105,9 +105,9 @@ roles = st.builds(
 exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
 restarts = st.builds(
     RestartPolicy,
-    limit=counts,
-    infrastructure=counts,
-    backoff=spans,
+    limit=st.integers(0, MOST_RESTARTS),
+    infrastructure=st.integers(0, MOST_RESTARTS),
+    backoff=st.timedeltas(min_value=SHORTEST_BACKOFF, max_value=LONGEST_SPAN),
     restart_on=st.none() | exit_codes,
     fail_on=st.just(ExitCodes()) | exit_codes,
 )

@@ -58,8 +58,9 @@ class Course:
     # clients
 
     def submit(self) -> None:
-        key = self.chance.choice(["", "", "k"])
-        self.submitted.append(self.world.submit(self.chance.choice(SPECS), idempotency_key=key))
+        wanted = self.chance.choice(SPECS)
+        key = self.chance.choice(["", "", f"key of {SPECS.index(wanted)}"])
+        self.submitted.append(self.world.submit(wanted, idempotency_key=key))
 
     def stop(self) -> None:
         if self.submitted:

@@ -1,5 +1,7 @@
 """What is accepted, what is refused, and what is the same submit."""
 
+import pytest
+
 from coordinator.core.answers import Accepted, Noted, RefusalCause, Refused
 from coordinator.core.events import DeleteRequested
 from coordinator.core.limits import Limits
@@ -7,6 +9,7 @@ from coordinator.store.store import Snapshot
 from muster.domain.explanation import NodeRefusal
 from muster.domain.failure import Exit
 from muster.domain.ids import JobId, NodeId
+from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
 from muster.domain.plan import Stage
 from tests.builders import World, gpu, inventory, spec
@@ -111,6 +114,19 @@ def test_the_same_key_is_the_same_submit_even_when_the_job_could_not_be_accepted
     w.change_inventory("a", gpus=())
 
     assert w.submit(spec(1, gpus=2), idempotency_key="k") == first
+
+
+@pytest.mark.parametrize("other", [spec(2), spec(1, project="of-others")])
+def test_a_key_with_another_job_is_refused_and_says_nothing_of_the_first(other: JobSpec) -> None:
+    w = World(("a", 0))
+    w.submit(spec(1), idempotency_key="k")
+    w.restart()
+
+    assert w.try_submit(other, idempotency_key="k") == Refused(
+        cause=RefusalCause.TAKEN,
+        message="its idempotency key was used for another job before; a key stands for one job of one project, "
+        "so submit this one with a new key",
+    )
 
 
 def test_without_a_key_every_submit_is_a_job_of_its_own() -> None:

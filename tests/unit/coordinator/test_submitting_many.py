@@ -96,6 +96,14 @@ def test_the_same_keys_are_the_same_submits_also_after_a_restart() -> None:
     assert [job.id for job in w.store.load().jobs] == ["j001", "j002"]
 
 
+def test_one_key_for_two_jobs_of_one_call_is_refused() -> None:
+    w = World(("a", 0))
+    (answer,) = w.turn(together(*(w.submission(spec(size), idempotency_key="k") for size in (1, 1, 2))))
+
+    assert isinstance(answer, NoneAccepted)
+    assert {place: refused.cause for place, refused in answer.refused.items()} == {2: RefusalCause.TAKEN}
+
+
 def test_two_of_one_id_are_refused() -> None:
     w = World(("a", 0))
     once = w.submission(spec(1))

@@ -54,6 +54,13 @@ not "Llama"; did you mean "llama"?
                       ^""")
 
 
+def test_restarts_without_a_pause_are_refused() -> None:
+    assert complaint("name: a\ncommand: x\nrestarts: {backoff: 1ms}") == (
+        "job.yaml:3:21: restarts.backoff: is 0.001s; the least is 1s\n"
+        "    restarts: {backoff: 1ms}\n                        ^"
+    )
+
+
 def test_problems_are_values() -> None:
     with pytest.raises(JobFileError) as refusal:
         load_job("name: a\ncommand: x\nworkrs: 2", "job.yaml")

@@ -26,7 +26,7 @@ from muster.domain.job import (
     Ulimit,
 )
 from muster.domain.lifecycle import SuccessRule
-from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
 from muster.domain.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.spec import dump_job, job_from, load_job
 from muster.spec.fields import ENV_NAME, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
@@ -43,9 +43,9 @@ limits = st.integers(-1, 2**40)
 exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
 restarts = st.just(RestartPolicy()) | st.builds(
     RestartPolicy,
-    limit=st.integers(0, 1000),
-    infrastructure=st.integers(0, 1000),
-    backoff=spans,
+    limit=st.integers(0, MOST_RESTARTS),
+    infrastructure=st.integers(0, MOST_RESTARTS),
+    backoff=st.timedeltas(SHORTEST_BACKOFF, timedelta(days=365)),
     restart_on=st.none() | exit_codes,
     fail_on=st.just(ExitCodes()) | exit_codes,
 )
