@@ -20,7 +20,7 @@ from coordinator.core.records import Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.signals import Signals
-from coordinator.store.store import Snapshot, Store, StoreError
+from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.plan import Plan
@@ -42,7 +42,7 @@ Every commit costs about as much as ten changes in it, and the members of a gang
 lost if the coordinator ends meanwhile was not acknowledged: agents that open new streams tell it again.
 """
 REST = 1.0
-"""Seconds for which a store that could not keep something is left alone."""
+"""Seconds between a failure of the store and the next look at it, until it can be read again."""
 
 
 class _Asked:
@@ -117,8 +117,9 @@ class Engine:
         self._sessions: dict[int, Session] = {}
         self._last_session = 0
         self._sick = ""
-        """Why the store could not keep what came last; empty: it could."""
-        self._sick_until = 0.0
+        """Why the store could not keep or read what it was last asked for."""
+        self._recovery: asyncio.Task[Snapshot] | None = None
+        """Reads what the store holds after a failure; until then events are refused and questions answered."""
         self._ended = False
         self.signals = Signals()
 
@@ -184,24 +185,25 @@ class Engine:
         self._sessions.pop(session.number, None)
 
     async def run(self) -> None:
-        """Work until cancelled, or until the store cannot even be read any more; afterwards all who ask are refused."""
+        """Work until cancelled, whatever becomes of the store; afterwards all who ask are refused."""
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="store writer") as writer:
                 await self._work(writer)
         finally:
+            if self._recovery is not None:
+                self._recovery.cancel()
             self._ended = True
             self._turn_away()
 
     async def _work(self, writer: ThreadPoolExecutor) -> None:
         while True:
             batch = await self._batch()
-            if self._resting > 0:
-                self._refuse(batch)
-                continue
-            try:
-                await self._turn(batch, writer)
-            except StoreError as error:
-                await self._go_back(error, writer)
+            if self._recovery is not None:
+                if not self._recovery.done():
+                    self._refuse(batch)
+                    continue
+                self._cluster, self._recovery = self._loaded(self._recovery.result()), None
+            await self._turn(batch, writer)
 
     async def _batch(self, until: float | None = None) -> list[_Asked | _Question[object]]:
         """All that waits, and TimePassed if a deadline has come; at least one, or nothing if that time comes first."""
@@ -225,12 +227,9 @@ class Engine:
 
     def _patience(self) -> float | None:
         due = self._cluster.next_deadline()
-        return None if due is None else max(self._resting, (due - self._clock.now()).total_seconds(), 0.0)
-
-    @property
-    def _resting(self) -> float:
-        """For how many more seconds the store is left alone."""
-        return max(0.0, self._sick_until - asyncio.get_running_loop().time()) if self._sick else 0.0
+        if due is None or self._recovery is not None:
+            return None
+        return max((due - self._clock.now()).total_seconds(), 0.0)
 
     async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
         turn, clock = Turn(self._cluster, self._clock.now()), asyncio.get_running_loop().time
@@ -241,8 +240,11 @@ class Engine:
             turn.now = self._clock.now()
             answers = self._take(turn, more)
         if changes := turn.changes():
-            await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
-            self._sick = ""
+            try:
+                await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
+            except StoreError as error:
+                self._go_back(turn, error, writer)
+                return
         # 3 answer, perform: who asked goes on first, and does not wait until every agent of a gang has its plan.
         for asked, its_answers in answers:
             asked.reply(its_answers)
@@ -264,20 +266,40 @@ class Engine:
         finish(turn)
         return answers
 
-    async def _go_back(self, error: StoreError, writer: Executor) -> None:
-        """Forget what could not be stored: be as after a restart, with what was stored last.
+    def _go_back(self, turn: Turn, error: StoreError, writer: Executor) -> None:
+        """Forget what could not be stored: be as after a restart, with what was stored before this turn.
 
-        Nobody was told of it, and agents that open new streams tell again what they know.
+        Nobody was told of it, and agents that open new streams tell again what they know. The records are those in
+        memory, as the store may be unable to say anything. What it holds is read before events are taken in again:
+        a database that fails at a commit need not know whether it kept it.
         """
         log.warning("nothing new can be stored", extra={"cause": str(error)})
-        snapshot = await asyncio.get_running_loop().run_in_executor(writer, self._store.load)
-        self._cluster = self._loaded(snapshot)
+        self._cluster = self._loaded(snapshot_of(turn.before()))
         self._in_turn = False
         for session in self._sessions.values():
             session.closed.set()
         self._sick = f"the coordinator can store nothing new: {error}"
-        self._sick_until = asyncio.get_running_loop().time() + REST
+        self._recovery = asyncio.create_task(self._stored(writer), name="store")
+        self._recovery.add_done_callback(self._wake)
         self._refuse(self._taken)
+
+    async def _stored(self, writer: Executor) -> Snapshot:
+        """What the store holds; asked for once a second until there is an answer."""
+        told = ""
+        while True:
+            await asyncio.sleep(REST)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(writer, self._store.load)
+            except StoreError as error:
+                self._sick = f"the coordinator can store nothing new: {error}"
+                if str(error) != told:  # once a second it is no news
+                    log.warning("the state cannot be read; trying once a second", extra={"cause": str(error)})
+                    told = str(error)
+
+    def _wake(self, _: "asyncio.Task[Snapshot]") -> None:
+        """Have the engine look round; one whose inbox is full does so anyway."""
+        with suppress(asyncio.QueueFull):
+            self._inbox.put_nowait(_Asked((), None))
 
     def _refuse(self, batch: list[_Asked | _Question[object]]) -> None:
         """Answer questions all the same."""
@@ -321,6 +343,6 @@ class Engine:
         if session is not None:
             session.closed.set()
 
-    def _loaded(self, snapshot: Snapshot) -> Cluster:
-        records: list[Record] = [*snapshot.jobs, *snapshot.attempts, *snapshot.executions, *snapshot.nodes]
+    def _loaded(self, kept: Snapshot) -> Cluster:
+        records: list[Record] = [*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes]
         return load(records, self._clock.now(), self._fleet_key)

@@ -26,6 +26,7 @@ from coordinator.core.step import finish, step
 from coordinator.core.stock import Room, Stock
 from coordinator.core.turn import Turn
 from coordinator.store.memory import MemoryStore
+from coordinator.store.store import snapshot_of
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.job import JobSpec, Resources, Role, RuntimeKind, Timeouts
@@ -163,6 +164,7 @@ class World:
         turn = Turn(self.cluster, self.now)
         answers = [step(turn, event) for event in events]
         finish(turn)
+        assert snapshot_of(turn.before()) == self.store.load(), "a turn does not know what was before it"
         self.store.commit(turn.changes())
         self.effects = list(turn.effects())
         for effect in self.effects:

@@ -29,6 +29,8 @@ class Turn:
         self.room_changed = False
         """Whether the queue is worth another look: something came free, or somebody joined the queue."""
         self._puts: dict[object, Record] = {}
+        self._before: dict[tuple[type[Record], object], Record | None] = {}
+        """What the turn has changed as it was before; None: it was not there."""
         self._drops: dict[JobId, None] = {}
         self._dropped_nodes: dict[NodeId, None] = {}
         self._jobs: dict[JobId, None] = {}
@@ -39,8 +41,11 @@ class Turn:
 
     def put(self, record: Record) -> None:
         """Add or replace a record."""
+        key = _key(record)
+        if (named := (type(record), key)) not in self._before:
+            self._before[named] = _kept(self.cluster, record)
         self.cluster.put(record)
-        self._puts[_key(record)] = record
+        self._puts[key] = record
         if not isinstance(record, Node):
             self._jobs[record.id if isinstance(record, Job) else record.job] = None
 
@@ -97,8 +102,11 @@ class Turn:
 
     def drop(self, job: JobId) -> None:
         """Forget a job that has ended, and its logs."""
+        self._remember(self.cluster.jobs[job])
         for key in ((job, number) for number in range(1, self.cluster.jobs[job].attempt + 1)):
+            self._remember(self.cluster.attempts[key])
             for execution in self.cluster.members(key):
+                self._remember(execution)
                 self._puts.pop(execution.id, None)
                 if execution.node is not None and self.cluster.is_planned(execution.node, execution.id):
                     self.replan(execution)
@@ -111,6 +119,7 @@ class Turn:
 
     def drop_node(self, node: NodeId) -> None:
         """Forget a node that runs nothing and has no stream."""
+        self._remember(self.cluster.nodes[node])
         self._puts.pop(("node", node), None)
         self._plans.pop(node, None)
         self._whole_plans.pop(node, None)
@@ -140,6 +149,13 @@ class Turn:
             *(Put(record=record) for record in self._puts.values()),
         )
 
+    def before(self) -> tuple[Record, ...]:
+        """All records of the cluster as they were before this turn, in no particular order."""
+        kept: dict[tuple[type[Record], object], Record | None] = {
+            (type(record), _key(record)): record for record in _records(self.cluster)
+        }
+        return tuple(record for record in (kept | self._before).values() if record is not None)
+
     def effects(self) -> tuple[Effect, ...]:
         """What to do once it is."""
         # Whoever waits for an end hears of it first: what nodes do then is no more than clearing away.
@@ -151,6 +167,10 @@ class Turn:
             *(AnnounceJob(job=job) for job in self._jobs if job not in ended),
             *(ForgetLogs(job=job) for job in self._drops),
         )
+
+    def _remember(self, record: Record) -> None:
+        """Keep a record that is about to be dropped, unless the turn has changed it already."""
+        self._before.setdefault((type(record), _key(record)), record)
 
     def _sends(self) -> Iterator[SendPlan]:
         gangs = plans.Gangs(self.cluster)
@@ -174,3 +194,23 @@ def _key(record: Record) -> object:
             return (record.job, record.number)
         case Node():
             return ("node", record.name)
+
+
+def _records(cluster: Cluster) -> Iterator[Record]:
+    yield from cluster.jobs.values()
+    yield from cluster.attempts.values()
+    yield from cluster.executions.values()
+    yield from cluster.nodes.values()
+
+
+def _kept(cluster: Cluster, record: Record) -> Record | None:
+    """The record of the cluster with the same key."""
+    match record:
+        case Job():
+            return cluster.jobs.get(record.id)
+        case Attempt():
+            return cluster.attempts.get((record.job, record.number))
+        case Execution():
+            return cluster.executions.get(record.id)
+        case Node():
+            return cluster.nodes.get(record.name)

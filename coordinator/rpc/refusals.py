@@ -9,6 +9,7 @@ import grpc.aio
 
 from coordinator.core.answers import RefusalCause, Refused
 from coordinator.rpc.pace import TooFastError
+from coordinator.store.store import StoreError
 from muster.domain.errors import (
     ConflictError,
     ExhaustedError,
@@ -36,6 +37,7 @@ _ERRORS: Mapping[type[MusterError], grpc.StatusCode] = {
     UnknownNameError: grpc.StatusCode.NOT_FOUND,
     ConflictError: grpc.StatusCode.FAILED_PRECONDITION,
     ExhaustedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    StoreError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     PermissionDeniedError: grpc.StatusCode.PERMISSION_DENIED,
     UnavailableError: grpc.StatusCode.UNAVAILABLE,
     CertificateError: grpc.StatusCode.INVALID_ARGUMENT,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from coordinator.core.records import Attempt, Change, Execution, Job, Node
+from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from muster.domain.errors import MusterError
 
 
@@ -60,4 +60,14 @@ def snapshot(
         attempts=tuple(sorted(attempts, key=lambda attempt: (place[attempt.job], attempt.number))),
         executions=tuple(sorted(executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+    )
+
+
+def snapshot_of(records: Sequence[Record]) -> Snapshot:
+    """All these records in the order that the contract asks for."""
+    return snapshot(
+        (record for record in records if isinstance(record, Job)),
+        (record for record in records if isinstance(record, Attempt)),
+        (record for record in records if isinstance(record, Execution)),
+        (record for record in records if isinstance(record, Node)),
     )

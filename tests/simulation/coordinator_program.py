@@ -26,6 +26,7 @@ from coordinator.core.records import Change, Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
 from coordinator.store.memory import MemoryStore
+from coordinator.store.store import Snapshot, snapshot_of
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.node import Inventory
 from muster.domain.plan import Plan
@@ -117,13 +118,10 @@ class CoordinatorProgram:
             wake()
 
     def _load(self) -> Cluster:
-        snapshot = self.store.load()
-        records: tuple[Record, ...] = (
-            *snapshot.jobs,
-            *snapshot.attempts,
-            *snapshot.executions,
-            *snapshot.nodes,
-        )
+        return self._loaded(self.store.load())
+
+    def _loaded(self, kept: Snapshot) -> Cluster:
+        records: tuple[Record, ...] = (*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes)
         return load(records, self.clock.now, b"key of the fleet")
 
     def crash(self, *, silently: bool = False) -> None:
@@ -295,7 +293,7 @@ class CoordinatorProgram:
     ) -> None:
         self._uncommitted = ()
         if changes:
-            if self._fails(self.weakness.at_commit):
+            if self._fails(turn, changes):
                 return
             self._commit(changes)
             if self._dies(self.weakness.after_commit, "after it committed"):
@@ -317,23 +315,25 @@ class CoordinatorProgram:
         self.store.commit(changes)
         self._observer.committed(changes)
 
-    def _fails(self, likelihood: float) -> bool:
-        """The store may fail: then the program dies, or goes on with what was stored last."""
-        if not likelihood or self._chance.random() >= likelihood:
+    def _fails(self, turn: Turn, changes: tuple[Change, ...]) -> bool:
+        """The store may fail, once in a while without knowing whether it kept the changes, and stay unreadable."""
+        if not self.weakness.at_commit or self._chance.random() >= self.weakness.at_commit:
             return False
-        if self._chance.random() < 0.5:
-            return self._dies(1.0, "as the store fails")
         assert self._life is not None
-        self._world.tell("goes back to what was stored last", "coordinator")
-        self.cluster, self._inbox = self._load(), []
+        self._world.tell("goes back to what was stored before", "coordinator")
+        self.cluster, self._inbox = self._loaded(snapshot_of(turn.before())), []
         for session in list(self._sessions.values()):
             self._shut(session)
         self._observer.loaded(self.cluster)
-        self._life.after(REST, self._resume)
+        if self._chance.random() < 0.2:
+            self._commit(changes)
+        self._life.after(REST * self._chance.randrange(1, 30), self._recover)
         return True
 
-    def _resume(self) -> None:
-        """What came meanwhile was refused."""
+    def _recover(self) -> None:
+        """The store can be read again; what came meanwhile was refused."""
+        self.cluster = self._load()
+        self._observer.loaded(self.cluster)
         self._inbox, self._turning = [], False
         self._set_alarm()
 

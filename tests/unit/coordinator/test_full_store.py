@@ -1,50 +1,120 @@
 """The engine when nothing can be stored: what comes is refused, what was stored stays, and it goes on by itself."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
 
-from coordinator.core.answers import Answer
-from coordinator.core.events import HeartbeatReceived
-from coordinator.core.records import Change
+from coordinator.core.cluster import Cluster
+from coordinator.core.events import DeleteRequested, HeartbeatReceived
+from coordinator.core.records import Change, Record
+from coordinator.engine import Engine
 from coordinator.store.memory import MemoryStore
-from coordinator.store.store import Snapshot, StoreError
-from muster.domain.errors import ExhaustedError
+from coordinator.store.store import Snapshot, StoreError, snapshot_of
+from muster.domain.errors import ExhaustedError, UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import JobPhase
 from tests.unit.coordinator.engines import A, StoreThatIsFull, connection, engine_on, phase, submission, working
 
 
-class StoreThatBreaks(MemoryStore):
-    """Can neither be written nor, from then on, be read."""
+class StoreThatFails(MemoryStore):
+    """Can neither be written nor read while something is wrong with it; may not know whether it kept a commit."""
 
-    broken = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.wrong = ""
+        self.keeps_all_the_same = False
+        self.loads = 0
 
     def commit(self, changes: Sequence[Change]) -> None:
-        self.broken = True
-        raise StoreError(f"cannot store {len(changes)} records: the disk is gone")
+        if not self.wrong or self.keeps_all_the_same:
+            super().commit(changes)
+        if self.wrong:
+            raise StoreError(self.wrong)
 
     def load(self) -> Snapshot:
-        if self.broken:
-            raise StoreError("cannot be read: the disk is gone")
+        self.loads += 1
+        if self.wrong:
+            raise StoreError(self.wrong)
         return super().load()
 
 
-async def test_a_store_that_cannot_even_be_read_ends_the_engine_and_nobody_is_told_that_it_worked() -> None:
-    engine = engine_on(StoreThatBreaks())
-    asked: list[asyncio.Future[list[Answer | BaseException]]] = []
+WRONG = (
+    "the disk is full",
+    "another program holds the file",
+    "the directory is not writable",
+    "the file is gone",
+    "the disk failed",
+    "this file is no database of Muster",
+    "the file is damaged",
+    "the table jobs holds a record that cannot be read",
+)
 
-    async def submit() -> None:
-        async with working(engine):
-            asked.append(asyncio.gather(engine.ask(submission()), return_exceptions=True))
-            await asyncio.wait(asked)
 
-    with pytest.raises(ExceptionGroup) as failures:
-        await submit()
-    assert [str(failure) for failure in failures.value.exceptions] == ["cannot be read: the disk is gone"]
-    assert [str(outcome) for outcome in await asked[0]] == ["the coordinator has ended; ask again once it is back"]
+async def submitted_once_it_is_taken(engine: Engine, name: str) -> None:
+    while True:
+        with suppress(ExhaustedError):
+            await engine.ask(submission(name))
+            return
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+async def test_whatever_is_wrong_with_the_store_questions_are_answered_and_it_goes_on_once_it_is_mended(
+    wrong: str,
+) -> None:
+    store = StoreThatFails()
+    async with working(engine := engine_on(store)):
+        await engine.ask(submission("before"))
+        store.wrong = wrong
+        with pytest.raises(ExhaustedError, match=wrong):
+            await engine.ask(submission("lost"))
+        with pytest.raises(ExhaustedError, match=wrong):
+            await engine.ask(DeleteRequested(job=JobId("before"), force=True))
+        while store.loads < 2:  # the first was at the start: it has tried to read and could not
+            assert await engine.read(lambda cluster, _: list(cluster.jobs)) == ["before"]
+            assert await engine.look(lambda cluster, _: list(cluster.jobs)) == ["before"]
+        store.wrong = ""
+        await submitted_once_it_is_taken(engine, "after")
+        assert await engine.read(lambda cluster, _: list(cluster.jobs)) == ["before", "after"]
+    assert [job.id for job in store.load().jobs] == ["before", "after"]
+
+
+async def test_what_a_failing_store_has_kept_all_the_same_is_there_once_it_can_be_read() -> None:
+    store = StoreThatFails()
+    async with working(engine := engine_on(store)):
+        store.wrong, store.keeps_all_the_same = "the connection broke at the commit", True
+        with pytest.raises(ExhaustedError):
+            await engine.ask(submission("kept"))
+        assert await engine.read(lambda cluster, _: list(cluster.jobs)) == []
+        store.wrong = ""
+        await submitted_once_it_is_taken(engine, "after")
+        assert await engine.read(lambda cluster, _: list(cluster.jobs)) == ["kept", "after"]
+
+
+async def test_what_a_turn_that_failed_has_deleted_is_there_again_as_it_was() -> None:
+    store = StoreThatFails()
+    async with working(engine := engine_on(store)):
+        for name in ("first", "second", "third"):
+            await engine.ask(submission(name))
+        kept = store.load()
+        store.wrong = "the disk is full"
+        with pytest.raises(ExhaustedError):
+            await engine.ask(DeleteRequested(job=JobId("second"), force=True))
+        assert await engine.read(lambda cluster, _: snapshot_of(records_of(cluster))) == kept
+
+
+def records_of(cluster: Cluster) -> list[Record]:
+    return [*cluster.nodes.values(), *cluster.executions.values(), *cluster.attempts.values(), *cluster.jobs.values()]
+
+
+async def test_an_engine_that_waits_for_its_store_ends_when_it_is_told_to() -> None:
+    store = StoreThatFails()
+    async with working(engine := engine_on(store)):
+        store.wrong = "the disk is gone"
+        with pytest.raises(ExhaustedError):
+            await engine.ask(submission())
+    with pytest.raises(UnavailableError):
+        await engine.ask(submission())
 
 
 REFUSAL = "the coordinator can store nothing new: cannot store 3 records: the disk is full"
