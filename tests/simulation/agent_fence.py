@@ -24,14 +24,20 @@ class AgentFence:
     """Of one life of an agent."""
 
     def __init__(
-        self, life: Life, node: SimulatedNode, ledger: Ledger, peers: Peers, fenced: Callable[[Fenced], None]
+        self,
+        life: Life,
+        node: SimulatedNode,
+        ledger: Ledger,
+        peers: Peers,
+        fenced: Callable[[Fenced], None],
+        fencing: type[Fencing] = Fencing,
     ) -> None:
         self._life = life
         self._node = node
         self._peers = peers
         self._fenced = fenced
         self._ledger = ledger
-        self._fencing = Fencing(ledger, life.clock.seconds, node.keeper.noted())
+        self._fencing = fencing(ledger, life.clock.seconds, node.keeper.noted())
         self._alarm: Timer | None = None
         peers.listen(node.address, self)
 

@@ -9,7 +9,6 @@ from random import Random
 
 from agent.core.actions import Action, Tell
 from agent.core.events import Event, Exited, LogCompleted, PlanReceived, Recovered, Started
-from agent.core.ledger import Ledger
 from muster.domain.ids import ExecutionId
 from muster.domain.plan import Plan, Report, Stage
 from tests.simulation.agent_fence import AgentFence
@@ -17,6 +16,7 @@ from tests.simulation.agent_link import AgentLink
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.agent_runtime import AgentRuntime, Troubles
 from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.cores import REAL, Cores
 from tests.simulation.messages import Hello, Reports
 from tests.simulation.peers import PORT, Peers
 from tests.simulation.truth import Sandbox, SimulatedNode
@@ -41,7 +41,13 @@ class AgentProgram:
     """The agent of one node, dead or alive."""
 
     def __init__(
-        self, clock: Clock, node: SimulatedNode, coordinator: CoordinatorProgram, peers: Peers, frailty: Frailty
+        self,
+        clock: Clock,
+        node: SimulatedNode,
+        coordinator: CoordinatorProgram,
+        peers: Peers,
+        frailty: Frailty,
+        cores: Cores = REAL,
     ) -> None:
         world = clock.world
         self.node = node
@@ -49,10 +55,11 @@ class AgentProgram:
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
         self.clock = clock
-        self.ledger = Ledger()
+        self.ledger = cores.ledger()
         self.link: AgentLink | None = None
         self.gone = False
         """Whether the node has lost its power for good."""
+        self._cores = cores
         self._world = world
         self._coordinator = coordinator
         self._peers = peers
@@ -75,7 +82,7 @@ class AgentProgram:
         if self._life is not None or self.gone:
             return
         self._life = Life(self.clock)
-        self._events, self._told, self.ledger = [], [], Ledger()
+        self._events, self._told, self.ledger = [], [], self._cores.ledger()
         self._world.tell("agent starts", self.node.name)
         self._life.after(self._chance.uniform(WAKING, RECOVERY), self._begin)
 
@@ -103,7 +110,7 @@ class AgentProgram:
     def _begin(self) -> None:
         assert self._life is not None
         self._logs = AgentLogs(lambda execution: self.put(LogCompleted(execution=execution)))
-        self._fence = AgentFence(self._life, self.node, self.ledger, self._peers, self.put)
+        self._fence = AgentFence(self._life, self.node, self.ledger, self._peers, self.put, self._cores.fencing)
         self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles, self._fence)
         for sandbox in self._runtime.recovered():
             started = self._runtime.counts_as_started(sandbox)
@@ -189,12 +196,15 @@ class AgentProgram:
             self._life.after(0.001 * self._chance.random(), self._tell)
 
     def _step(self, event: Event) -> list[Action]:
+        before = self.revision
         try:
             actions = self.ledger.step(event, self.clock.now)
         except Exception as error:
             job = getattr(event, "execution", "-").partition("-")[0]
             message = f"the ledger of {self.node.name} fails at {event}: {type(error).__name__}: {error}"
             raise Violation(message, self.node.name, job) from error
+        if self.revision < before:
+            raise Violation(f"{self.node.name} applied plan {self.revision} after plan {before}", self.node.name)
         if isinstance(event, Exited) or actions:
             name = type(event).__name__
             about = getattr(event, "execution", "")

@@ -23,6 +23,8 @@ AWAY_LIMIT = 60.0
 """Seconds for which an action waits for Docker, as in `agent/runtimes/docker_engine.py`."""
 TICK = 1e-5
 """Seconds; a clock cannot wait for less."""
+LATE_START = 5.0
+"""Most seconds that a late start takes longer than others."""
 UNDER_WAY = 0.2
 """Seconds in which a start may still come about after its agent has died."""
 
@@ -34,6 +36,8 @@ class Troubles:
     prepare: float = 0.0
     arm: float = 0.0
     start: float = 0.0
+    late_start: float = 0.0
+    """A start that takes seconds, while others of its gang run already."""
     hang: float = 0.0
     """A preparation that ends only when it is interrupted."""
     slow: float = 0.0
@@ -272,7 +276,10 @@ class AgentRuntime:
             elif died_at is None:
                 self._with_engine(sandbox, end, lambda: self._refuse(execution))
 
-        self._node.world.after(self._duration(0.3) / self._life.clock.rate, end)
+        took = self._duration(0.3)
+        if self._troubles.late_start and self._chance.random() < self._troubles.late_start:
+            took += LATE_START * self._chance.random()
+        self._node.world.after(took / self._life.clock.rate, end)
 
     def _started(self, sandbox: Sandbox) -> None:
         self._logs.grow(sandbox.execution, sandbox.behaviour.log)

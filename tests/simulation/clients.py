@@ -36,7 +36,7 @@ class Clients:
         self.losses = LOSSES
         self._world = world
         self._coordinator = coordinator
-        self._watcher = watcher
+        self.watcher = watcher
         self._scenario = scenario
         self._chance = world.chance("clients")
         self._jobs = 0
@@ -54,10 +54,16 @@ class Clients:
             self._world.after(at, lambda number=number, spec=spec: self._submit(f"key {number}", spec))  # type: ignore[misc]
 
     def stop(self, job: JobId) -> None:
-        self._insist(lambda: StopRequested(job=job))
+        """Stop a job, and see that the order is stored once it is acknowledged."""
+
+        def stopped(answer: Answer) -> None:
+            if isinstance(answer, Accepted):
+                self.watcher.check_stop(job)
+
+        self._insist(lambda: StopRequested(job=job), stopped)
 
     def delete(self, job: JobId, *, force: bool) -> None:
-        self._watcher.deletable[job] = None
+        self.watcher.deletable[job] = None
         self._insist(lambda: DeleteRequested(job=job, force=force))
 
     def remove_node(self, node: NodeId) -> None:
@@ -72,13 +78,13 @@ class Clients:
             self._world.after(spell, uncordon)
 
         def uncordon() -> None:
-            self._watcher.uncordoned.add(node)
+            self.watcher.uncordoned.add(node)
             self._insist(lambda: UncordonRequested(node=node), lambda _: self._in_maintenance.discard(node))
 
         if node in self._in_maintenance:
             return
         self._in_maintenance.add(node)
-        self._watcher.uncordoned.discard(node)
+        self.watcher.uncordoned.discard(node)
         self._insist(lambda: CordonRequested(node=node, restart_jobs=restart_jobs), cordoned)
 
     def _submit(self, key: str, spec: JobSpec) -> None:
@@ -114,7 +120,7 @@ class Clients:
     def _accepted(self, accepted: Job) -> None:
         job = accepted.id
         self._world.tell(f"is accepted: {accepted.spec.size} executions", job)
-        self._watcher.accept(accepted)
+        self.watcher.accept(accepted)
         while self._chance.random() < self._scenario.client_nerves:
             wish = self._chance.choice((self.stop, self._delete_meekly, self._delete_with_force))
             self._world.after(self._chance.expovariate(1 / 20.0), lambda wish=wish: wish(job))  # type: ignore[misc]

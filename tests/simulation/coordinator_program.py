@@ -30,6 +30,7 @@ from coordinator.store.store import Snapshot, snapshot_of
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.node import Inventory
 from muster.domain.plan import Plan
+from tests.simulation.cores import Core
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
 from tests.simulation.network import Stream
 from tests.simulation.weakness import Weakness
@@ -44,7 +45,6 @@ TICK = 1e-5
 
 Reply = Callable[[Answer], None]
 Question = Callable[[Cluster], None]
-Core = Callable[[Turn, Event], Answer]
 
 
 class Observer(Protocol):

@@ -9,8 +9,9 @@ from muster.domain.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import JobSpec, Resources
 from muster.domain.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
+from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness
-from tests.simulation.scenario import Scale, Scenario, anything
+from tests.simulation.scenario import GIB, Scale, Scenario, anything
 from tests.simulation.weakness import Weakness
 
 
@@ -177,6 +178,93 @@ def _maintenance(scenario: Scenario) -> Scenario:
     )
 
 
+def _late(scenario: Scenario) -> Scenario:
+    """Acknowledgements come late, and then nodes fall silent: few seconds lie between dead and lost."""
+    peaceful = _peaceful(scenario)
+    return replace(
+        peaceful,
+        specs=tuple((at, _short_fenced(spec)) for at, spec in peaceful.specs),
+        fault_every=60.0 / len(scenario.parts),
+        faults=("slow nodes and cut them off",),
+        deaths=0.0,
+        endless=0.8,
+        skew=0.024,
+        spells=(60.0, 80.0, 150.0),
+    )
+
+
+def _short_fenced(spec: JobSpec) -> JobSpec:
+    """A job that stops where there is no contact, as soon as jobs can."""
+    timeouts = replace(spec.timeouts, lost_after=SHORTEST_LOST_AFTER, grace=timedelta(seconds=0.5))
+    return replace(spec, timeouts=timeouts, on_disconnect=OnDisconnect.STOP)
+
+
+def _stale(scenario: Scenario) -> Scenario:
+    """Plans come twice and late, and streams break, so that whole plans are overtaken by changes."""
+    return replace(
+        scenario,
+        fault_every=10.0 / len(scenario.parts),
+        faults=("break a stream", "break a stream", "slow a link"),
+        weakness=Weakness(),
+        frailty=Frailty(),
+        harshness_up=Harshness(),
+        harshness_down=Harshness(double=0.4, delay=0.4),
+        code_seconds=10.0,
+        spells=(0.3, 3.0),
+    )
+
+
+def _lonely(scenario: Scenario) -> Scenario:
+    """Nodes are cut off from the coordinator and not from their peers, which hear it and say so."""
+    peaceful = _peaceful(scenario)
+    return replace(
+        peaceful,
+        specs=tuple((at, _pair(spec)) for at, spec in peaceful.specs),
+        fault_every=60.0,
+        faults=("cut a node from the coordinator", "cut a node from the coordinator", "kill an agent"),
+        deaths=0.0,
+        client_nerves=0.0,
+        spells=(80.0, 150.0, 250.0),
+        dead_when_lost=True,
+    )
+
+
+def _fickle(scenario: Scenario) -> Scenario:
+    """Clients stop nearly every job, while the coordinator dies around its commits."""
+    return replace(
+        scenario,
+        fault_every=40.0,
+        faults=("kill the coordinator",),
+        weakness=Weakness(before_commit=0.01, after_commit=0.02, between_effects=0.02),
+        client_nerves=0.8,
+        endless=0.5,
+        spells=(0.3, 3.0),
+    )
+
+
+def _ambushed(scenario: Scenario) -> Scenario:
+    """Gangs are cut off as they start: one part fails to start, and its agent forgets it while the others run on."""
+    peaceful = _peaceful(scenario)
+    return replace(
+        peaceful,
+        parts=tuple(replace(parts, cpus=64, memory=64 * GIB) for parts in (peaceful.parts * 3)[:6]),
+        specs=tuple((at, _half_started(spec)) for at, spec in peaceful.specs),
+        fault_every=1e9,
+        frailty=Frailty(troubles=Troubles(start=0.25, late_start=0.5)),
+        deaths=0.0,
+        endless=1.0,
+        client_nerves=0.0,
+        ambush=0.8,
+    )
+
+
+def _half_started(spec: JobSpec) -> JobSpec:
+    """Plain processes, two to a node, that start again at once."""
+    pair = _pair(spec)
+    role = replace(pair.roles[0], count=4, image=None, resources=Resources(cpu_millis=4000))
+    return replace(pair, roles=(role,), max_per_node=2)
+
+
 def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
@@ -213,5 +301,10 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "headless": (0.07, _headless),
     "deaf": (0.08, _deaf),
     "maintenance": (0.05, _maintenance),
+    "late": (0.05, _late),
+    "stale": (0.05, _stale),
+    "lonely": (0.05, _lonely),
+    "fickle": (0.05, _fickle),
+    "ambushed": (0.05, _ambushed),
 }
 """By name: how often, and what it makes of what was drawn."""

@@ -1,16 +1,21 @@
 """What goes wrong from outside: links, programs, nodes and GPUs, each for a while."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from muster.domain.ids import NodeId
+from muster.domain.ids import JobId, NodeId
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.network import Harshness, Path
 from tests.simulation.peers import Peers
 from tests.simulation.scenario import Scenario
+from tests.simulation.truth import Sandbox, SimulatedNode
 from tests.simulation.weakness import Weakness
 from tests.simulation.world import World
+
+LATE_ANSWERS = 14.0
+"""Most seconds by which acknowledgements come late, well within the silence after which a stream is given up."""
 
 
 class Faults:
@@ -33,6 +38,7 @@ class Faults:
         self._scenario = scenario
         self._chance = world.chance("faults")
         self._over = False
+        self._ambushed: set[JobId] = set()
         self._kinds: Mapping[str, Callable[[], None]] = {
             "cut a node off": lambda: self._cut([self._any()]),
             "cut a rack off": self._cut_rack,
@@ -45,6 +51,7 @@ class Faults:
             "deafen one and cut another": self._deafen_and_cut,
             "cut several off": self._cut_several,
             "slow a link": self._slow,
+            "slow nodes and cut them off": self._slow_and_cut,
             "break a stream": self._break_stream,
             "kill the coordinator": self._kill_coordinator,
             "kill an agent": self._kill_agent,
@@ -64,6 +71,7 @@ class Faults:
             agent.crashed = lambda agent=agent: self._restart(agent)  # type: ignore[misc]
             agent.node.up.harshness = self._scenario.harshness_up
             agent.node.down.harshness = self._scenario.harshness_down
+        self._clients.watcher.on_start = self._user_code_starts
         self._plan()
 
     def mend(self) -> None:
@@ -158,6 +166,27 @@ class Faults:
         self._cut_from_coordinator(one, up=False)
         self._cut_from_coordinator(other, up=True)
 
+    def _user_code_starts(self, node: SimulatedNode, sandbox: Sandbox) -> None:
+        """Perhaps cut its gang off at this moment, once per job."""
+        job = sandbox.assignment.job
+        if self._over or job in self._ambushed or self._chance.random() >= self._scenario.ambush:
+            return
+        assert sandbox.roster is not None
+        others = sorted({member.node for member in sandbox.roster.members} - {node.name})
+        if others:
+            self._ambushed.add(job)
+            other = self._agents[self._chance.choice(others)]
+            self._world.after(0.2 * self._chance.random(), lambda: self._ambush(self._agents[node.name], other))
+
+    def _ambush(self, deaf: AgentProgram, cut: AgentProgram) -> None:
+        """Keep one node from hearing, restart its agent, and cut another off for longer; they still hear each other."""
+        spell = self._chance.uniform(55.0, 100.0)
+        self._cut_paths([deaf.node.down], spell, f"hears nothing of the coordinator for {spell:.1f} s", (deaf,))
+        spell = self._chance.uniform(120.0, 250.0)
+        self._cut_paths([cut.node.up, cut.node.down], spell, f"cut from the coordinator for {spell:.1f} s", (cut,))
+        self._world.after(self._chance.uniform(3.0, 8.0), deaf.crash)
+        self._world.after(10.0, deaf.start)
+
     def _cut_from_coordinator(self, agent: AgentProgram, *, up: bool) -> None:
         """It hears nothing of the coordinator, which may still hear it; peers it reaches."""
         paths = [agent.node.down, agent.node.up][: 2 if up else 1]
@@ -174,6 +203,18 @@ class Faults:
         path.slowness = self._chance.choice((0.1, 2.0, 20.0))
         self._world.tell(f"is slow by {path.slowness} s", node.name)
         self._world.after(self._spell(), lambda: _swift(path))
+
+    def _slow_and_cut(self) -> None:
+        """Acknowledgements come late, and then nothing comes any more."""
+        agents = self._chance.sample(list(self._agents.values()), self._chance.randint(1, len(self._agents)))
+        for agent in agents:
+            agent.node.down.slowness = LATE_ANSWERS
+            self._world.tell(f"hears by up to {LATE_ANSWERS:g} s late", agent.node.name)
+            self._world.after(self._chance.uniform(15.0, 60.0), partial(self._cut_slow, agent))
+
+    def _cut_slow(self, agent: AgentProgram) -> None:
+        agent.node.down.slowness = 0.0
+        self._cut([agent])
 
     def _break_stream(self) -> None:
         agent = self._any()

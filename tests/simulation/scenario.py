@@ -83,6 +83,10 @@ class Scenario:
     """Whether no node may ever end user code for want of contact: only the coordinator is away."""
     steady: float = 0.0
     """Seconds for which a coordinator that is back does not vanish silently: its agents would say that it is there."""
+    dead_when_lost: bool = False
+    """Whether nodes are cut off from the coordinator alone, so that what counts as lost must be dead by then."""
+    ambush: float = 0.0
+    """How often the nodes of a gang are cut off just as its user code starts, per start."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 

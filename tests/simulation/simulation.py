@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from coordinator.core.cluster import Cluster
 from coordinator.core.scheduling import possible, refusal
-from coordinator.core.step import step
 from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
-from tests.simulation.coordinator_program import CoordinatorProgram, Core
+from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.cores import REAL, Cores
 from tests.simulation.families import draw
 from tests.simulation.faults import Faults
 from tests.simulation.peers import Peers
@@ -44,20 +44,22 @@ class Outcome:
 class Simulation:
     """A fleet, its coordinator, its clients and its troubles."""
 
-    def __init__(self, seed: int, scale: Scale = SMALL, core: Core = step, family: str | None = None) -> None:
+    def __init__(self, seed: int, scale: Scale = SMALL, cores: Cores = REAL, family: str | None = None) -> None:
         self.world = World(seed)
         self.scenario = draw(self.world.chance("scenario"), scale, family)
         self.watcher = Watcher(self.world, self.scenario)
         rates = self.world.chance("clocks")
         self.coordinator = CoordinatorProgram(
-            self.world, self.watcher, self.world.chance("coordinator"), core, self.scenario.clock_rate(rates)
+            self.world, self.watcher, self.world.chance("coordinator"), cores.step, self.scenario.clock_rate(rates)
         )
         self.peers = Peers(self.world)
         self.agents: dict[NodeId, AgentProgram] = {}
         for number, parts in enumerate(self.scenario.parts, start=1):
             clock = Clock(self.world, self.scenario.clock_rate(rates))
             node = SimulatedNode(clock, NodeId(f"node-{number}"), parts, self.watcher)
-            self.agents[node.name] = AgentProgram(clock, node, self.coordinator, self.peers, self.scenario.frailty)
+            self.agents[node.name] = AgentProgram(
+                clock, node, self.coordinator, self.peers, self.scenario.frailty, cores
+            )
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
         self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.clients, self.scenario)
 

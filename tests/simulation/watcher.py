@@ -1,10 +1,11 @@
 """Sees everything and holds it against what must always be true (architecture, section 8)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from coordinator.core.cluster import Cluster
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
+from muster.domain.disconnect import OnDisconnect
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.job import JobSpec
@@ -50,6 +51,9 @@ class Watcher:
         self.uncordoned: set[NodeId] = set()
         """Nodes that an operator wants to take jobs again."""
         self._attempts: dict[tuple[JobId, int], Attempt] = {}
+        self._jobs: dict[JobId, Job] = {}
+        self.on_start: Callable[[SimulatedNode, Sandbox], None] | None = None
+        """Told whenever user code has started."""
 
     # the nodes
 
@@ -76,6 +80,8 @@ class Watcher:
         if any(attempt != order.attempt for attempt in running.values()):
             raise Violation(f"two attempts of {order.job} have running user code", *about)
         running[sandbox.execution] = order.attempt
+        if self.on_start is not None:
+            self.on_start(node, sandbox)
 
     def code_ended(self, sandbox: Sandbox) -> None:
         assert sandbox.exit is not None
@@ -117,6 +123,12 @@ class Watcher:
             raise Violation(f"one key made two jobs: {known} and {job.id}", known, job.id)
         self.accepted[job.id] = job.spec
 
+    def check_stop(self, job: JobId) -> None:
+        """A client was told that its order to stop a job is taken; so it must be stored."""
+        stored = self._jobs.get(job)
+        if stored is not None and stored.ended_at is None and stored.stop_requested_at is None:
+            raise Violation(f"the order to stop {job} was acknowledged, but it is not stored", job)
+
     def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None:
         """Look at the jobs that changed, and at the whole cluster after every few steps."""
         self._unchecked += 1
@@ -156,11 +168,14 @@ class Watcher:
                     self._check_execution(execution, before & self._cordoned)
                 case Put(record=Attempt() as attempt):
                     self._check_attempt(attempt)
+                case Put(record=Job() as job):
+                    self._jobs[job.id] = job
 
     def _drop(self, job: JobId) -> None:
         if job not in self.deletable:
             raise Violation(f"{job} is dropped, though nobody asked for it", job)
         self._records = {each: record for each, record in self._records.items() if record.job != job}
+        self._jobs.pop(job, None)
 
     def _check_attempt(self, attempt: Attempt) -> None:
         key = (attempt.job, attempt.number)
@@ -190,7 +205,7 @@ class Watcher:
         """What the coordinator says of an execution is no further than what is true."""
         running = after.id in self._running.get(after.job, {})
         if running and after.state is State.LOST:
-            self.lost_while_running += 1
+            self._check_loss(after, about)
         if running and after.state in TERMINAL - {State.LOST}:
             raise Violation(f"{after.id} counts as {after.state}, but its user code runs", *about)
         if after.exit is not None and after.exit != self._exits.get(after.id):
@@ -203,6 +218,13 @@ class Watcher:
             raise Violation(f"{after.id} counts as running, but its user code was not started", *about)
         if known is None and after.address is not None and sandbox is not None and after.ports != sandbox.ports:
             raise Violation(f"{after.id} counts as having other ports than it holds", *about)
+
+    def _check_loss(self, after: Execution, about: tuple[str, ...]) -> None:
+        """What counts as lost may run on only if nobody has promised that it is dead by then."""
+        self.lost_while_running += 1
+        stops = self._newest[after.id].assignment.fence.on_disconnect is OnDisconnect.STOP
+        if stops or self._scenario.dead_when_lost:
+            raise Violation(f"{after.id} counts as lost and must be dead by then, but its user code runs", *about)
 
     # the end
 

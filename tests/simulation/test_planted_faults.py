@@ -1,0 +1,65 @@
+"""The simulation finds faults that were planted in the cores, each in the family that looks for it."""
+
+from collections.abc import Callable
+
+from tests.simulation import planted
+from tests.simulation.cores import Cores
+from tests.simulation.simulation import Outcome, Simulation
+
+FIRST = 20_261_121
+MOST = 100
+"""Seeds within which a fault must be found; most are found in the first few."""
+
+
+def test_a_release_before_all_are_armed_is_found_and_told() -> None:
+    """A core that takes a check-in for an arming lets user code start too early."""
+    outcome = _first_problem(planted.RELEASED_TOO_EARLY)
+
+    assert "is not armed" in str(outcome.problem)
+    assert any("sends" in line and "RUN" in line for line in outcome.story)
+
+
+def test_a_stop_that_is_forgotten_is_found() -> None:
+    assert "no rest after" in str(_first_problem(planted.STOP_IGNORED).problem)
+
+
+def test_a_new_attempt_that_forgets_what_witnesses_said_is_found() -> None:
+    assert "two attempts" in str(_first_problem(planted.LAST_WORDS_FORGOTTEN, "deaf").problem)
+
+
+def test_an_older_plan_that_is_applied_is_found() -> None:
+    assert " applied plan " in str(_first_problem(planted.OLD_PLAN_APPLIED, "stale").problem)
+
+
+def test_contact_that_is_counted_from_the_acknowledgement_is_found() -> None:
+    outcome = _first_problem(planted.CONTACT_FROM_ACKNOWLEDGEMENT, "late")
+
+    assert "counts as lost and must be dead by then" in str(outcome.problem)
+
+
+def test_an_order_to_stop_that_is_acknowledged_and_not_stored_is_found() -> None:
+    outcome = _first_problem(planted.STOP_NOT_STORED, "fickle")
+
+    assert "acknowledged, but it is not stored" in str(outcome.problem)
+
+
+def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:
+    outcome = _first_problem(planted.CONNECTED_NEVER_SAID, "lonely")
+
+    assert "counts as lost and must be dead by then" in str(outcome.problem)
+
+
+def test_the_first_of_several_last_words_taken_for_the_last_is_found() -> None:
+    outcome = _first_problem(planted.first_of_last_words, "ambushed")
+
+    assert "two attempts" in str(outcome.problem)
+
+
+def _first_problem(cores: Cores | Callable[[], Cores], family: str | None = None) -> Outcome:
+    """The first seed that finds the fault; the same seed must find nothing in the real cores."""
+    for seed in range(FIRST, FIRST + MOST):
+        outcome = Simulation(seed, cores=cores if isinstance(cores, Cores) else cores(), family=family).run()
+        if outcome.problem is not None:
+            assert Simulation(seed, family=family).run().problem is None
+            return outcome
+    raise AssertionError(f"{MOST} seeds did not find the planted fault")
