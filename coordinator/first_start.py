@@ -5,6 +5,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from coordinator.clock import wall_time
@@ -12,10 +13,10 @@ from coordinator.settings import CoordinatorSettings
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
 from coordinator.trust.secrets import Secrets, SecretStore, forget_unreadable, rotate_key
-from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
+from muster.domain.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.trust.certificates import facts
 from muster.trust.files import read_secret, write_private
-from muster.trust.tokens import new_api_token
+from muster.trust.tokens import ApiToken, new_api_token, parse_api_token
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ async def prepared(settings: CoordinatorSettings, registry: Registry) -> FleetAu
         await _make_admin(registry, file)
         _tell(settings, authority, file)
     elif settings.init:
+        await _renew_admin_token(registry, file)
         _tell(settings, authority, file)
     return authority
 
@@ -76,9 +78,31 @@ async def _make_admin(registry: Registry, file: Path) -> None:
     # The file first: a token that nobody has is harmless, an admin without a token locks everybody out.
     await asyncio.to_thread(write_private, file, f"{secret}\n".encode())
     admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
-    token = IssuedToken(id=secret.id, account=ADMIN, note="made at the first start", created_at=now)
+    token = _admin_token(secret, "made at the first start", now)
     made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
     await registry.add_first_admin(admin, secret, token, made)
+
+
+async def _renew_admin_token(registry: Registry, file: Path) -> None:
+    """Make the token of the first account anew if the one in the file has ended.
+
+    A token that was revoked stays so, and so does the access of an account that was taken away.
+    """
+    admin, now = registry.accounts.get(ADMIN), wall_time()
+    if admin is None or not await asyncio.to_thread(file.exists):
+        return
+    text = await asyncio.to_thread(read_secret, file)
+    kept = registry.tokens.get(parse_api_token(text).id)
+    if kept is not None and (kept.token.valid(now) or kept.token.revoked_at is not None):
+        return
+    secret = new_api_token()
+    await asyncio.to_thread(write_private, file, f"{secret}\n".encode())
+    made = AuditEntry(at=now, who="", what="init: new token", target=ADMIN, origin="", result="ok")
+    await registry.add_token(secret, _admin_token(secret, "made by init", now), made)
+
+
+def _admin_token(secret: ApiToken, note: str, now: datetime) -> IssuedToken:
+    return IssuedToken(id=secret.id, account=ADMIN, note=note, created_at=now, expires_at=now + PERSON_TOKEN_LIFE)
 
 
 def _tell(settings: CoordinatorSettings, authority: FleetAuthority, file: Path) -> None:

@@ -31,6 +31,7 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import Registry
+from coordinator.trust.token_uses import write_seldom
 from muster.domain.access import EVERYWHERE
 from muster.domain.ids import JobId
 from muster.journal import configure
@@ -120,6 +121,7 @@ async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.E
         auditing = tasks.create_task(parts.audit.run(), name="audit log")
         alive = tasks.create_task(systemd.keep_alive(), name="watchdog")
         tidying = tasks.create_task(garbage.tidy(), name="garbage")
+        using = tasks.create_task(write_seldom(parts.registry.keep_uses), name="uses of tokens")
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             systemd.ready(f"serves clients at {address}")
@@ -129,9 +131,11 @@ async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.E
             systemd.stopping()
         alive.cancel()
         tidying.cancel()
+        using.cancel()
         working.cancel()
         auditing.cancel()
     await parts.audit.flush()
+    await parts.registry.keep_uses()
     log.info("coordinator stopped")
 
 

@@ -320,7 +320,10 @@ class Client:
         for pause in (*pauses, None):
             try:
                 async with self._turn:
-                    return await call(request, timeout=self._timeout, metadata=self._credentials.metadata)
+                    asked = call(request, timeout=self._timeout, metadata=self._credentials.metadata)
+                    answer = await asked
+                    self._connection.hear(await asked.trailing_metadata())
+                    return answer
             except grpc.aio.AioRpcError as error:
                 if pause is None or error.code() is not grpc.StatusCode.UNAVAILABLE:
                     raise error_from(error.code(), error.details() or "", address=self.address) from error

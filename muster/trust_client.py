@@ -1,6 +1,6 @@
 """The SDK for those who let others in: accounts, tokens, projects, nodes that have joined, the audit log."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -55,10 +55,20 @@ class TrustClient:
         await self._ask(self._stub.RemoveAccount, pb.RemoveAccountRequest(name=name, kind=kind), pauses=())
 
     async def create_token(
-        self, account: str = "", *, note: str = "", ttl: timedelta | None = None
+        self,
+        account: str = "",
+        *,
+        note: str = "",
+        ttl: timedelta | None = None,
+        access: Access | None = None,
+        projects: Collection[str] = (),
     ) -> tuple[str, IssuedToken]:
-        """A new API token: the text that is shown this once, and what is kept of it."""
-        request = pb.CreateTokenRequest(account=account, note=note)
+        """A new API token: the text that is shown this once, and what is kept of it.
+
+        It may all that its account may, unless `access` says the most, or `projects` where alone it counts. Without
+        `ttl` a person's token ends after 90 days, that of a program when it is revoked.
+        """
+        request = pb.CreateTokenRequest(account=account, note=note, access=access or "", projects=projects)
         if ttl is not None:
             request.ttl.FromTimedelta(ttl)
         answer = await self._ask(self._stub.CreateToken, request, pauses=())
@@ -72,6 +82,11 @@ class TrustClient:
     async def revoke_token(self, token: str) -> IssuedToken:
         """An API token that counts no more."""
         return trust.token_from_wire(await self._ask(self._stub.RevokeToken, pb.RevokeTokenRequest(id=token)))
+
+    async def prune_tokens(self, tokens: Collection[str]) -> tuple[IssuedToken, ...]:
+        """Clear API tokens away: those that counted are revoked and given, the others are forgotten."""
+        answer = await self._ask(self._stub.PruneTokens, pb.PruneTokensRequest(ids=tokens), pauses=())
+        return tuple(map(trust.token_from_wire, answer.revoked))
 
     async def projects(self) -> tuple[Project, ...]:
         """Projects that one may look at, by name."""

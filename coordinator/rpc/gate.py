@@ -25,6 +25,7 @@ from coordinator.trust.registry import RefusedError, Registry
 from muster.domain.access import Access
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
 from muster.domain.job import DEFAULT_PROJECT
+from muster.rpc.notices import TOKEN_ENDS
 
 Handler = Callable[[Any, Context], Awaitable[Any]]
 Who = Callable[[Mapping[str, str], Context, datetime], Caller]
@@ -70,6 +71,8 @@ class Gate(grpc.aio.ServerInterceptor):
             self.pace.wrong(str(context.peer()))
             raise
         self.pace.known(who)
+        if who.warned_from is not None and who.until is not None and who.warned_from <= wall_time():
+            context.set_trailing_metadata(((TOKEN_ENDS, who.until.isoformat()),))
         return who
 
     async def check(self, rule: Rule, request: Any) -> None:  # noqa: ANN401 - any message

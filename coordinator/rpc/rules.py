@@ -101,6 +101,7 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
         "CreateToken": Rule(Scope.KNOWN, record=Record.FAILURES),
         "ListTokens": Rule(Scope.KNOWN),
         "RevokeToken": Rule(Scope.KNOWN, record=Record.FAILURES),
+        "PruneTokens": Rule(Scope.KNOWN, record=Record.FAILURES),
         "ListProjects": Rule(Scope.KNOWN),
         "AddProject": _RULE_CHANGE,
         "SetPolicy": _RULE_CHANGE,

@@ -11,12 +11,14 @@ from coordinator.rpc.callers import Context, caller, entry
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.narrowing import within
 from coordinator.trust.policy import changes
 from coordinator.trust.records import AuditWish
 from coordinator.trust.registry import LONGEST_TTL, Registry
 from muster.domain.access import (
     EVERYWHERE,
     OPEN,
+    PERSON_TOKEN_LIFE,
     Access,
     Account,
     AccountKind,
@@ -93,13 +95,27 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
         who, now, secret = caller(), wall_time(), new_api_token()
         account = request.account or who.name
         _require_own(account, "tokens of others are made by an admin")
-        ends = now + _ttl(request.ttl) if request.HasField("ttl") else None
+        access = trust.access_from_wire(request.access, "CreateTokenRequest.access")
+        projects = tuple(sorted(set(request.projects)))
+        if account == who.name:
+            access, projects = within(who, access, projects)
+        self._registry.require_projects(dict.fromkeys(projects, Access.VIEWER))
+        ends = now + _ttl(request.ttl) if request.HasField("ttl") else self._default_end(account, now)
         if account == who.name and who.until is not None and (self._identity(account) or not who.may(Access.ADMIN)):
             # Whoever finds a token that is about to end must not make one of it that never does; and whoever is closed
             # out at the identity provider is out when his login ends.
             ends = who.until if ends is None else min(ends, who.until)
-        token = IssuedToken(id=secret.id, account=account, note=request.note[:NOTE], created_at=now, expires_at=ends)
-        done = _done(context, "CreateToken", account, f"token {token.id}")
+        token = IssuedToken(
+            id=secret.id,
+            account=account,
+            note=request.note[:NOTE],
+            created_at=now,
+            expires_at=ends,
+            access=access,
+            projects=projects,
+        )
+        scope = f" ({access or 'all access'} in {', '.join(projects) or 'every project'})" if token.narrowed else ""
+        done = _done(context, "CreateToken", account, f"token {token.id}{scope}")
         await self._registry.add_token(secret, token, done)
         return pb.CreateTokenResponse(secret=str(secret), token=trust.token_to_wire(token))
 
@@ -119,18 +135,42 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
     async def ListTokens(self, request: pb.ListTokensRequest, context: Any) -> pb.ListTokensResponse:  # noqa: ANN401, ARG002, N802
         """API tokens, oldest first; one's own, or as an admin all."""
         who = caller()
-        every = [stored.token for stored in self._registry.tokens.values()]
+        every = self._registry.issued_tokens()
         seen = [token for token in every if who.may(Access.ADMIN) or token.account == who.name]
-        return pb.ListTokensResponse(tokens=map(trust.token_to_wire, sorted(seen, key=_age)))
+        return pb.ListTokensResponse(tokens=map(trust.token_to_wire, seen))
 
     @translated
     async def RevokeToken(self, request: pb.RevokeTokenRequest, context: Context) -> pb.Token:  # noqa: N802
         """A token that counts no more; one's own, or as an admin anybody's."""
-        stored = self._registry.tokens.get(request.id)
-        if stored is not None:
-            _require_own(stored.token.account, "tokens of others are revoked by an admin")
+        self._require_own_token(request.id)
         done = _done(context, "RevokeToken", request.id)
         return trust.token_to_wire(await self._registry.revoke_token(request.id, wall_time(), done))
+
+    @translated
+    async def PruneTokens(self, request: pb.PruneTokensRequest, context: Context) -> pb.PruneTokensResponse:  # noqa: N802
+        """Tokens that are cleared away; one's own, or as an admin anybody's."""
+        checks.few(request.ids, "PruneTokensRequest.ids")
+        wanted = set(request.ids)
+        for id_ in wanted:
+            self._require_own_token(id_)
+        if caller().token in wanted:
+            raise ConflictError("the token that you show now is in use; leave it out")
+        done = _done(context, "PruneTokens", "", f"{len(wanted)} tokens: {' '.join(sorted(wanted))}")
+        revoked = await self._registry.prune_tokens(wanted, wall_time(), done)
+        return pb.PruneTokensResponse(revoked=map(trust.token_to_wire, revoked))
+
+    def _require_own_token(self, id_: str) -> None:
+        stored, who = self._registry.tokens.get(id_), caller()
+        if stored is None:
+            return
+        _require_own(stored.token.account, "tokens of others are revoked by an admin")
+        if who.narrowed and id_ != who.token and not who.may(Access.ADMIN):
+            raise PermissionDeniedError("this token may less than its account, so it revokes itself and no other")
+
+    def _default_end(self, account: str, now: datetime) -> datetime | None:
+        """When a token ends whose maker has not said it; None: never."""
+        known = self._registry.accounts.get(account)
+        return now + PERSON_TOKEN_LIFE if known is not None and known.kind is AccountKind.USER else None
 
     def _identity(self, name: str) -> str:
         account = self._registry.accounts.get(name)

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, assert_never
 
-from sqlalchemy import ColumnElement, Connection, Delete, Engine, Table, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Delete, Engine, Table, bindparam, delete, insert, select, update
 
 from coordinator.store import trust_schema as schema
 from coordinator.store.dialect import connect, explained, upsert
@@ -18,6 +18,7 @@ from coordinator.trust.records import (
     StoredJoinToken,
     StoredSecret,
     StoredToken,
+    TokensUsed,
     TrustChange,
     TrustSnapshot,
 )
@@ -53,10 +54,7 @@ class SqlTrust:
         with explained(self._engine), self._engine.connect() as connection:
             return TrustSnapshot(
                 accounts=_accounts(connection),
-                tokens=tuple(
-                    StoredToken(digest=row.pop("digest"), token=IssuedToken(**row))
-                    for row in _rows(connection, schema.tokens)
-                ),
+                tokens=tuple(map(_token, _rows(connection, schema.tokens))),
                 join_tokens=tuple(map(_join_token, _rows(connection, schema.join_tokens))),
                 projects=tuple(map(_project, _rows(connection, schema.projects))),
                 nodes=tuple(
@@ -128,7 +126,10 @@ class SqlTrust:
             case RemovedAccount() | RemovedToken() | RemovedSecret():
                 connection.execute(_removal(change))
             case StoredToken():
-                self._put(connection, schema.tokens, {**asdict(change.token), "digest": change.digest})
+                row = {**asdict(change.token), "digest": change.digest}
+                self._put(connection, schema.tokens, {**row, "projects": list(change.token.projects)})
+            case TokensUsed():
+                _note_uses(connection, change)
             case StoredJoinToken():
                 self._put(connection, schema.join_tokens, {**asdict(change.token), "digest": change.digest})
             case Project():
@@ -195,6 +196,19 @@ def _policy_row(policy: Policy) -> dict[str, Any] | None:
     if policy == Policy():
         return None
     return {**asdict(policy), "capabilities": sorted(policy.capabilities), "host_paths": list(policy.host_paths)}
+
+
+def _token(row: dict[str, Any]) -> StoredToken:
+    digest, access, projects = row.pop("digest"), row.pop("access"), tuple(row.pop("projects") or ())
+    known = IssuedToken(**row, access=None if access is None else Access(access), projects=projects)
+    return StoredToken(digest=digest, token=known)
+
+
+def _note_uses(connection: Connection, used: TokensUsed) -> None:
+    if used.times:
+        table = schema.tokens
+        change = update(table).where(table.c.id == bindparam("shown")).values(used_at=bindparam("at"))
+        connection.execute(change, [{"shown": id_, "at": at} for id_, at in used.times.items()])
 
 
 def _join_token(row: dict[str, Any]) -> StoredJoinToken:

@@ -60,6 +60,9 @@ tokens = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("expires_at", UtcTime),
     Column("revoked_at", UtcTime),
+    Column("access", String),
+    Column("projects", JSON),
+    Column("used_at", UtcTime),
     _of_account(),
 )
 

@@ -34,6 +34,17 @@ class Caller:
     """Fingerprint of the key of the certificate that was shown."""
     until: datetime | None = None
     """When token or certificate ends."""
+    access: Access | None = None
+    """The most that the token may; None: all that its account may."""
+    projects: tuple[str, ...] = ()
+    """The only projects in which the token counts; empty: wherever its account has access."""
+    warned_from: datetime | None = None
+    """When the caller begins to be told that the token ends; None: never."""
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the token may less than its account."""
+        return self.access is not None or bool(self.projects)
 
     def may(self, access: Access, project: str = EVERYWHERE) -> bool:
         """Whether he has this access to a project, or to all."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from coordinator.login_settings import GroupGrant, LoginSettings
+from coordinator.trust.accounts import named
 from coordinator.trust.oidc_web import Json, shown
-from coordinator.trust.registry import named
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError
 

@@ -1,6 +1,6 @@
 """What is kept of trust, the port to where it is kept, and what the registry asks of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
@@ -55,11 +55,19 @@ class RemovedSecret:
     name: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensUsed:
+    """When API tokens were shown last, by id; of a token that is gone by now nothing is kept."""
+
+    times: Mapping[str, datetime]
+
+
 TrustChange: TypeAlias = (
     Account
     | RemovedAccount
     | StoredToken
     | RemovedToken
+    | TokensUsed
     | StoredJoinToken
     | Project
     | EnrolledNode

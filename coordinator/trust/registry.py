@@ -1,12 +1,11 @@
 """The registry: who is known, kept in memory for every call to look at, written rarely and by one at a time."""
 
 import asyncio
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TypeVar
 
+from coordinator.trust.accounts import Accounts, kept_as
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.records import (
     AuditWish,
@@ -14,37 +13,30 @@ from coordinator.trust.records import (
     RemovedToken,
     StoredJoinToken,
     StoredToken,
-    TrustChange,
+    TokensUsed,
     TrustStore,
 )
+from coordinator.trust.token_uses import TokenUses
 from muster.domain.access import (
-    EVERYWHERE,
+    TOKEN_WARNING,
     USED_UP,
-    Access,
     Account,
     AccountKind,
     AuditEntry,
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
-    Policy,
-    Project,
+    narrowed,
 )
-from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
+from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.ids import NodeId
-from muster.domain.job import DEFAULT_PROJECT
 from muster.trust.tokens import ApiToken, JoinToken, TokenFormError, digest, is_secret_of, parse_api_token
-
-Key = TypeVar("Key", bound=str)
-Value = TypeVar("Value")
 
 ADMIN = "admin"
 """The first account."""
 LONGEST_TTL = timedelta(days=3650)
 
 _NO_JOIN = "the join token is not known, used up, expired or revoked: ask for a new one (`muster nodes token create`)"
-_PROJECT = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
 
 
 class RefusedError(PermissionDeniedError):
@@ -56,21 +48,16 @@ class RefusedError(PermissionDeniedError):
         self.who = who
 
 
-class Registry:
+class Registry(Accounts):
     """Everybody who is known. Reading is a look into memory; changing waits until the change is durable."""
 
     def __init__(self, store: TrustStore, now: datetime) -> None:
-        self._store = store
-        self._writing = asyncio.Lock()
         kept = store.load_trust()
-        self.accounts = {account.name: account for account in kept.accounts}
+        super().__init__(store, kept, now)
+        self.uses = TokenUses()
         self.tokens = {stored.token.id: stored for stored in kept.tokens}
         self.join_tokens = {stored.token.id: stored for stored in kept.join_tokens}
-        self.projects = {project.name: project for project in kept.projects}
         self.nodes = {node.name: node for node in kept.nodes}
-        self.projects.setdefault(DEFAULT_PROJECT, Project(name=DEFAULT_PROJECT, created_at=now))
-        self.on_less: Callable[[], None] = lambda: None
-        """Called when somebody may do less than before."""
 
     # who calls
 
@@ -89,8 +76,19 @@ class Registry:
             cause = "revoked token" if token.revoked_at else "expired token"
             raise RefusedError(refusal, f"{cause} {token.id}", token.account)
         account = self.accounts[token.account]
-        kind = CallerKind.USER if account.kind is AccountKind.USER else CallerKind.SERVICE
-        return Caller(kind=kind, name=account.name, grants=account.grants, token=token.id, until=token.expires_at)
+        self.uses.note(token.id, now)
+        ends = token.expires_at
+        return Caller(
+            kind=CallerKind.USER if account.kind is AccountKind.USER else CallerKind.SERVICE,
+            name=account.name,
+            grants=narrowed(account.grants, token.access, token.projects),
+            token=token.id,
+            until=ends,
+            access=token.access,
+            projects=token.projects,
+            # Whoever comes from the identity provider logs in again every day or so, and knows.
+            warned_from=None if ends is None or account.identity else ends - TOKEN_WARNING,
+        )
 
     def node_with(self, name: NodeId | None, key: str, until: datetime) -> Caller:
         """The node that shows a certificate of this authority; raises RefusedError."""
@@ -113,21 +111,11 @@ class Registry:
         if not caller.token:
             return True
         stored, account = self.tokens.get(caller.token), self.accounts.get(caller.name)
-        return (
-            stored is not None and account is not None and stored.token.valid(now) and account.grants == caller.grants
-        )
+        if stored is None or account is None or not stored.token.valid(now):
+            return False
+        return narrowed(account.grants, caller.access, caller.projects) == caller.grants
 
     # accounts
-
-    async def add_account(self, account: Account, entry: AuditEntry) -> Account:
-        """A new account; ConflictError if its name is taken."""
-        named(account.name, "an account")
-        async with self._writing:
-            if account.name in self.accounts:
-                raise ConflictError(f"there is an account {account.name} already")
-            await self._commit([account], entry)
-            self.accounts[account.name] = account
-        return account
 
     async def add_first_admin(self, admin: Account, secret: ApiToken, token: IssuedToken, entry: AuditEntry) -> None:
         """The first account and its token, both or none."""
@@ -148,68 +136,6 @@ class Registry:
             for token in [id_ for id_, stored in self.tokens.items() if stored.token.account == name]:
                 del self.tokens[token]
         self.on_less()
-
-    def account(self, name: str) -> Account:
-        """The account of that name; UnknownNameError."""
-        return _known(self.accounts, name, "account")
-
-    async def grant(self, name: str, project: str, access: Access | None, entry: AuditEntry) -> Account:
-        """The account with this access to a project from now on; None takes it away."""
-        async with self._writing:
-            account = self.account(name)
-            if account.identity and access is not None:
-                raise ConflictError(
-                    f"{name} logs in through the identity provider, so what it may follows from its groups there: name "
-                    "them with --oidc-grant; access that it has can be taken away, until it logs in again",
-                )
-            if project != EVERYWHERE:
-                _known(self.projects, project, "project")
-            grants = {key: value for key, value in account.grants.items() if key != project}
-            if access is not None:
-                grants[project] = access
-            changed = replace(account, grants=grants)
-            self._keep_an_admin({**self.accounts, name: changed})
-            await self._commit([changed], entry)
-            self.accounts[name] = changed
-        self.on_less()
-        return changed
-
-    async def take_grants(self, name: str, entry: AuditEntry) -> None:
-        """The account may nothing from now on."""
-        async with self._writing:
-            changed = replace(self.account(name), grants={})
-            await self._commit([changed], entry)
-            self.accounts[name] = changed
-        self.on_less()
-
-    async def add_project(self, name: str, now: datetime, entry: AuditEntry) -> Project:
-        """A new project; ConflictError if it is there."""
-        named(name, "a project", _PROJECT)
-        async with self._writing:
-            if name in self.projects:
-                raise ConflictError(f"there is a project {name} already")
-            project = Project(name=name, created_at=now)
-            await self._commit([project], entry)
-            self.projects[name] = project
-        return project
-
-    def policy_of(self, project: str) -> Policy:
-        """What the containers of a project may do beyond the default."""
-        return _known(self.projects, project, "project").policy
-
-    async def set_policy(self, name: str, policy: Policy, entry: Callable[[Policy], AuditEntry]) -> Project:
-        """The project with this policy in place of what it had, of which `entry` is made."""
-        async with self._writing:
-            project = _known(self.projects, name, "project")
-            changed = replace(project, policy=policy)
-            await self._commit([changed], entry(project.policy))
-            self.projects[name] = changed
-        return changed
-
-    def require_projects(self, grants: Mapping[str, Access]) -> None:
-        """Raise UnknownNameError unless all of these projects are there."""
-        for project in grants.keys() - {EVERYWHERE}:
-            _known(self.projects, project, "project")
 
     # tokens
 
@@ -255,12 +181,38 @@ class Registry:
     async def revoke_token(self, token: str, now: datetime, entry: AuditEntry) -> IssuedToken:
         """A token that does not count any more."""
         async with self._writing:
-            stored = _known(self.tokens, token, "token")
-            revoked = replace(stored, token=replace(stored.token, revoked_at=stored.token.revoked_at or now))
+            revoked = _revoked(kept_as(self.tokens, token, "token"), now)
             await self._commit([revoked], entry)
             self.tokens[token] = revoked
         self.on_less()
         return revoked.token
+
+    async def prune_tokens(self, tokens: Collection[str], now: datetime, entry: AuditEntry) -> Sequence[IssuedToken]:
+        """Those of these tokens that counted, revoked now; those that did not count any more are forgotten."""
+        async with self._writing:
+            found = [kept_as(self.tokens, token, "token") for token in tokens]
+            revoked = [_revoked(stored, now) for stored in found if stored.token.valid(now)]
+            gone = [stored.token.id for stored in found if not stored.token.valid(now)]
+            await self._commit([*revoked, *(RemovedToken(id=id_) for id_ in gone)], entry)
+            self.tokens.update({stored.token.id: stored for stored in revoked})
+            for id_ in gone:
+                del self.tokens[id_]
+        self.on_less()
+        return [stored.token for stored in revoked]
+
+    def issued_tokens(self) -> Sequence[IssuedToken]:
+        """Every API token with its last use, oldest first."""
+        every = [self.uses.told(stored.token) for stored in self.tokens.values()]
+        return sorted(every, key=lambda token: token.created_at)
+
+    async def keep_uses(self) -> None:
+        """Write down which tokens were used since this was done last: all in one transaction."""
+        if times := self.uses.take():
+            try:
+                await asyncio.to_thread(self._store.commit_trust, (TokensUsed(times=times),), ())
+            except BaseException:
+                self.uses.put_back(times)
+                raise
 
     # nodes
 
@@ -275,7 +227,7 @@ class Registry:
     async def revoke_join_token(self, token: str, now: datetime, entry: AuditEntry) -> IssuedJoinToken:
         """A token with which nobody joins any more; who has joined stays."""
         async with self._writing:
-            stored = _known(self.join_tokens, token, "join token")
+            stored = kept_as(self.join_tokens, token, "join token")
             revoked = replace(stored, token=replace(stored.token, revoked_at=stored.token.revoked_at or now))
             await self._commit([revoked], entry)
             self.join_tokens[token] = revoked
@@ -316,7 +268,7 @@ class Registry:
     async def revoke_node(self, name: NodeId, now: datetime, entry: AuditEntry) -> EnrolledNode:
         """A node whose certificate does not count any more."""
         async with self._writing:
-            node = _known(self.nodes, name, "enrolled node")
+            node = kept_as(self.nodes, name, "enrolled node")
             revoked = replace(node, revoked_at=node.revoked_at or now)
             await self._commit([revoked], entry)
             self.nodes[name] = revoked
@@ -337,31 +289,6 @@ class Registry:
         """Entries of the audit log, oldest first."""
         return await asyncio.to_thread(self._store.audit, wish)
 
-    async def _commit(self, changes: Sequence[TrustChange], entry: AuditEntry) -> None:
-        await asyncio.to_thread(self._store.commit_trust, changes, (entry,))
 
-    def _keep_an_admin(self, accounts: Mapping[str, Account]) -> None:
-        had, has = (any(_is_admin(account) for account in each.values()) for each in (self.accounts, accounts))
-        if had and not has:
-            raise ConflictError("that would leave nobody who may do everything; make another admin first")
-
-
-def named(name: str, what: str, pattern: re.Pattern[str] = _NAME) -> str:
-    """A name that an account or project may have; raises InvalidJobError."""
-    if not pattern.fullmatch(name):
-        inner = "hyphens" if pattern is _PROJECT else "dots, hyphens, underscores or @"
-        raise InvalidJobError(
-            f"{name[:80]!r} is no name for {what}: at most 63 lower-case letters, digits and inner {inner}",
-        )
-    return name
-
-
-def _known(kept: Mapping[Key, Value], name: Key, what: str) -> Value:
-    found = kept.get(name)
-    if found is None:
-        raise UnknownNameError(f"there is no {what} {name!r}")
-    return found
-
-
-def _is_admin(account: Account) -> bool:
-    return account.grants.get(EVERYWHERE) is Access.ADMIN
+def _revoked(stored: StoredToken, now: datetime) -> StoredToken:
+    return replace(stored, token=replace(stored.token, revoked_at=stored.token.revoked_at or now))

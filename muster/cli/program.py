@@ -73,11 +73,11 @@ def _add_nodes(app: typer.Typer) -> None:
 
 
 def _add_trust(app: typer.Typer) -> None:
-    from muster.cli import trust  # noqa: PLC0415
+    from muster.cli import tokens, trust  # noqa: PLC0415
 
     app.add_typer(trust.users, name="users")
     app.add_typer(trust.accounts, name="accounts")
-    app.add_typer(trust.tokens, name="tokens")
+    app.add_typer(tokens.tokens, name="tokens")
     app.add_typer(trust.projects, name="projects")
     app.command()(trust.audit)
 

@@ -38,14 +38,17 @@ def accounts_table(accounts: Sequence[Account]) -> Table:
 def tokens_table(tokens: Sequence[IssuedToken], now: datetime) -> Table:
     """One line an API token."""
     return listing(
-        ("ID", "ACCOUNT", "STATE", "MADE", "UNTIL", "NOTE"),
+        ("ID", "ACCOUNT", "STATE", "ACCESS", "PROJECTS", "MADE", "UNTIL", "LAST USED", "NOTE"),
         (
             (
                 token.id,
                 token.account,
                 "revoked" if token.revoked_at else "valid" if token.valid(now) else "expired",
+                token.access or "all",
+                ", ".join(token.projects) or "all",
                 time_text(token.created_at),
                 time_text(token.expires_at) if token.expires_at else "it is revoked",
+                time_text(token.used_at) or "never",
                 token.note,
             )
             for token in tokens

@@ -33,10 +33,27 @@ class Session(NamedTuple):
         from muster.connection import Connection  # noqa: PLC0415 - gRPC only when a coordinator is asked
 
         connection = Connection(self.coordinator)
+        connection.on_token_ends = _Warned()
         connection.dial()
         from muster.client import Client  # noqa: PLC0415 - loaded while gRPC connects
 
         return Client(timeout=timeout, connection=connection)
+
+
+class _Warned:
+    """Says on stderr, once, that the token of this command is about to end."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def __call__(self, when: str) -> None:
+        if not self._said:
+            self._said = True
+            ends = when.replace("T", " ").partition(".")[0].removesuffix("+00:00")
+            print_dim(
+                f"warning: your token ends at {ends} UTC; make the next one with `muster tokens create`, or ask "
+                "an admin for one"
+            )
 
 
 def session_of(context: typer.Context) -> Session:

@@ -1,25 +1,25 @@
 """Commands for those who let others in: users, accounts, tokens, projects, audit, and the join tokens of nodes."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from muster.cli import policies
-from muster.cli.documents import Format, text_of
+from muster.cli.documents import Format
 from muster.cli.options import Output, complete_nodes
-from muster.cli.session import answers, print_dim, screen, session_of
+from muster.cli.session import answers, print_dim, session_of
+from muster.cli.tokens import Ttl, show, span_of
 from muster.domain.access import Access, AccountKind
 from muster.domain.errors import InvalidJobError
 from muster.domain.job import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    pass
 
 users = typer.Typer(help="People whom the coordinator knows.", no_args_is_help=True)
 accounts = typer.Typer(help="Service accounts: programs whom the coordinator knows.", no_args_is_help=True)
-tokens = typer.Typer(help="API tokens.", no_args_is_help=True)
 projects = typer.Typer(help="Projects, and who may do what in them.", no_args_is_help=True)
 join_tokens = typer.Typer(help="Tokens with which nodes join.", no_args_is_help=True)
 
@@ -28,7 +28,6 @@ ProjectOf: TypeAlias = Annotated[
     str, typer.Option(help="In which project; `*`: in all, and with nodes, accounts and the audit log.")
 ]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME")]
-Ttl: TypeAlias = Annotated[str | None, typer.Option(metavar="TIME", help="How long it counts, like 12h or 30d.")]
 
 
 @users.command("add")
@@ -77,46 +76,6 @@ async def remove_service(context: typer.Context, name: Name) -> None:
     await _remove(context, name, AccountKind.SERVICE)
 
 
-@tokens.command("create")
-@answers
-async def create_token(
-    context: typer.Context,
-    *,
-    account: Annotated[
-        str, typer.Option("--for", metavar="NAME", help="Whom it makes known; yourself otherwise.")
-    ] = "",
-    ttl: Ttl = None,
-    note: Annotated[str, typer.Option(help="What it is for.")] = "",
-) -> None:
-    """Make an API token and print it, this once."""
-    async with session_of(context).client() as client:
-        secret, token = await client.trust.create_token(account, note=note, ttl=_span(ttl))
-    print(secret)
-    print_dim(f"token {token.id} of {token.account}; it is not shown again")
-
-
-@tokens.command("list")
-@answers
-async def list_tokens(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List API tokens without their secrets: your own, or as an admin all."""
-    async with session_of(context).client() as client:
-        found = await client.trust.tokens()
-    from muster.cli.render_trust import tokens_table  # noqa: PLC0415 - Rich
-
-    _show(found, output, tokens_table(found, datetime.now(UTC)))
-
-
-@tokens.command("revoke")
-@answers
-async def revoke_token(
-    context: typer.Context, token: Annotated[str, typer.Argument(metavar="ID", help="As `tokens list` shows it.")]
-) -> None:
-    """Make an API token count no more."""
-    async with session_of(context).client() as client:
-        revoked = await client.trust.revoke_token(token)
-    print(f"token {revoked.id} of {revoked.account} counts no more")
-
-
 @projects.command("add")
 @answers
 async def add_project(context: typer.Context, name: Name) -> None:
@@ -137,7 +96,7 @@ async def list_projects(context: typer.Context, *, output: Output = Format.TABLE
         found = await client.trust.projects()
     from muster.cli.render_trust import projects_table  # noqa: PLC0415 - Rich
 
-    _show(found, output, projects_table(found))
+    show(found, output, projects_table(found))
 
 
 @projects.command("grant")
@@ -179,7 +138,7 @@ async def create_join_token(
     """Make a token with which nodes join, and print it, this once."""
     labels = dict(map(_label, label or ())) | ({"pool": pool} if pool else {})
     async with session_of(context).client() as client:
-        secret, token = await client.trust.create_join_token(ttl=_span(ttl), uses=uses, labels=labels)
+        secret, token = await client.trust.create_join_token(ttl=span_of(ttl), uses=uses, labels=labels)
     print(secret)
     times = "one node" if token.uses_left == 1 else f"{token.uses_left} nodes"
     print_dim(
@@ -196,7 +155,7 @@ async def list_join_tokens(context: typer.Context, *, output: Output = Format.TA
         found = await client.trust.join_tokens()
     from muster.cli.render_trust import join_tokens_table  # noqa: PLC0415 - Rich
 
-    _show(found, output, join_tokens_table(found, datetime.now(UTC)))
+    show(found, output, join_tokens_table(found, datetime.now(UTC)))
 
 
 @join_tokens.command("revoke")
@@ -217,7 +176,7 @@ async def enrolled(context: typer.Context, *, output: Output = Format.TABLE) -> 
         found = await client.trust.enrolled_nodes()
     from muster.cli.render_trust import enrolled_nodes_table  # noqa: PLC0415 - Rich
 
-    _show(found, output, enrolled_nodes_table(found))
+    show(found, output, enrolled_nodes_table(found))
 
 
 @answers
@@ -241,13 +200,13 @@ async def audit(
     output: Output = Format.TABLE,
 ) -> None:
     """Show who did what, and who was refused, oldest first."""
-    span = _span(since)
+    span = span_of(since)
     begin = None if span is None else datetime.now(UTC) - span
     async with session_of(context).client() as client:
         found = await client.trust.audit(since=begin, who=user, limit=limit)
     from muster.cli.render_trust import audit_table  # noqa: PLC0415 - Rich
 
-    _show(found, output, audit_table(found))
+    show(found, output, audit_table(found))
 
 
 async def _add(context: typer.Context, name: str, kind: AccountKind, grants: Mapping[str, Access]) -> None:
@@ -261,7 +220,7 @@ async def _list(context: typer.Context, kind: AccountKind, output: Format) -> No
         found = await client.trust.accounts(kind)
     from muster.cli.render_trust import accounts_table  # noqa: PLC0415 - Rich
 
-    _show(found, output, accounts_table(found))
+    show(found, output, accounts_table(found))
 
 
 async def _remove(context: typer.Context, name: str, kind: AccountKind) -> None:
@@ -276,25 +235,6 @@ async def _grant(context: typer.Context, account: str, project: str, access: Acc
     from muster.cli.render_trust import grants_text  # noqa: PLC0415 - Rich
 
     print(f"{changed.name}: {grants_text(changed.grants)}")
-
-
-def _show(found: Sequence[object], output: Format, table: "Table") -> None:
-    if output is Format.TABLE:
-        screen().print(table)
-    else:
-        print(text_of(found, output), end="")
-
-
-def _span(text: str | None) -> timedelta | None:
-    if text is None:
-        return None
-    from muster.spec.errors import FieldError  # noqa: PLC0415
-    from muster.spec.quantity import parse_duration  # noqa: PLC0415
-
-    try:
-        return parse_duration(text)
-    except FieldError as error:
-        raise InvalidJobError(f"a time {error}") from None
 
 
 def _label(text: str) -> tuple[str, str]:

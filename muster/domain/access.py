@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from muster.domain.ids import NodeId
@@ -12,6 +12,10 @@ EVERYWHERE = "*"
 """In a grant: every project, and what belongs to none (nodes, accounts, the audit log)."""
 USED_UP = "is used up"
 """Why a join token counts no more, when as many nodes have joined with it as may."""
+PERSON_TOKEN_LIFE = timedelta(days=90)
+"""How long a person's token counts unless its maker says otherwise; those of programs end only where that is asked."""
+TOKEN_WARNING = timedelta(days=7)
+"""Time before its end in which a token says so to whoever shows it."""
 
 
 class Access(StrEnum):
@@ -33,6 +37,25 @@ class AccountKind(StrEnum):
 
     USER = "user"  #: a person
     SERVICE = "service"  #: a program
+
+
+def narrowed(
+    grants: Mapping[str, Access], access: Access | None, projects: tuple[str, ...] = ()
+) -> Mapping[str, Access]:
+    """Grants of an account as a token has them: at most `access`, and only in `projects` unless that is empty."""
+    if projects:
+        every = grants.get(EVERYWHERE)
+        found = {project: _most(every, grants.get(project)) for project in projects}
+        grants = {project: has for project, has in found.items() if has is not None}
+    if access is None:
+        return grants
+    return {project: access if has.covers(access) else has for project, has in grants.items()}
+
+
+def _most(one: Access | None, other: Access | None) -> Access | None:
+    if one is None or other is None:
+        return one or other
+    return one if one.covers(other) else other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +83,21 @@ class IssuedToken:
     expires_at: datetime | None = None
     """None: never."""
     revoked_at: datetime | None = None
+    access: Access | None = None
+    """The most that it may, whatever its account may; None: all that its account may."""
+    projects: tuple[str, ...] = ()
+    """The only projects in which it counts; empty: wherever its account has access."""
+    used_at: datetime | None = None
+    """When it was shown last, to the minute; None: never, as far as is known."""
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether it may less than its account."""
+        return self.access is not None or bool(self.projects)
+
+    def idle_since(self, before: datetime) -> bool:
+        """Whether it was made and last shown before that time."""
+        return max(self.created_at, self.used_at or self.created_at) < before
 
     def valid(self, now: datetime) -> bool:
         """Whether it still counts."""

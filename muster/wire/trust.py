@@ -28,6 +28,11 @@ def grants_from_wire(grants: Mapping[str, str], where: str) -> dict[str, Access]
     }
 
 
+def access_from_wire(access: str, where: str) -> Access | None:
+    """The most that a token may; None for an empty text; raises WireError."""
+    return checks.word(Access, access, where) if access else None
+
+
 def account_to_wire(account: Account) -> pb.Account:
     """Somebody whom the coordinator knows."""
     return pb.Account(
@@ -59,6 +64,9 @@ def token_to_wire(token: IssuedToken) -> pb.Token:
         created_at=checks.timestamp(token.created_at),
         expires_at=checks.timestamp(token.expires_at),
         revoked_at=checks.timestamp(token.revoked_at),
+        access=token.access or "",
+        projects=token.projects,
+        used_at=checks.timestamp(token.used_at),
     )
 
 
@@ -71,6 +79,9 @@ def token_from_wire(message: pb.Token) -> IssuedToken:
         created_at=checks.moment(message.created_at, "Token.created_at"),
         expires_at=checks.optional_moment(message, "expires_at"),
         revoked_at=checks.optional_moment(message, "revoked_at"),
+        access=access_from_wire(message.access, "Token.access"),
+        projects=tuple(message.projects),
+        used_at=checks.optional_moment(message, "used_at"),
     )
 
 

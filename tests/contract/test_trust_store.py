@@ -18,6 +18,7 @@ from coordinator.trust.records import (
     RemovedToken,
     StoredJoinToken,
     StoredToken,
+    TokensUsed,
     TrustSnapshot,
 )
 from muster.domain.access import (
@@ -110,6 +111,15 @@ def test_a_removed_token_goes_alone(store: SqlTrust) -> None:
     store.commit_trust([ADA, TOKEN, other])
     store.commit_trust([RemovedToken(id="t1")])
     assert store.load_trust() == TrustSnapshot(accounts=(ADA,), tokens=(other,))
+
+
+def test_a_token_is_read_back_with_its_scope_and_its_last_use(store: SqlTrust) -> None:
+    narrow = replace(TOKEN, token=replace(TOKEN.token, access=Access.MEMBER, projects=("red", "blue")))
+    store.commit_trust([ADA, narrow])
+    used = NOW + timedelta(hours=2)
+    store.commit_trust([TokensUsed(times={"t1": used, "gone meanwhile": used})])
+    store.commit_trust([TokensUsed(times={})])
+    assert store.load_trust().tokens == (replace(narrow, token=replace(narrow.token, used_at=used)),)
 
 
 def test_an_account_is_read_back_with_its_identity(store: SqlTrust) -> None:

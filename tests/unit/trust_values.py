@@ -24,6 +24,9 @@ tokens = st.builds(
     created_at=moments,
     expires_at=maybe_moments,
     revoked_at=maybe_moments,
+    access=st.none() | st.sampled_from(access.Access),
+    projects=st.lists(labels, max_size=3).map(tuple),
+    used_at=maybe_moments,
 )
 join_tokens = st.builds(
     access.IssuedJoinToken,

@@ -421,12 +421,17 @@ class Token(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     REVOKED_AT_FIELD_NUMBER: _builtins.int
+    ACCESS_FIELD_NUMBER: _builtins.int
+    PROJECTS_FIELD_NUMBER: _builtins.int
+    USED_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     account: _builtins.str
     """Whom it makes known."""
     note: _builtins.str
     """What it is for."""
+    access: _builtins.str
+    """The most that it may: `viewer`, `member`, `operator` or `admin`; empty: all that its account may."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
@@ -439,6 +444,14 @@ class Token(_message.Message):
     def revoked_at(self) -> _timestamp_pb2.Timestamp:
         """When it was revoked; absent: it was not."""
 
+    @_builtins.property
+    def projects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The only projects in which it counts; empty: wherever its account has access."""
+
+    @_builtins.property
+    def used_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was shown last; absent: never, as far as is known."""
+
     def __init__(
         self,
         *,
@@ -448,10 +461,13 @@ class Token(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         revoked_at: _timestamp_pb2.Timestamp | None = ...,
+        access: _builtins.str = ...,
+        projects: _abc.Iterable[_builtins.str] | None = ...,
+        used_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "revoked_at", b"revoked_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "revoked_at", b"revoked_at", "used_at", b"used_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "created_at", b"created_at", "expires_at", b"expires_at", "id", b"id", "note", b"note", "revoked_at", b"revoked_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "account", b"account", "created_at", b"created_at", "expires_at", b"expires_at", "id", b"id", "note", b"note", "projects", b"projects", "revoked_at", b"revoked_at", "used_at", b"used_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -466,13 +482,21 @@ class CreateTokenRequest(_message.Message):
     ACCOUNT_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     TTL_FIELD_NUMBER: _builtins.int
+    ACCESS_FIELD_NUMBER: _builtins.int
+    PROJECTS_FIELD_NUMBER: _builtins.int
     account: _builtins.str
     """For which account; empty: one's own. For another's one must be an admin."""
     note: _builtins.str
     """What it is for."""
+    access: _builtins.str
+    """The most that it may; empty: all that its account may."""
     @_builtins.property
     def ttl(self) -> _duration_pb2.Duration:
-        """How long it counts; absent: until it is revoked."""
+        """How long it counts; absent: 90 days for a person, until it is revoked for a program."""
+
+    @_builtins.property
+    def projects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The only projects in which it counts; empty: wherever its account has access."""
 
     def __init__(
         self,
@@ -480,10 +504,12 @@ class CreateTokenRequest(_message.Message):
         account: _builtins.str = ...,
         note: _builtins.str = ...,
         ttl: _duration_pb2.Duration | None = ...,
+        access: _builtins.str = ...,
+        projects: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "note", b"note", "ttl", b"ttl"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "account", b"account", "note", b"note", "projects", b"projects", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -579,6 +605,54 @@ class RevokeTokenRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RevokeTokenRequest: _TypeAlias = RevokeTokenRequest  # noqa: Y015
+
+@_typing.final
+class PruneTokensRequest(_message.Message):
+    """Asks that API tokens are cleared away."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their ids. For another's token one must be an admin."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PruneTokensRequest: _TypeAlias = PruneTokensRequest  # noqa: Y015
+
+@_typing.final
+class PruneTokensResponse(_message.Message):
+    """They are cleared away."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVOKED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def revoked(self) -> _containers.RepeatedCompositeFieldContainer[Global___Token]:
+        """Those that counted and are revoked now; the others are forgotten."""
+
+    def __init__(
+        self,
+        *,
+        revoked: _abc.Iterable[Global___Token] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revoked", b"revoked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PruneTokensResponse: _TypeAlias = PruneTokensResponse  # noqa: Y015
 
 @_typing.final
 class Project(_message.Message):

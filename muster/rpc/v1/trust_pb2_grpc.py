@@ -475,6 +475,11 @@ class TrustServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RevokeTokenRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Token.FromString,
                 _registered_method=True)
+        self.PruneTokens = channel.unary_unary(
+                '/muster.rpc.v1.TrustService/PruneTokens',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensResponse.FromString,
+                _registered_method=True)
         self.ListProjects = channel.unary_unary(
                 '/muster.rpc.v1.TrustService/ListProjects',
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListProjectsRequest.SerializeToString,
@@ -575,6 +580,13 @@ class TrustServiceServicer(object):
 
     def RevokeToken(self, request, context):
         """An API token counts no more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PruneTokens(self, request, context):
+        """Revokes API tokens that count, and forgets those that count no more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -687,6 +699,11 @@ def add_TrustServiceServicer_to_server(servicer, server):
                     servicer.RevokeToken,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RevokeTokenRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Token.SerializeToString,
+            ),
+            'PruneTokens': grpc.unary_unary_rpc_method_handler(
+                    servicer.PruneTokens,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensResponse.SerializeToString,
             ),
             'ListProjects': grpc.unary_unary_rpc_method_handler(
                     servicer.ListProjects,
@@ -929,6 +946,33 @@ class TrustService(object):
             '/muster.rpc.v1.TrustService/RevokeToken',
             muster_dot_rpc_dot_v1_dot_trust__pb2.RevokeTokenRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_trust__pb2.Token.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PruneTokens(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.TrustService/PruneTokens',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -194,6 +194,8 @@ class TrustServiceStub:
     """API tokens, without their secrets; whoever is no admin sees his own."""
     RevokeToken: _grpc.UnaryUnaryMultiCallable[_trust_pb2.RevokeTokenRequest, _trust_pb2.Token]
     """An API token counts no more."""
+    PruneTokens: _grpc.UnaryUnaryMultiCallable[_trust_pb2.PruneTokensRequest, _trust_pb2.PruneTokensResponse]
+    """Revokes API tokens that count, and forgets those that count no more."""
     ListProjects: _grpc.UnaryUnaryMultiCallable[_trust_pb2.ListProjectsRequest, _trust_pb2.ListProjectsResponse]
     """All projects."""
     AddProject: _grpc.UnaryUnaryMultiCallable[_trust_pb2.AddProjectRequest, _trust_pb2.Project]
@@ -234,6 +236,8 @@ class TrustServiceAsyncStub(TrustServiceStub):
     """API tokens, without their secrets; whoever is no admin sees his own."""
     RevokeToken: _aio.UnaryUnaryMultiCallable[_trust_pb2.RevokeTokenRequest, _trust_pb2.Token]  # type: ignore[assignment]
     """An API token counts no more."""
+    PruneTokens: _aio.UnaryUnaryMultiCallable[_trust_pb2.PruneTokensRequest, _trust_pb2.PruneTokensResponse]  # type: ignore[assignment]
+    """Revokes API tokens that count, and forgets those that count no more."""
     ListProjects: _aio.UnaryUnaryMultiCallable[_trust_pb2.ListProjectsRequest, _trust_pb2.ListProjectsResponse]  # type: ignore[assignment]
     """All projects."""
     AddProject: _aio.UnaryUnaryMultiCallable[_trust_pb2.AddProjectRequest, _trust_pb2.Project]  # type: ignore[assignment]
@@ -313,6 +317,14 @@ class TrustServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_trust_pb2.Token, _abc.Awaitable[_trust_pb2.Token]]:
         """An API token counts no more."""
+
+    @_abc_1.abstractmethod
+    def PruneTokens(
+        self,
+        request: _trust_pb2.PruneTokensRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.PruneTokensResponse, _abc.Awaitable[_trust_pb2.PruneTokensResponse]]:
+        """Revokes API tokens that count, and forgets those that count no more."""
 
     @_abc_1.abstractmethod
     def ListProjects(

@@ -10,16 +10,17 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 class MemoryTrust:
-    """Keeps the audit log only."""
+    """Keeps the audit log, and what was changed."""
 
     def __init__(self) -> None:
         self.entries: list[AuditEntry] = []
+        self.changes: list[TrustChange] = []
 
     def load_trust(self) -> TrustSnapshot:
         return TrustSnapshot()
 
     def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
-        del changes
+        self.changes += changes
         self.entries += entries
 
     def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:

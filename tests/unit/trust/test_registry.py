@@ -1,9 +1,11 @@
 """What becomes of changes of trust that meet each other."""
 
 import asyncio
+from datetime import timedelta
 
+from coordinator.trust.records import TokensUsed
 from coordinator.trust.registry import Registry
-from muster.domain.access import Account, AccountKind, AuditEntry, IssuedToken
+from muster.domain.access import Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.errors import UnknownNameError
 from muster.trust.tokens import new_api_token
 from tests.unit.coordinator.memory_trust import NOW, MemoryTrust
@@ -23,3 +25,36 @@ async def test_an_account_that_is_being_removed_gets_no_token_any_more() -> None
     )
     assert isinstance(outcome, UnknownNameError)
     assert registry.tokens == {}
+
+
+async def test_the_use_of_a_token_is_noted_in_memory_and_written_once_for_all_calls() -> None:
+    store = MemoryTrust()
+    registry = Registry(store, NOW)
+    await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants={}), ENTRY)
+    secret = new_api_token()
+    await registry.add_token(secret, IssuedToken(id=secret.id, account="ada", note="", created_at=NOW), ENTRY)
+    before = len(store.changes)
+    for second in range(100):
+        registry.caller_with(str(secret), NOW + timedelta(seconds=second))
+    last = NOW + timedelta(seconds=99)
+    assert ([token.used_at for token in registry.issued_tokens()], len(store.changes)) == ([last], before)
+    await registry.keep_uses()
+    await registry.keep_uses()
+    assert store.changes[before:] == [TokensUsed(times={secret.id: last})]
+
+
+async def test_a_token_that_is_narrowed_counts_as_long_as_its_account_has_the_same_access() -> None:
+    registry = Registry(MemoryTrust(), NOW)
+    grants = {"red": Access.ADMIN, "blue": Access.ADMIN}
+    await registry.add_project("red", NOW, ENTRY)
+    await registry.add_project("blue", NOW, ENTRY)
+    await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants=grants), ENTRY)
+    secret = new_api_token()
+    token = IssuedToken(id=secret.id, account="ada", note="", created_at=NOW, access=Access.MEMBER, projects=("red",))
+    await registry.add_token(secret, token, ENTRY)
+    who = registry.caller_with(str(secret), NOW)
+    assert who.grants == {"red": Access.MEMBER}
+    await registry.grant("ada", "blue", None, ENTRY)
+    assert registry.still_counts(who, NOW)
+    await registry.grant("ada", "red", Access.VIEWER, ENTRY)
+    assert not registry.still_counts(who, NOW)

@@ -1,0 +1,134 @@
+"""Accounts and projects: the part of the registry that tells who may do what where."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
+from muster.domain.access import EVERYWHERE, Access, Account, AuditEntry, Policy, Project
+from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
+from muster.domain.job import DEFAULT_PROJECT
+
+Key = TypeVar("Key", bound=str)
+Value = TypeVar("Value")
+
+_PROJECT = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
+
+
+class Accounts:
+    """Everybody who has a name here, and the projects. Changing waits until the change is durable."""
+
+    def __init__(self, store: TrustStore, kept: TrustSnapshot, now: datetime) -> None:
+        self._store = store
+        self._writing = asyncio.Lock()
+        self.accounts = {account.name: account for account in kept.accounts}
+        self.projects = {project.name: project for project in kept.projects}
+        self.projects.setdefault(DEFAULT_PROJECT, Project(name=DEFAULT_PROJECT, created_at=now))
+        self.on_less: Callable[[], None] = lambda: None
+        """Called when somebody may do less than before."""
+
+    async def add_account(self, account: Account, entry: AuditEntry) -> Account:
+        """A new account; ConflictError if its name is taken."""
+        named(account.name, "an account")
+        async with self._writing:
+            if account.name in self.accounts:
+                raise ConflictError(f"there is an account {account.name} already")
+            await self._commit([account], entry)
+            self.accounts[account.name] = account
+        return account
+
+    def account(self, name: str) -> Account:
+        """The account of that name; UnknownNameError."""
+        return kept_as(self.accounts, name, "account")
+
+    async def grant(self, name: str, project: str, access: Access | None, entry: AuditEntry) -> Account:
+        """The account with this access to a project from now on; None takes it away."""
+        async with self._writing:
+            account = self.account(name)
+            if account.identity and access is not None:
+                raise ConflictError(
+                    f"{name} logs in through the identity provider, so what it may follows from its groups there: name "
+                    "them with --oidc-grant; access that it has can be taken away, until it logs in again",
+                )
+            if project != EVERYWHERE:
+                kept_as(self.projects, project, "project")
+            grants = {key: value for key, value in account.grants.items() if key != project}
+            if access is not None:
+                grants[project] = access
+            changed = replace(account, grants=grants)
+            self._keep_an_admin({**self.accounts, name: changed})
+            await self._commit([changed], entry)
+            self.accounts[name] = changed
+        self.on_less()
+        return changed
+
+    async def take_grants(self, name: str, entry: AuditEntry) -> None:
+        """The account may nothing from now on."""
+        async with self._writing:
+            changed = replace(self.account(name), grants={})
+            await self._commit([changed], entry)
+            self.accounts[name] = changed
+        self.on_less()
+
+    async def add_project(self, name: str, now: datetime, entry: AuditEntry) -> Project:
+        """A new project; ConflictError if it is there."""
+        named(name, "a project", _PROJECT)
+        async with self._writing:
+            if name in self.projects:
+                raise ConflictError(f"there is a project {name} already")
+            project = Project(name=name, created_at=now)
+            await self._commit([project], entry)
+            self.projects[name] = project
+        return project
+
+    def policy_of(self, project: str) -> Policy:
+        """What the containers of a project may do beyond the default."""
+        return kept_as(self.projects, project, "project").policy
+
+    async def set_policy(self, name: str, policy: Policy, entry: Callable[[Policy], AuditEntry]) -> Project:
+        """The project with this policy in place of what it had, of which `entry` is made."""
+        async with self._writing:
+            project = kept_as(self.projects, name, "project")
+            changed = replace(project, policy=policy)
+            await self._commit([changed], entry(project.policy))
+            self.projects[name] = changed
+        return changed
+
+    def require_projects(self, grants: Mapping[str, Access]) -> None:
+        """Raise UnknownNameError unless all of these projects are there."""
+        for project in grants.keys() - {EVERYWHERE}:
+            kept_as(self.projects, project, "project")
+
+    async def _commit(self, changes: Sequence[TrustChange], entry: AuditEntry) -> None:
+        await asyncio.to_thread(self._store.commit_trust, changes, (entry,))
+
+    def _keep_an_admin(self, accounts: Mapping[str, Account]) -> None:
+        had, has = (any(_is_admin(account) for account in each.values()) for each in (self.accounts, accounts))
+        if had and not has:
+            raise ConflictError("that would leave nobody who may do everything; make another admin first")
+
+
+def named(name: str, what: str, pattern: re.Pattern[str] = _NAME) -> str:
+    """A name that an account or project may have; raises InvalidJobError."""
+    if not pattern.fullmatch(name):
+        inner = "hyphens" if pattern is _PROJECT else "dots, hyphens, underscores or @"
+        raise InvalidJobError(
+            f"{name[:80]!r} is no name for {what}: at most 63 lower-case letters, digits and inner {inner}",
+        )
+    return name
+
+
+def kept_as(kept: Mapping[Key, Value], name: Key, what: str) -> Value:
+    """What is kept under a name; raises UnknownNameError."""
+    found = kept.get(name)
+    if found is None:
+        raise UnknownNameError(f"there is no {what} {name!r}")
+    return found
+
+
+def _is_admin(account: Account) -> bool:
+    return account.grants.get(EVERYWHERE) is Access.ADMIN

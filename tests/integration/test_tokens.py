@@ -1,0 +1,138 @@
+"""What API tokens may, how long, and who learns that one is about to end."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from muster.cli.program import program
+from muster.client import Client
+from muster.connection import Connection
+from muster.domain.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, AccountKind
+from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
+from muster.rpc.channel import Credentials
+from tests.integration.jobs import shell
+from tests.integration.secured import Secured, secured
+
+
+async def muster(fleet: Secured, token: str, *words: str) -> Result:
+    """The command line of whoever has that token."""
+    env: Mapping[str, str] = {
+        "MUSTER_COORDINATOR": fleet.doors.clients,
+        "MUSTER_TLS_CA": str(fleet.directory / "trust" / "authority.pem"),
+        "MUSTER_TOKEN": token,
+        "MUSTER_HOME": str(fleet.directory / "home"),
+        "COLUMNS": "250",
+    }
+    return await asyncio.to_thread(CliRunner().invoke, program(words), words, env=env)
+
+
+async def test_tokens_of_people_end_by_themselves_and_those_of_programs_when_they_are_told_to(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        await admin.trust.add_account("ada", AccountKind.USER, {EVERYWHERE: Access.VIEWER})
+        await admin.trust.add_account("ci", AccountKind.SERVICE, {EVERYWHERE: Access.VIEWER})
+        _, person = await admin.trust.create_token("ada")
+        _, longer = await admin.trust.create_token("ada", ttl=timedelta(days=400))
+        _, service = await admin.trust.create_token("ci")
+        assert person.expires_at == person.created_at + PERSON_TOKEN_LIFE
+        assert longer.expires_at == longer.created_at + timedelta(days=400)
+        assert service.expires_at is None
+
+
+async def test_a_token_that_can_only_look_changes_nothing_and_makes_no_other(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        secret, token = await admin.trust.create_token(access=Access.VIEWER)
+        assert token.access is Access.VIEWER
+        async with fleet.client(secret) as looking:
+            assert await looking.nodes() == ()
+            with pytest.raises(PermissionDeniedError):
+                await looking.submit(shell("true"), queue_anyway=True)
+            with pytest.raises(PermissionDeniedError):
+                await looking.trust.accounts()
+            with pytest.raises(PermissionDeniedError, match="can only look"):
+                await looking.trust.create_token()
+            (first,) = [each for each in await looking.trust.tokens() if each.id != token.id]
+            with pytest.raises(PermissionDeniedError, match="revokes itself and no other"):
+                await looking.trust.revoke_token(first.id)
+            with pytest.raises(PermissionDeniedError, match="revokes itself and no other"):
+                await looking.trust.prune_tokens([first.id])
+            assert (await looking.trust.revoke_token(token.id)).revoked_at is not None
+
+
+async def test_a_token_of_one_project_does_not_learn_of_the_others(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        for name in ("red", "blue"):
+            await admin.trust.add_project(name)
+        blue = await admin.submit(shell("true", project="blue"), queue_anyway=True)
+        secret, _ = await admin.trust.create_token(access=Access.MEMBER, projects=["red"])
+        async with fleet.client(secret) as narrow:
+            red = await narrow.submit(shell("true", project="red"), queue_anyway=True)
+            assert [job.id async for job in narrow.jobs()] == [red.id]
+            assert (await narrow.trust.myself()).grants == {"red": Access.MEMBER}
+            with pytest.raises(UnknownNameError):
+                await narrow.job(blue.id)
+            with pytest.raises(UnknownNameError):
+                await narrow.submit(shell("true", project="blue"), queue_anyway=True)
+            with pytest.raises(PermissionDeniedError, match="does not count in blue"):
+                await narrow.trust.create_token(projects=["blue"])
+            _, child = await narrow.trust.create_token()
+        assert (child.access, child.projects) == (Access.MEMBER, ("red",))
+        with pytest.raises(UnknownNameError, match="there is no project 'green'"):
+            await admin.trust.create_token(projects=["green"])
+
+
+async def test_whoever_shows_a_token_in_its_last_days_is_told_when_it_ends(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        told: list[str] = []
+        for ttl in (timedelta(days=8), timedelta(days=6)):
+            secret = await fleet.user(f"u{ttl.days}", {EVERYWHERE: Access.VIEWER}, ttl)
+            shown = Credentials(authority=fleet.authority.certificate, token=secret)
+            connection = Connection(fleet.doors.clients, shown)
+            connection.on_token_ends = told.append
+            async with Client(connection=connection) as client:
+                await client.nodes()
+                me = await client.trust.myself()
+        assert me.expires_at is not None
+        assert told == [me.expires_at.isoformat()] * 2
+        result = await muster(fleet, secret, "nodes")
+        assert result.exit_code == 0
+        assert result.stderr.count("warning: your token ends at ") == 1
+        assert "your token" not in result.stdout
+
+
+async def test_the_list_tells_ends_scopes_and_last_uses(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        secret, token = await admin.trust.create_token(access=Access.MEMBER, projects=["default"])
+        before = {each.id: each.used_at for each in await admin.trust.tokens()}
+        async with fleet.client(secret) as narrow:
+            await narrow.trust.myself()
+        after = {each.id: each.used_at for each in await admin.trust.tokens()}
+        assert (before[token.id], after[token.id] is not None) == (None, True)
+        table = (await muster(fleet, fleet.admin_token, "tokens", "list")).stdout
+        assert "LAST USED" in table
+        assert "member" in table
+        document = (await muster(fleet, fleet.admin_token, "tokens", "list", "-o", "json")).stdout
+        assert all(key in document for key in ('"access": "member"', '"projects"', '"used_at"', '"expires_at"'))
+
+
+async def test_pruning_revokes_what_nobody_uses_and_forgets_what_has_ended(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        _, unused = await admin.trust.create_token(note="unused")
+        _, over = await admin.trust.create_token(note="over")
+        await admin.trust.revoke_token(over.id)
+        refused = await muster(fleet, fleet.admin_token, "tokens", "prune", "--unused", "1ms")
+        assert (refused.exit_code != 0, "--yes" in refused.stderr) == (True, True)
+        assert {each.id for each in await admin.trust.tokens()} >= {unused.id, over.id}
+        done = await muster(fleet, fleet.admin_token, "tokens", "prune", "--unused", "1ms", "--yes")
+        assert done.stdout == "1 tokens revoked, 1 forgotten\n"
+        left = {each.id: each for each in await admin.trust.tokens()}
+        assert over.id not in left
+        assert left[unused.id].revoked_at is not None
+        own = (await admin.trust.myself()).token
+        assert left[own].revoked_at is None
+        with pytest.raises(ConflictError, match="is in use"):
+            await admin.trust.prune_tokens([own])
+        assert "PruneTokens" in {entry.what.partition(".")[2] for entry in await admin.trust.audit()}
