@@ -54,7 +54,7 @@ def verify_bundle(file: Path) -> Manifest:
         left = dict(manifest.files)
         while (member := archive.next()) is not None:
             wanted = left.pop(member.name, None)
-            if wanted is None or not member.isreg():
+            if wanted is None or not _is_plain(member):
                 raise InvalidBundleError(f"{file}: {member.name} does not belong there")
             content = archive.extractfile(member)
             assert content is not None, "of a file there is content"
@@ -95,11 +95,16 @@ def _opened(file: Path) -> Iterator[tarfile.TarFile]:
 
 def _manifest(archive: tarfile.TarFile) -> Manifest:
     first = archive.next()
-    if first is None or first.name != NAME or not first.isreg() or first.size > LONGEST_MANIFEST:
+    if first is None or first.name != NAME or not _is_plain(first) or first.size > LONGEST_MANIFEST:
         raise InvalidBundleError(f"{archive.name!s} is no bundle: it does not begin with {NAME}")
     content = archive.extractfile(first)
     assert content is not None, "of a file there is content"
     return read_manifest(content.read())
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    """Whether every program that unpacks it sees the same file: no link, no hole, no second name or size."""
+    return member.type == tarfile.REGTYPE and not member.pax_headers
 
 
 def _entry(name: str, size: int) -> tarfile.TarInfo:

@@ -118,7 +118,7 @@ check_bundle() {
   [ -r "$here/bundle.json" ] || fail "$here/bundle.json is missing; unpack the whole bundle and run install.sh there"
   grep -q '"format": 1,' "$here/bundle.json" || fail "this bundle has a format that its installer does not know"
   version=$(sed -n 's/^ *"version": "\([^"]*\)",*$/\1/p' "$here/bundle.json")
-  case $version in '' | *[!0-9A-Za-z.+_-]*) fail "$here/bundle.json names no version" ;; esac
+  case $version in [!0-9]* | '' | *[!0-9a-z.+]*) fail "$here/bundle.json names no version" ;; esac
   hashes | (cd "$here" && sha256sum -c --quiet - >&2) ||
     fail "the bundle was changed or did not arrive whole; fetch it again"
   identity=$(sha256sum <"$here/bundle.json")

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -151,6 +151,30 @@ def test_what_was_tampered_with_is_found(
     made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
     _changed(made, name, content)
     with pytest.raises(InvalidBundleError, match=problem):
+        verify_bundle(made)
+
+
+def _linked(entry: tarfile.TarInfo) -> None:
+    entry.type, entry.linkname, entry.size = tarfile.SYMTYPE, "/etc/passwd", 0
+
+
+def _named_twice(entry: tarfile.TarInfo) -> None:
+    entry.pax_headers = {"comment": "other programs may read another name here"}
+
+
+@pytest.mark.parametrize("change", [_linked, _named_twice])
+def test_what_programs_that_unpack_may_see_differently_is_refused(
+    tmp_path: Path, shelf: Path, own: Path, change: Callable[[tarfile.TarInfo], None]
+) -> None:
+    made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
+    with tarfile.open(made) as archive:
+        members = [(each, archive.extractfile(each).read()) for each in archive]  # type: ignore[union-attr]
+    with tarfile.open(made, "w", format=tarfile.PAX_FORMAT) as archive:
+        for entry, content in members:
+            if entry.name.startswith("wheels/tiny"):
+                change(entry)
+            archive.addfile(entry, io.BytesIO(content))
+    with pytest.raises(InvalidBundleError, match=r"wheels/tiny-1\.0-py3-none-any\.whl does not belong there"):
         verify_bundle(made)
 
 

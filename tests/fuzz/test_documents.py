@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import tarfile
 from contextlib import suppress
 from pathlib import Path
@@ -69,15 +70,27 @@ MANIFEST = {
     "extras": "agent,coordinator",
     "wheels_glibc": "2.17",
     "frozen_glibc_x86_64": "2.36",
-    "files": {"wheels/a.whl": "0" * 64},
+    "files": {"install.sh": "0" * 64, "wheels/a-1.0-py3-none-any.whl": "0" * 64},
 }
+LINE = re.compile(r'^ *"(version|extras|wheels_glibc|frozen_glibc_[a-z0-9_]+)": "([^"]*)",*$', re.MULTILINE)
+FILE_LINE = re.compile(r'^ *"([^"]*)": "([0-9a-f]{64})",*$', re.MULTILINE)
+"""What the installer sees, which reads lines."""
+
+
+def laid_out(value: Any) -> bytes:  # noqa: ANN401 - whatever a change has made of it
+    """A manifest in the lines that readers expect, as far as it is one."""
+    if not isinstance(value, dict) or not isinstance(value.get("files"), dict):
+        return json.dumps(value).encode()
+    head = [f"  {json.dumps(key)}: {json.dumps(each)}," for key, each in value.items() if key != "files"]
+    files = [f"    {json.dumps(key)}: {json.dumps(each)}" for key, each in sorted(value["files"].items())]
+    return "\n".join(["{", *head, '  "files": {', ",\n".join(files), "  }", "}", ""]).encode()
 
 
 def bundle(manifest: bytes) -> bytes:
     """A bundle with that manifest and one file."""
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as archive:
-        for name, content in (("bundle.json", manifest), ("wheels/a.whl", b"wheel")):
+        for name, content in (("bundle.json", manifest), ("wheels/a-1.0-py3-none-any.whl", b"wheel")):
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
@@ -89,11 +102,19 @@ def bundle(manifest: bytes) -> bytes:
 def test_a_bundle_is_read_or_refused(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     chance = Random(seed)
     file: Path = tmp_path_factory.mktemp("bundles") / "muster.tar"
-    manifest = json.dumps(changed_values(MANIFEST, chance)).encode()
-    for text in (manifest, changed(json.dumps(MANIFEST).encode(), chance), DEEP.encode()):
+    manifest = laid_out(changed_values(MANIFEST, chance))
+    for text in (manifest, changed(laid_out(MANIFEST), chance), laid_out(MANIFEST), DEEP.encode()):
         with suppress(MusterError):
-            read_manifest(text)
-    for content in (bundle(manifest), changed(bundle(json.dumps(MANIFEST).encode()), chance)):
+            said = read_manifest(text)
+            found = text.decode()
+            frozen = {f"frozen_glibc_{each}": glibc for each, glibc in said.frozen.items()}
+            plain = {"version": said.version, "extras": ",".join(said.extras), "wheels_glibc": said.wheels_glibc}
+            assert dict(LINE.findall(found)) == plain | frozen
+            assert dict(FILE_LINE.findall(found)) == dict(said.files)
+            assert said.version[0].isdigit()
+            assert not any(name.startswith((".", "/", "-")) or name.count("/") > 1 for name in said.files)
+            assert not any(set(name) & set(" \n\\$`'\"") for name in (*said.files, *said.extras, *said.platforms))
+    for content in (bundle(manifest), changed(bundle(laid_out(MANIFEST)), chance)):
         file.write_bytes(content)
         for read in (read_bundle, verify_bundle):
             with suppress(MusterError):

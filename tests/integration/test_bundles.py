@@ -31,7 +31,7 @@ from tests.small_bundles import make_bundle
 
 
 async def test_a_bundle_comes_back_as_it_was_uploaded(tmp_path: Path) -> None:
-    file = make_bundle(tmp_path, "1.0", {"install.sh": b"#!/bin/sh\n", "wheels/a.whl": bytes(3 << 20)})
+    file = make_bundle(tmp_path, "1.0", {"install.sh": b"#!/bin/sh\n", "wheels/a-1.0-py3-none-any.whl": bytes(3 << 20)})
     told: list[int] = []
     (tmp_path / "here").mkdir()
     async with secured(tmp_path / "state") as fleet, fleet.client() as client:
@@ -111,7 +111,7 @@ async def test_what_is_no_bundle_is_not_kept(tmp_path: Path) -> None:
 
 
 async def test_a_bundle_that_is_too_large_is_refused_while_it_arrives(tmp_path: Path) -> None:
-    file = make_bundle(tmp_path, "1.0", {"install.sh": b"", "wheels/a.whl": bytes(5 << 20)})
+    file = make_bundle(tmp_path, "1.0", {"install.sh": b"", "wheels/a-1.0-py3-none-any.whl": bytes(5 << 20)})
     async with secured(tmp_path / "state") as fleet, fleet.client() as client:
         with pytest.raises(ExhaustedError, match="a bundle may have 4 MiB"):
             await client.bundles.upload(file)

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,29 @@ def test_the_installer_finds_each_value_and_each_file_in_a_line_of_its_own() -> 
         ("cp311-x86_64", "$(reboot)"),
         ('"2.28"', "2.28"),
         ('"files"', '"other"'),
+        ('"0.1.0"', '".."'),
+        ('"0.1.0"', '"."'),
+        ('"0.1.0"', '"-rf"'),
+        ('"0.1.0"', '"current"'),
+        ('"0.1.0"', '"1..0"'),
+        ('"0.1.0"', '"1.0-1"'),
+        ('"0.1.0"', '"1!1.0"'),
+        ('"0.1.0"', '"' + "1" * 65 + '"'),
+        ('"agent,coordinator"', "\"agent] @ https://example.org/evil.whl ; python_version > '3' #\""),
+        ('"agent,coordinator"', '"agent,../evil"'),
+        ('"agent,coordinator"', '"agent,agent"'),
+        ('"agent,coordinator"', '"agent,"'),
+        ('["cp311-x86_64", "cp312-aarch64"]', '"cp311-x86_64"'),
+        ('["cp311-x86_64", "cp312-aarch64"]', '["cp311-x86_64", "cp311-x86_64"]'),
+        ("cp311-x86_64", "cp27-x86_64"),
+        ('"install.sh"', '"a/b/c"'),
+        ('"install.sh"', '"bundle.json"'),
+        ('"install.sh"', '".profile"'),
+        ('"install.sh"', '"-rf"'),
+        ("wheels/a-1.0-py3-none-any.whl", "wheels/pip"),
+        ("wheels/a-1.0-py3-none-any.whl", "wheels/a-1.0.tar.gz"),
+        ("wheels/a-1.0-py3-none-any.whl", "wheels/a @ https:-1.0-py3-none-any.whl"),
+        ("frozen_glibc_x86_64", "frozen_glibc_../x"),
     ],
 )
 def test_what_no_bundle_would_say_is_refused(before: str, after: str) -> None:
@@ -57,6 +81,43 @@ def test_what_no_bundle_would_say_is_refused(before: str, after: str) -> None:
     assert before in text
     with pytest.raises(InvalidBundleError):
         read_manifest(text.replace(before, after, 1).encode())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('  "version": "0.1.0",', '  "version": "9.9", "version": "0.1.0",'),
+        ('  "version": "0.1.0",', '  "version": "9.9",\n  "version": "0.1.0",'),
+        ('  "version": "0.1.0",', '  "version":\n"0.1.0",'),
+        ('  "files": {', f'  "more": {{"x":\n"{HASH}"}},\n  "files": {{'),
+        ('{\n  "format"', '{ "format"'),
+    ],
+)
+def test_what_readers_of_lines_and_of_json_could_take_for_different_things_is_refused(before: str, after: str) -> None:
+    text = MANIFEST.written().decode()
+    assert before in text
+    with pytest.raises(InvalidBundleError):
+        read_manifest(text.replace(before, after, 1).encode())
+
+
+def test_a_value_that_a_later_version_adds_in_a_line_of_its_own_is_left_alone() -> None:
+    text = MANIFEST.written().decode().replace('  "files": {', '  "added": ["later"],\n  "files": {')
+    assert read_manifest(text.encode()) == MANIFEST
+
+
+@pytest.mark.parametrize("version", ["1", "1.0", "0.1.0", "2.0rc1", "1.0.post2", "1.0.dev3", "1.0+g1a2b.d20261122"])
+def test_versions_as_packages_have_them_are_possible(version: str) -> None:
+    text = MANIFEST.written().decode().replace('"0.1.0"', f'"{version}"')
+    assert read_manifest(text.encode()).version == version
+
+
+def test_wheels_are_known_by_name_and_version() -> None:
+    files = {
+        "wheels/Ruamel.yaml_clib-0.2-cp311-cp311-manylinux_2_28_x86_64.whl": HASH,
+        "wheels/b-1-2-py3-none-any.whl": HASH,
+    }
+    found = replace(MANIFEST, files=files).wheels
+    assert [(each.name, each.version) for each in found] == [("b", "1"), ("ruamel-yaml-clib", "0.2")]
 
 
 @given(
