@@ -5,9 +5,12 @@ ARG BASE=python:3.13-slim
 
 FROM ${BASE} AS build
 COPY wheels /wheels
+COPY requirements /requirements
 RUN python3 -m venv --without-pip /opt/muster \
+ && python=$(python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])') \
  && /opt/muster/bin/python "$(echo /wheels/pip-*.whl)/pip" install --quiet --no-index --no-cache-dir \
-    --disable-pip-version-check --find-links /wheels 'muster[coordinator]'
+    --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+    --find-links /wheels --requirement "/requirements/$python-$(uname -m).txt"
 
 FROM ${BASE}
 COPY --from=build /opt/muster /opt/muster

@@ -9,13 +9,22 @@ from muster.bundle.archive import write_bundle
 from muster.bundle.manifest import Manifest
 
 
-def make_wheel(
-    directory: Path, name: str, version: str = "1.0", requires: Sequence[str] = (), tag: str = "py3-none-any"
+def make_wheel(  # noqa: PLR0913 - what wheels differ in
+    directory: Path,
+    name: str,
+    version: str = "1.0",
+    *,
+    requires: Sequence[str] = (),
+    extras: Sequence[str] = (),
+    tag: str = "py3-none-any",
+    licence: str = "",
 ) -> Path:
     """A wheel with one module, which says its version."""
     info = f"{name}-{version}.dist-info"
     metadata = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}"]
     metadata += [f"Requires-Dist: {each}" for each in requires]
+    metadata += [f"Provides-Extra: {each}" for each in extras]
+    metadata += [licence] if licence else []
     contents = {
         f"{name}.py": f"VERSION = {version!r}\n",
         f"{info}/METADATA": "\n".join([*metadata, ""]),

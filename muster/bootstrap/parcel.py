@@ -43,17 +43,23 @@ async def opened(file: Path) -> Bundle:
     return Bundle(file=file, manifest=await asyncio.to_thread(verify_bundle, file))
 
 
-async def fetched(client: Client, directory: Path) -> Bundle:
-    """The newest bundle that the coordinator keeps; it is only fetched where it is not in `directory` already."""
+async def fetched(client: Client, directory: Path, wanted: str = "") -> Bundle:
+    """A bundle that the coordinator keeps, by its name or version; the newest one if neither is said.
+
+    It is only fetched where it is not in `directory` already.
+    """
     kept = await client.bundles.all()
     if not kept:
         raise UnknownNameError(
             f"{client.address} keeps no bundle; `muster bundle create` and `muster bundle upload`, or give one with "
             "--bundle FILE"
         )
-    file = directory / Path(kept[0].name).name
-    if not await asyncio.to_thread(_have, file, kept[0].sha256):
-        _, file = await client.bundles.download(directory, kept[0].name)
+    chosen = next((each for each in kept if wanted in {"", each.name, each.version}), None)
+    if chosen is None:
+        raise UnknownNameError(f"{client.address} keeps no bundle {wanted!r}; `muster bundle list` has those it keeps")
+    file = directory / Path(chosen.name).name
+    if not await asyncio.to_thread(_have, file, chosen.sha256):
+        _, file = await client.bundles.download(directory, chosen.name)
     return await opened(file)
 
 

@@ -65,6 +65,24 @@ def verify_bundle(file: Path) -> Manifest:
     return manifest
 
 
+def read_part(file: Path, name: str, largest: int) -> bytes:
+    """One file of a bundle, compared with its hash; raises InvalidBundleError where it is not there or was changed."""
+    with _opened(file) as archive:
+        wanted = _manifest(archive).files.get(name)
+        while wanted is not None and (member := archive.next()) is not None:
+            if member.name != name:
+                continue
+            if not _is_plain(member) or member.size > largest:
+                break
+            content = archive.extractfile(member)
+            assert content is not None, "of a file there is content"
+            found = content.read()
+            if hashlib.sha256(found).hexdigest() != wanted:
+                raise InvalidBundleError(f"{file}: {name} was changed; make or fetch the bundle again")
+            return found
+    raise InvalidBundleError(f"{file} has no {name}; an older Muster made it, so make the bundle again")
+
+
 @contextmanager
 def replaced(output: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of `output` when the block ends well, and else leaves nothing behind."""

@@ -1,16 +1,21 @@
 """How a bundle is made."""
 
+import hashlib
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from muster.bundle import frozen
+from muster.bundle import frozen, sbom
 from muster.bundle.archive import INSTALLER, sha256, write_bundle
-from muster.bundle.manifest import Manifest
+from muster.bundle.frozen import FrozenPrograms
+from muster.bundle.manifest import Manifest, read_manifest
 from muster.bundle.own_wheel import build_wheel, extras_of, version_of
+from muster.bundle.packages import edges, package_in
+from muster.bundle.requirements import file_of, in_bundle, pinned
+from muster.bundle.sbom import FrozenPart, Materials, WheelPart
 from muster.bundle.wheels import GLIBC, Platform, download
 from muster.domain.errors import ExhaustedError, MusterError
 from muster.own_programs import is_frozen
@@ -55,17 +60,19 @@ def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], Non
     version, extras = version_of(own), extras_of(own)
     wanted = f"{own}[{','.join(extras)}]" if extras else str(own)
     tell(f"{own.name}: {_size(own)}")
+    installed: dict[Platform, tuple[str, ...]] = {}
     for platform in plan.platforms:
+        arrived = work / str(platform)
+        download(arrived, platform, [wanted, PIP], plan.find_links)
         before = _total(wheels)
-        download(wheels, platform, [wanted, PIP], plan.find_links)
+        installed[platform] = tuple(_gathered(arrived, wheels))
         count, size = (now - then for now, then in zip(_total(wheels), before, strict=True))
         tell(f"{platform}: {count} wheels more, {size / 1e6:.1f} MB")
     found = {f"wheels/{path.name}": path for path in sorted(wheels.iterdir())}
-    glibc = {}
+    programs = None
     if plan.frozen:
         programs = frozen.build(own, work / "frozen")
         found[f"frozen/{programs.archive.name}"] = programs.archive
-        glibc[programs.architecture] = programs.glibc
         tell(f"{programs.archive.name}: {_size(programs.archive)}, needs a C library from {programs.glibc} on")
     found |= dict(_own_files())
     manifest = Manifest(
@@ -73,12 +80,77 @@ def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], Non
         platforms=tuple(map(str, plan.platforms)),
         extras=extras,
         wheels_glibc=GLIBC,
-        frozen=glibc,
+        frozen={} if programs is None else {programs.architecture: programs.glibc},
         files={name: _digest(path) for name, path in found.items()},
     )
+    for name, content in _documents(manifest, found, installed, programs):
+        found[name] = work / name.replace("/", "-")
+        found[name].write_bytes(content)
+        manifest = replace(manifest, files={**manifest.files, name: hashlib.sha256(content).hexdigest()})
     output = plan.output.absolute() if plan.output else place / f"muster-{version}-{_platforms(plan)}.tar"
-    write_bundle(output, manifest, found)
+    write_bundle(output, read_manifest(manifest.written()), found)
     return output
+
+
+def _gathered(arrived: Path, wheels: Path) -> Iterator[str]:
+    """Names in the bundle of the wheels of one platform, which come to lie with those of the others."""
+    for path in sorted(arrived.iterdir()):
+        there = wheels / path.name
+        if not there.exists():
+            path.rename(there)
+        elif _digest(path) != _digest(there):
+            raise MusterError(f"{path.name} was fetched twice and is not the same; ask who keeps that package index")
+        yield f"wheels/{path.name}"
+
+
+def _documents(
+    manifest: Manifest,
+    found: Mapping[str, Path],
+    installed: Mapping[Platform, Sequence[str]],
+    programs: FrozenPrograms | None,
+) -> Iterator[tuple[str, bytes]]:
+    """What is written about the contents: requirements for each platform, and the bill of materials."""
+    requirements = {}
+    for platform, names in installed.items():
+        text = pinned(platform, in_bundle(manifest.wheels, names).values())
+        requirements[file_of(platform)] = text.encode()
+    yield from requirements.items()
+    parts = {
+        each.file: WheelPart(file=each.file, sha256=each.sha256, package=package_in(found[each.file]))
+        for each in manifest.wheels
+    }
+    others = {name: digest for name, digest in manifest.files.items() if not name.startswith(("wheels/", "frozen/"))}
+    others |= {name: hashlib.sha256(content).hexdigest() for name, content in requirements.items()}
+    materials = Materials(
+        version=manifest.version,
+        wheels=tuple(parts.values()),
+        edges=_edges(manifest, parts, installed),
+        frozen=() if programs is None else (_frozen_part(programs, manifest),),
+        files=others,
+    )
+    yield sbom.BILL_NAME, sbom.bill_of(materials)
+
+
+def _edges(
+    manifest: Manifest, parts: Mapping[str, WheelPart], installed: Mapping[Platform, Sequence[str]]
+) -> Iterator[tuple[str, str]]:
+    for platform, names in installed.items():
+        wheels = in_bundle(manifest.wheels, names)
+        packages = {name: parts[wheel.file].package for name, wheel in wheels.items()}
+        for one, other in edges(packages, platform, {"muster": frozenset(manifest.extras)}):
+            yield wheels[one].file, wheels[other].file
+
+
+def _frozen_part(programs: FrozenPrograms, manifest: Manifest) -> FrozenPart:
+    file = f"frozen/{programs.archive.name}"
+    return FrozenPart(
+        file=file,
+        sha256=manifest.files[file],
+        python=programs.python,
+        maker=programs.maker,
+        packages=programs.packages,
+        libraries=programs.libraries,
+    )
 
 
 def _own_wheel(plan: BundlePlan, wheels: Path) -> Path:

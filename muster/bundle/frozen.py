@@ -10,10 +10,14 @@ import tarfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from muster.bundle.ingredients import libraries_used, packages_used
 from muster.bundle.own_wheel import PACKAGES
+from muster.bundle.packages import Package, package_in
+from muster.bundle.sbom import LibraryPart
 from muster.domain.errors import MusterError
 from muster.own_programs import is_frozen
 
@@ -40,6 +44,14 @@ class FrozenPrograms:
     architecture: str
     glibc: str
     """The oldest C library on which they run: at most that of the machine that made them."""
+    python: str
+    """Version of the Python that they bring along."""
+    maker: str
+    """Version of PyInstaller."""
+    packages: tuple[Package, ...]
+    """Distributions of which they are made."""
+    libraries: tuple[LibraryPart, ...]
+    """Shared libraries of the system that they bring along."""
 
 
 def is_possible() -> bool:
@@ -61,7 +73,16 @@ def build(wheel: Path, work: Path) -> FrozenPrograms:
     made = work / "dist" / "muster"
     archive_file = work / f"muster-{platform.machine()}.tar.gz"
     _pack(made, archive_file)
-    return FrozenPrograms(archive=archive_file, architecture=platform.machine(), glibc=needed_glibc(_files(made)))
+    build_lists = work / "build" / "muster"
+    return FrozenPrograms(
+        archive=archive_file,
+        architecture=platform.machine(),
+        glibc=needed_glibc(_files(made)),
+        python=platform.python_version(),
+        maker=version("pyinstaller"),
+        packages=packages_used(build_lists, package_in(wheel)),
+        libraries=tuple(libraries_used(build_lists, source)),
+    )
 
 
 def needed_glibc(files: Iterable[Path]) -> str:

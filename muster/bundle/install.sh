@@ -190,7 +190,7 @@ install_venv() {
         because "$python is $found on $(uname -m), for which the bundle has no wheels"
         continue ;;
     esac
-    if make_venv "$python"; then return 0; fi
+    if make_venv "$python" "$found-$(uname -m)"; then return 0; fi
     because "$python made no virtual environment: $(tail -n 1 "$PREFIX/.install.log")"
     rm -rf "$unfinished"
   done
@@ -198,13 +198,14 @@ install_venv() {
   return 1
 }
 
-# Isolated (-I), as the directory in which this was called may be one where others leave modules, too.
+# With this Python, for this platform: exactly the wheels that are listed, each with its hash, and nothing that one of them
+# asks for. Isolated (-I), as the directory in which this was called may be one where others leave modules, too.
 make_venv() {
   {
     "$1" -I -m venv --without-pip "$unfinished" &&
       "$unfinished/bin/python" -I "$(echo "$here"/wheels/pip-*.whl)/pip" install --quiet --no-index --no-compile \
-        --no-cache-dir --disable-pip-version-check --find-links "$here/wheels" \
-        "muster[$(value extras)] == $version" &&
+        --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+        --find-links "$here/wheels" --requirement "$here/requirements/$2.txt" &&
       grep -rlIF "$unfinished" "$unfinished/bin" "$unfinished/pyvenv.cfg" | while read -r file; do
         sed -i "s|$unfinished|$tree|g" "$file"
       done &&

@@ -13,7 +13,7 @@ import typer
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
 from muster.cli.session import answers, screen, session_of
-from muster.domain.errors import InvalidJobError
+from muster.domain.errors import InvalidJobError, UnknownNameError
 
 bundle = typer.Typer(help="Bundles, from which machines are installed without internet.", no_args_is_help=True)
 
@@ -156,6 +156,45 @@ async def verify(file: BundleFile) -> None:
 
     manifest = verify_bundle(file)
     print(f"{file} is whole: {len(manifest.files)} files of version {manifest.version}")
+
+
+@bundle.command("sbom")
+@answers
+async def sbom(
+    context: typer.Context,
+    which: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|NAME|VERSION", help="A bundle here, or the name or version of one that the coordinator keeps."
+        ),
+    ],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; on the screen otherwise.")
+    ] = None,
+) -> None:
+    """Write the bill of materials of a bundle: every package with version, hash and licence, as CycloneDX 1.6.
+
+    Example: muster bundle sbom muster-0.1.0-cp311-x86_64.tar -o muster.cdx.json
+    """
+    from muster.bundle.archive import read_part, replaced  # noqa: PLC0415 - only here
+    from muster.bundle.sbom import BILL_NAME, LARGEST_BILL  # noqa: PLC0415
+
+    file = Path(which)
+    if not await asyncio.to_thread(file.is_file):
+        if file.suffix == ".tar" and file.parent != Path():
+            raise UnknownNameError(f"there is no file {which}")
+        from muster.bootstrap.parcel import fetched, own_cache  # noqa: PLC0415 - gRPC
+
+        async with session_of(context).client() as client:
+            file = (await fetched(client, own_cache(), which)).file
+    document = await asyncio.to_thread(read_part, file, BILL_NAME, LARGEST_BILL)
+    if output is None:
+        print(document.decode(), end="")
+        return
+    with replaced(output) as target:
+        target.write(document)
+    print(output)
 
 
 @contextmanager

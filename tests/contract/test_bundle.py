@@ -6,9 +6,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pip
 import pytest
 
 from muster.bundle.archive import read_bundle, verify_bundle
@@ -61,6 +64,9 @@ def test_a_bundle_has_wheels_for_each_platform_and_is_the_same_each_time(
     assert manifest.platforms == ("cp311-x86_64", "cp312-aarch64")
     assert sorted(manifest.files) == [
         "install.sh",
+        "requirements/cp311-x86_64.txt",
+        "requirements/cp312-aarch64.txt",
+        "sbom.cdx.json",
         "units/muster-agent.service",
         "units/muster-coordinator.service",
         "wheels/fast-1.0-cp311-cp311-manylinux_2_28_x86_64.whl",
@@ -214,7 +220,66 @@ def test_the_installer_runs_no_module_of_the_directory_in_which_it_was_called(tm
         (strangers / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     functions = INSTALLER.read_text().replace('\nmain "$@"\n', "\n")
     settings = f"here={here} PREFIX={tmp_path} unfinished={tmp_path}/new tree={tmp_path}/tree version=0.1.0"
-    script = f"{functions}\n{settings}\nmake_venv {sys.executable} || true\n"
+    script = f"{functions}\n{settings}\nmake_venv {sys.executable} cp311-x86_64 || true\n"
     subprocess.run(["sh", "-c", script], cwd=strangers, check=True)
     assert (tmp_path / "new" / "bin" / "python").exists()
     assert not (tmp_path / "ran").exists()
+
+
+def _run(script: str) -> subprocess.CompletedProcess[str]:
+    """The installer's functions, and then what is given."""
+    functions = INSTALLER.read_text().replace('\nmain "$@"\n', "\n")
+    return subprocess.run(["sh", "-c", f"{functions}\n{script}"], capture_output=True, text=True, check=False)
+
+
+def _real_pip(wheel: Path) -> None:
+    """The pip of this Python, in place of the small one."""
+    package = Path(pip.__file__).parent
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in package.rglob("*"):
+            if path.suffix != ".pyc":
+                archive.write(path, path.relative_to(package.parent))
+
+
+def _made_venv(tmp_path: Path, made: Path, name: str) -> subprocess.CompletedProcess[str]:
+    here = tmp_path / name
+    here.mkdir()
+    subprocess.run(["tar", "-xf", made, "-C", here], check=True)
+    _real_pip(here / "wheels" / "pip-26.0-py3-none-any.whl")
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    done = _run(
+        f"here={here} PREFIX={here} unfinished={here}/new tree={here}/tree version=0.1.0\n"
+        f"if make_venv {sys.executable} {python}-x86_64; then echo made; else echo refused; fi\n"
+    )
+    done.stderr += (here / ".install.log").read_text()
+    return done
+
+
+def test_the_installer_installs_what_is_listed_with_its_hash_and_nothing_else(
+    tmp_path: Path, shelf: Path, own: Path
+) -> None:
+    platform = Platform(f"{sys.version_info.major}.{sys.version_info.minor}", "x86_64")
+    for wheel in shelf.glob("fast-*"):
+        wheel.unlink()
+    make_wheel(shelf, "fast")
+    plan = replace(_plan(tmp_path, shelf, own), platforms=[platform])
+    made = create_bundle(plan, lambda _: None)
+    done = _made_venv(tmp_path, made, "good")
+    assert done.stdout == "made\n", done.stderr
+    installed = {each.name for each in (tmp_path / "good" / "new").rglob("*.dist-info")}
+    assert installed == {"muster-0.1.0.dist-info", "tiny-1.0.dist-info", "fast-1.0.dist-info"}
+
+    shutil.rmtree(tmp_path / "good")
+    with tarfile.open(made) as archive:
+        listed = archive.extractfile(f"requirements/{platform}.txt").read()  # type: ignore[union-attr]
+    _changed(
+        made, f"requirements/{platform}.txt", listed.replace(b"tiny==1.0 --hash=sha256:", b"tiny==1.0 --hash=sha256:0")
+    )
+    done = _made_venv(tmp_path, made, "other")
+    assert done.stdout == "refused\n"
+    _changed(made, f"requirements/{platform}.txt", listed)
+    make_wheel(tmp_path, "tiny", requires=("something",))
+    _changed(made, "wheels/tiny-1.0-py3-none-any.whl", (tmp_path / "tiny-1.0-py3-none-any.whl").read_bytes())
+    done = _made_venv(tmp_path, made, "changed")
+    assert done.stdout == "refused\n"
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in done.stderr

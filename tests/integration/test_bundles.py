@@ -10,6 +10,7 @@ import pytest
 from grpc.aio import AioRpcError
 
 from coordinator.store.bundles import MOST
+from muster.bootstrap.parcel import fetched
 from muster.bundle.archive import verify_bundle
 from muster.bundle.manifest import InvalidBundleError
 from muster.client import Client
@@ -61,6 +62,21 @@ async def test_the_newest_version_is_given_out_and_the_oldest_makes_room(tmp_pat
     assert kept == [f"1.{minor}" for minor in range(MOST + 2, 2, -1)]
     assert newest.version == f"1.{MOST + 2}"
     assert len(list((tmp_path / "state" / "bundles").iterdir())) == MOST
+
+
+async def test_a_bundle_is_fetched_by_its_version_or_its_name(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    async with secured(tmp_path / "state") as fleet, fleet.client() as client:
+        for version in ("1.0", "2.0"):
+            await client.bundles.upload(make_bundle(tmp_path, version))
+        found = [
+            (await fetched(client, here, wanted)).manifest.version
+            for wanted in ("", "1.0", "muster-1.0-cp311-x86_64.tar", "2.0")
+        ]
+        with pytest.raises(UnknownNameError, match=r"keeps no bundle '3\.0'; `muster bundle list`"):
+            await fetched(client, here, "3.0")
+    assert found == ["2.0", "1.0", "1.0", "2.0"]
 
 
 async def test_one_of_the_same_name_takes_its_place(tmp_path: Path) -> None:

@@ -59,7 +59,11 @@ def newer(bundle: Path, version: str) -> Path:
     def change(directory: Path) -> None:
         own = directory / f"wheels/muster-{before}-py3-none-any.whl"
         _rewrite(own, before, version)
+        old, new = _sha256(own), _sha256(own.with_name(f"muster-{version}-py3-none-any.whl"))
         own.unlink()
+        for listed in (directory / "requirements").iterdir():
+            text = listed.read_text().replace(f"muster=={before} ", f"muster=={version} ").replace(old, new)
+            listed.write_text(text)
 
     return altered(bundle, version, change, version)
 
