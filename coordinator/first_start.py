@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from coordinator.clock import wall_time
+from coordinator.fleet.put_aside import put_aside
 from coordinator.settings import CoordinatorSettings
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
@@ -75,6 +76,7 @@ def local_token(state: Path) -> str:
 
 async def _make_admin(registry: Registry, file: Path) -> None:
     now, secret = wall_time(), new_api_token()
+    await asyncio.to_thread(put_aside, file.parent, [file], now)
     # The file first: a token that nobody has is harmless, an admin without a token locks everybody out.
     await asyncio.to_thread(write_private, file, f"{secret}\n".encode())
     admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})

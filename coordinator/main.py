@@ -14,8 +14,11 @@ from pathlib import Path
 
 from coordinator import garbage, heap
 from coordinator.clock import wall_time
+from coordinator.commands import command, run_command
 from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
+from coordinator.fleet.files import FleetFiles
+from coordinator.fleet.put_aside import put_aside
 from coordinator.login_settings import LoginSettings
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.rpc.wakeups import CoordinatorLoop
@@ -43,16 +46,21 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Entry point of `muster-coordinator`."""
+    if command(sys.argv[1:]) is not None:
+        sys.exit(run_command(sys.argv[1:], os.environ))
     settings = parse(sys.argv[1:], os.environ)
     systemd = Systemd(os.environ)
     configure(settings.log_level)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
     heap.keep_together()
+    os.umask(0o077)
     with refusing("muster-coordinator"):
         _allow_connections()
         with directory.lock(), asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
-            runner.run(run(settings, directory, systemd))
+            fleet = FleetFiles(directory)
+            fleet.allow_start(wall_time())
+            runner.run(run(settings, directory, fleet, systemd))
 
 
 def _allow_connections() -> None:
@@ -61,7 +69,7 @@ def _allow_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd: Systemd) -> None:
+async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: FleetFiles, systemd: Systemd) -> None:
     """Serve until SIGTERM or SIGINT."""
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -87,8 +95,14 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, systemd:
                 bundles=BundleStore(directory.bundles),
                 logins=logins,
             )
-            await _serve(settings, parts, stopped, systemd)
+            directory.running.touch()
+            authority = None if settings.local else await prepared(settings, registry)
+            await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
+            if not settings.init:
+                await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)
+                await _serve(settings, parts, authority, stopped, systemd)
         finally:
+            directory.running.unlink(missing_ok=True)  # before the database is closed, which deletes its `-wal`
             logs.close()
             trust.close()
             store.close()
@@ -110,11 +124,21 @@ def _drop_logs(logs: LogStore, job: JobId) -> None:
         log.warning("logs of a deleted job are still there", extra={"job": job, "cause": str(error)})
 
 
-async def _serve(settings: CoordinatorSettings, parts: Parts, stopped: asyncio.Event, systemd: Systemd) -> None:
-    authority = None if settings.local else await prepared(settings, parts.registry)
-    if settings.init:
-        return
-    await asyncio.to_thread(parts.logs.keep_only, parts.engine.known_jobs())
+def _put_unknown_logs_aside(directory: StateDirectory, parts: Parts) -> None:
+    """Keep logs of jobs that the database does not know, as after a restore, where nobody takes them for others."""
+    try:
+        put_aside(directory.path, parts.logs.unknown(parts.engine.known_jobs()), wall_time())
+    except OSError as error:
+        log.warning("logs of unknown jobs are still among the others", extra={"cause": str(error)})
+
+
+async def _serve(
+    settings: CoordinatorSettings,
+    parts: Parts,
+    authority: FleetAuthority | None,
+    stopped: asyncio.Event,
+    systemd: Systemd,
+) -> None:
     garbage.collect_seldom()
     async with asyncio.TaskGroup() as tasks:
         working = tasks.create_task(parts.engine.run(), name="engine")

@@ -39,14 +39,21 @@ class CoordinatorSettings:
     log_level: str = "info"
 
 
+def default_state(environ: Mapping[str, str]) -> Path:
+    """The state directory where none is named."""
+    return Path(environ.get("MUSTER_STATE", "/var/lib/muster/coordinator"))
+
+
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSettings:
     """Settings from the command line, with defaults from the environment; exits with a message for bad ones."""
     parser = argparse.ArgumentParser(
         prog="muster-coordinator",
         description="Queues jobs, places them on nodes, calls the roll and starts every worker at once.",
+        epilog="In place of options, a command (`muster-coordinator COMMAND --help`): start-anew, moved.",
     )
-    state = environ.get("MUSTER_STATE", "/var/lib/muster/coordinator")
-    parser.add_argument("--state", type=Path, default=Path(state), help="database, logs, authority (%(default)s)")
+    parser.add_argument(
+        "--state", type=Path, default=default_state(environ), help="database, logs, authority (%(default)s)"
+    )
     parser.add_argument("--listen", default=DEFAULT_ADDRESS, help="for clients; port 0 takes a free one (%(default)s)")
     parser.add_argument("--listen-agents", default="", help="for agents (by default the port after that for clients)")
     parser.add_argument(

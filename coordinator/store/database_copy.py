@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from coordinator.store.fleet_row import open_readonly
 from coordinator.store.store import StoreError
 from muster.trust.files import sync_directory
 
@@ -33,7 +34,7 @@ def copy_database(source: Path, target: Path, progress: Progress | None = None) 
     try:
         fresh.unlink(missing_ok=True)
         os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        with closing(sqlite3.connect(f"{source.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)) as read:
+        with closing(open_readonly(source)) as read:
             _copy(read, fresh, progress)
         fresh.replace(target)
         sync_directory(target.parent)
@@ -47,7 +48,6 @@ def copy_database(source: Path, target: Path, progress: Progress | None = None) 
 
 
 def _copy(read: sqlite3.Connection, fresh: Path, progress: Progress | None) -> None:
-    read.execute("PRAGMA busy_timeout = 5000")
     size = read.execute("PRAGMA page_size").fetchone()[0]
 
     def tell(_: int, left: int, total: int) -> None:

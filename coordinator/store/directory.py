@@ -1,13 +1,17 @@
 """The coordinator's state directory: what lies in it, and that only one coordinator uses it."""
 
 import fcntl
+import logging
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from coordinator.store.store import StoreError
+
+log = logging.getLogger(__name__)
 
 
 class DirectoryInUseError(StoreError):
@@ -21,6 +25,11 @@ class DirectoryInUseError(StoreError):
 
 KEY_BYTES = 32
 """Of the secret of a fleet."""
+
+_OTHERS = 0o077
+"""What no mode in a state directory has."""
+_OURS = ("coordinator.*", "fleet.*", "*-token", "logs", "bundles", "trust", "trust/authority.*")
+"""Files and directories that a coordinator makes; that others may read the keys of secrets has a refusal of its own."""
 
 
 class StateDirectory:
@@ -44,6 +53,11 @@ class StateDirectory:
         """The directory of the bundles."""
         return self.path / "bundles"
 
+    @property
+    def running(self) -> Path:
+        """A file that is there while the database is open, and stays behind where a coordinator was killed."""
+        return self.path / "coordinator.running"
+
     def fleet_key(self) -> bytes:
         """The secret of this coordinator's fleet, made at the first start; to be called while the lock is held.
 
@@ -55,7 +69,7 @@ class StateDirectory:
                 _write_secret(path, secrets.token_bytes(KEY_BYTES))
             key = path.read_bytes()
         if len(key) != KEY_BYTES:
-            raise StoreError(f"{path} does not hold the {KEY_BYTES} bytes of a key: remove it, and a new one is made")
+            raise StoreError(f"{path} does not hold the {KEY_BYTES} bytes of a key: put a backup in its place")
         return key
 
     @contextmanager
@@ -66,6 +80,7 @@ class StateDirectory:
         """
         with _reported(self.path):
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._keep_others_out()
             # The file is never deleted: a lock on a deleted file would keep nobody out.
             lock = os.open(self.path / "coordinator.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -79,6 +94,37 @@ class StateDirectory:
             yield
         finally:
             os.close(lock)
+
+    def _keep_others_out(self) -> None:
+        """Close the directory to others, and what an earlier start left open in it."""
+        found = self.path.stat()
+        if found.st_mode & _OTHERS and not self._is_ours():
+            raise StoreError(
+                f"{self.path} can be used by others and holds other things than a coordinator's state: name a "
+                f"directory of its own, or close this one (`chmod go= {self.path}`)"
+            )
+        _close_to_others(self.path, found)
+        for pattern in _OURS:
+            for path in self.path.glob(pattern):
+                if not path.is_symlink():
+                    _close_to_others(path, path.stat())
+
+    def _is_ours(self) -> bool:
+        names = {path.name for path in self.path.iterdir()}
+        return not names or not names.isdisjoint({"coordinator.lock", "coordinator.db"})
+
+
+def _close_to_others(path: Path, found: os.stat_result) -> None:
+    """Take all rights from group and others; StoreError where the owner is somebody else."""
+    if not found.st_mode & _OTHERS:
+        return
+    if os.geteuid() not in {0, found.st_uid}:
+        raise StoreError(
+            f"{path} can be used by others and belongs to another user: give it to the coordinator's user alone "
+            f"(`chown`, then `chmod go= {path}`)"
+        )
+    path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+    log.warning("closed to other users", extra={"path": str(path), "mode was": f"{stat.S_IMODE(found.st_mode):04o}"})
 
 
 def _write_secret(path: Path, secret: bytes) -> None:

@@ -176,14 +176,20 @@ class LogStore:
             for execution in [each for each in self._open if self._file(each).parent == directory]:
                 self._open.pop(execution).close()
         with _reported(f"the logs in {directory} cannot be deleted"), suppress(FileNotFoundError):
-            shutil.rmtree(directory)
+            # Under its new name the next start knows that it was to go, if the end comes before all of it is gone.
+            dropped = directory.with_name(_DROPPED + directory.name)
+            shutil.rmtree(dropped, ignore_errors=True)
+            shutil.rmtree(directory.rename(dropped))
 
-    def keep_only(self, jobs: Collection[JobId]) -> None:
-        """Forget the logs of all other jobs: at start, as the last end may have come between a drop and its logs."""
-        if self._directory.exists():
-            for directory in self._directory.iterdir():
-                if directory.name not in jobs and _NAME.fullmatch(directory.name):
-                    self.drop_job(JobId(directory.name))
+    def unknown(self, jobs: Collection[JobId]) -> tuple[Path, ...]:
+        """Directories with logs of other jobs than these; deletes what was dropped and not gone at the last end."""
+        if not self._directory.exists():
+            return ()
+        for path in self._directory.glob(f"{_DROPPED}*"):
+            with _reported(f"the logs in {path} cannot be deleted"):
+                shutil.rmtree(path)
+        found = sorted(self._directory.iterdir())
+        return tuple(path for path in found if path.name not in jobs and _NAME.fullmatch(path.name))
 
     def close(self) -> None:
         """Let go of all files."""
@@ -232,6 +238,9 @@ class LogStore:
             raise UnknownNameError(f"{job[:200]!r} is no id of a job")
         return self._directory / job
 
+
+_DROPPED = ".dropped-"
+"""What the directory of a job is called, before its own name, while it is deleted."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """No path in the file system but a plain name in the logs' own directory can match."""

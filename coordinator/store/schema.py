@@ -25,7 +25,7 @@ from sqlalchemy import (
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
 
-VERSION = "0004"
+VERSION = "0006"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -117,6 +117,9 @@ nodes = Table(
     Column("joined_at", UtcTime, nullable=False),
     Column("body", Text, nullable=False),
 )
+
+fleet = Table("fleet", metadata, Column("id", String, primary_key=True))
+"""One row, written at the first start: whose database this is."""
 
 Row = dict[str, object]
 

@@ -57,6 +57,11 @@ def load_or_make(directory: Path, now: datetime) -> Identity:
     """The authority in a directory, made on the first start; raises MusterError where its key is lost or another's."""
     certificate, key = directory / "authority.pem", directory / "authority.key"
     if not certificate.exists():
+        if key.exists():
+            raise MusterError(
+                f"{certificate} is gone, and {key} is there. Put a backup of {directory} in its place; without it all "
+                "nodes must join anew"
+            )
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = make_authority(now)
         write_private(key, fresh.key)

@@ -11,21 +11,10 @@ from coordinator.store.database_copy import copy_database, prune_copies
 from coordinator.store.schema import VERSION
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import StoreError
-from muster.domain.lifecycle import State
-from tests.contract.records import execution, gang, puts
+from tests.contract.older_databases import write_older
+from tests.contract.records import gang
 
 NEWEST = int(VERSION)
-
-
-def older(database: Path) -> None:
-    """A database with one job, as version 0003 wrote it."""
-    store = SqlStore.open(database)
-    store.commit([*gang("a", size=1), *puts(execution("a", state=State.PLACED))])
-    store.close()
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("DROP VIEW transitions")
-        connection.execute("CREATE TABLE transitions (execution VARCHAR, state VARCHAR, at DATETIME)")
-        connection.execute("UPDATE alembic_version SET version_num = '0003'")
 
 
 def read(database: Path, statement: str) -> list[tuple[object, ...]]:
@@ -35,7 +24,7 @@ def read(database: Path, statement: str) -> list[tuple[object, ...]]:
 
 def test_a_migration_leaves_a_copy_from_before_it(tmp_path: Path) -> None:
     database, copy = tmp_path / "coordinator.db", tmp_path / f"coordinator.db.before-v{NEWEST}"
-    older(database)
+    write_older(database, "0003")
 
     SqlStore.open(database).close()
 
@@ -54,7 +43,7 @@ def test_neither_a_first_nor_a_later_start_makes_a_copy(tmp_path: Path) -> None:
 
 def test_a_database_that_cannot_be_copied_is_not_migrated(tmp_path: Path) -> None:
     database = tmp_path / "coordinator.db"
-    older(database)
+    write_older(database, "0003")
     (tmp_path / f"coordinator.db.before-v{NEWEST}").mkdir()
 
     with pytest.raises(StoreError, match=r"cannot copy .*coordinator\.db to .*before-v"):
@@ -112,4 +101,4 @@ def test_a_copy_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         copy_database(tmp_path / "coordinator.db", tmp_path / "copy", interrupted)
 
-    assert [path.name for path in tmp_path.iterdir()] == ["coordinator.db"]
+    assert list(tmp_path.glob("copy*")) == []

@@ -281,15 +281,22 @@ def test_dropping_a_job_drops_all_its_logs_and_no_other(logs: LogStore, tmp_path
     assert logs.append(E, 0, chunk(TEN[0])) == len(chunk(TEN[0]))
 
 
-def test_only_the_logs_of_known_jobs_are_kept_at_start(logs: LogStore, tmp_path: Path) -> None:
-    logs.keep_only([])
+def test_logs_of_unknown_jobs_are_named_and_stay(logs: LogStore, tmp_path: Path) -> None:
+    assert logs.unknown([]) == ()
     for name in ("a-1-0", "b-1-0", "c-1-0"):
         logs.append(ExecutionId(name), 0, chunk(*TEN))
     (tmp_path / "logs" / "lost+found").mkdir()
 
-    logs.keep_only([JobId("b"), JobId("d")])
+    assert logs.unknown([JobId("b"), JobId("d")]) == (tmp_path / "logs" / "a", tmp_path / "logs" / "c")
+    assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["a", "b", "c", "lost+found"]
 
-    assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["b", "lost+found"]
+
+def test_a_drop_that_was_interrupted_is_finished_by_the_next_start(logs: LogStore, tmp_path: Path) -> None:
+    logs.append(E, 0, chunk(*TEN))
+    (tmp_path / "logs" / "a").rename(tmp_path / "logs" / ".dropped-a")
+
+    assert logs.unknown([]) == ()
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from coordinator.store.sql import SqlStore
 from coordinator.store.store import Snapshot, StoreError
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import State
+from tests.contract.older_databases import write_older
 from tests.contract.records import execution, gang, puts
 
 ROOT = Path(__file__).parents[2]
@@ -100,12 +101,7 @@ def test_people_can_query_transitions(store: SqlStore, database: Path) -> None:
 
 def test_the_transitions_of_an_older_database_are_still_there(database: Path) -> None:
     """Up to version 0003 they were a table."""
-    store = SqlStore.open(database)
-    store.commit([*gang("a", size=1), *puts(execution("a", state=State.PLACED))])
-    store.close()
-    change(database, "DROP VIEW transitions")
-    change(database, "CREATE TABLE transitions (execution VARCHAR, state VARCHAR, at DATETIME)")
-    change(database, "UPDATE alembic_version SET version_num = '0003'")
+    write_older(database, "0003")
 
     SqlStore.open(database).close()
 
@@ -220,7 +216,7 @@ def test_a_database_of_a_newer_version_is_refused(store: SqlStore, database: Pat
     store.close()
     change(database, "UPDATE alembic_version SET version_num = '9999'")
 
-    with pytest.raises(StoreError, match=r"newer Muster \(schema 9999, this one knows up to 0004\)"):
+    with pytest.raises(StoreError, match=rf"newer Muster \(schema 9999, this one knows up to {schema.VERSION}\)"):
         SqlStore.open(database)
 
     assert query(database, "SELECT version_num FROM alembic_version") == [("9999",)]

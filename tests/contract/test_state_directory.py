@@ -32,6 +32,35 @@ def test_the_directory_is_made_for_its_user_only(tmp_path: Path) -> None:
     assert directory.logs == tmp_path / "var" / "muster" / "logs"
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_a_directory_that_others_can_use_is_closed_with_all_that_is_in_it(tmp_path: Path, mode: int) -> None:
+    directory = StateDirectory(tmp_path / "state")
+    (directory.path / "trust").mkdir(parents=True, mode=0o755)
+    for name in ("coordinator.db", "coordinator.db-wal", "fleet.key", "admin-token", "trust/authority.key"):
+        (directory.path / name).touch(mode=0o644)
+    directory.path.chmod(mode)
+
+    with directory.lock():
+        found = {
+            str(path.relative_to(directory.path)): stat.S_IMODE(path.stat().st_mode)
+            for path in directory.path.rglob("*")
+        }
+
+    assert stat.S_IMODE(directory.path.stat().st_mode) == 0o700
+    assert found.pop("trust") == 0o700
+    assert set(found.values()) == {0o600}
+
+
+def test_a_directory_of_other_things_is_not_closed_but_refused(tmp_path: Path) -> None:
+    (tmp_path / "somebody's").mkdir()
+    tmp_path.chmod(0o755)
+
+    with pytest.raises(StoreError, match="holds other things than a coordinator's state"):
+        StateDirectory(tmp_path).lock().__enter__()
+
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+
+
 def test_a_second_coordinator_is_told_who_has_it_until_that_is_gone(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path / "state")
     command = [sys.executable, "-c", HOLD, str(directory.path)]
@@ -67,7 +96,7 @@ def test_a_secret_that_was_cut_short_is_not_used(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path)
     with directory.lock():
         (directory.path / "fleet.key").write_bytes(b"short")
-        with pytest.raises(StoreError, match=r"fleet\.key does not hold the 32 bytes of a key: remove it"):
+        with pytest.raises(StoreError, match=r"fleet\.key does not hold the 32 bytes of a key: put a backup"):
             directory.fleet_key()
 
 

@@ -6,11 +6,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 
-def upgrade(connection: Connection) -> None:
-    """Bring the database to the newest version, within the caller's transaction."""
+def upgrade(connection: Connection, version: str = "head") -> None:
+    """Bring the database to a version, the newest by default, within the caller's transaction."""
     config = _config()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, version)
 
 
 def known() -> tuple[str, ...]:
