@@ -134,7 +134,14 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         metavar="FIRST-LAST",
         help="give each plain process a user of its own by number (by default all run as the user for jobs)",
     )
-    add("--label", type=_label, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
+    add(
+        "--label",
+        type=_label,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="label local/KEY; may be repeated",
+    )
     add("--cpus", type=int, help="offer only so many CPUs")
     add("--memory", type=int, help="offer only so many bytes of memory")
     add("--local-nodes", type=int, default=0, metavar="N", help="be N nodes on this machine, for trying things out")

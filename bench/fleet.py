@@ -33,7 +33,7 @@ RESTING = 0.01
 PROCESSES = ("--no-docker", "--processes", "--job-user", "none")
 """What agents are told where nothing else is said: workers run as the agent's user, as under srun."""
 GROUP = 8
-"""So many nodes, one after the other, carry the same label `group`, from 0 on."""
+"""So many nodes, one after the other, carry the same label `local/group`, from 0 on."""
 AGENTS_AT_ONCE = 8
 """So many agents start at a time; more would only wait for each other."""
 

@@ -11,7 +11,7 @@ What goes wrong is raised as an error of `muster.domain.errors`.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from types import TracebackType
@@ -22,7 +22,7 @@ import grpc.aio
 
 from muster import wire
 from muster.connection import Connection
-from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
+from muster.domain.errors import UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase
@@ -280,17 +280,17 @@ class Client:
         """Have jobs placed on a node again."""
         return await self._nodes.uncordon(name)
 
+    async def label_node(
+        self, name: str, labels: Mapping[str, str], removed: Collection[str] = ()
+    ) -> "tuple[Mapping[str, str], bool]":
+        """Labels that tokens and operators have given a node, after a change of some; and whether they have changed."""
+        return await self._nodes.label(name, labels, removed)
+
     async def agents_port(self) -> int:
         """The port of the coordinator's host at which it serves agents; 0 where it serves none beside clients."""
-        from muster.rpc.v1 import trust_pb2  # noqa: PLC0415
-        from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub  # noqa: PLC0415
+        from muster.nodes_client import agents_port  # noqa: PLC0415
 
-        try:
-            return (await self._ask(JoinServiceStub(self._channel).Authority, trust_pb2.AuthorityRequest())).agents_port
-        except (UnavailableError, PermissionDeniedError, ExhaustedError):
-            raise
-        except MusterError:
-            return 0  # that of `muster up` has no such door
+        return await agents_port(self._ask, self._channel)
 
     async def _views(self, job: "str | JobView", *, end_only: bool = False) -> "AsyncGenerator[JobView, None]":
         seen = None if isinstance(job, str) else job

@@ -1,12 +1,18 @@
 """What a client asks about nodes, and orders for them: `Client` says what each is for."""
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.node import NodeView
 from muster.rpc.v1 import nodes_pb2 as pb
+from muster.rpc.v1.trust_pb2 import AuthorityRequest
+from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub
 from muster.wire import node_from_wire
 
 if TYPE_CHECKING:
+    import grpc.aio
+
     from muster.trust_client import Ask
 
 
@@ -41,6 +47,24 @@ class NodesClient:
         request = pb.CordonNodeRequest(node=name, reason=reason, restart_jobs=restart_jobs)
         return node_from_wire(await self._ask(self._stub.Cordon, request))
 
+    async def label(
+        self, name: str, labels: Mapping[str, str], removed: Collection[str]
+    ) -> tuple[Mapping[str, str], bool]:
+        """The labels that tokens and operators have given the node, and whether they are others than before."""
+        request = pb.LabelNodeRequest(node=name, labels=labels, removed=removed)
+        answer = await self._ask(self._stub.Label, request)
+        return dict(answer.labels), answer.changed
+
     async def uncordon(self, name: str) -> NodeView:
         """The node, on which jobs are placed again."""
         return node_from_wire(await self._ask(self._stub.Uncordon, pb.UncordonNodeRequest(node=name)))
+
+
+async def agents_port(ask: "Ask", channel: "grpc.aio.Channel") -> int:
+    """The port at which agents are served; 0 where there is none beside clients."""
+    try:
+        return int((await ask(JoinServiceStub(channel).Authority, AuthorityRequest())).agents_port)
+    except (UnavailableError, PermissionDeniedError, ExhaustedError):
+        raise
+    except MusterError:
+        return 0  # that of `muster up` has no such door

@@ -1,5 +1,6 @@
 """What happened: the only inputs of the core. Facts, in the past tense."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.domain.ids import JobId, NodeId
@@ -89,6 +90,14 @@ class InventoryChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLabelled:
+    """An operator has given a node labels, in place of those that it was given before."""
+
+    node: NodeId
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionsReported:
     """News from a node about its executions."""
 
@@ -136,6 +145,7 @@ Event = (
     | NodeDisconnected
     | HeartbeatReceived
     | InventoryChanged
+    | NodeLabelled
     | ExecutionsReported
     | RemovalRequested
     | CordonRequested

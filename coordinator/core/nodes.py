@@ -13,6 +13,7 @@ from coordinator.core.events import (
     InventoryChanged,
     NodeConnected,
     NodeDisconnected,
+    NodeLabelled,
     RemovalRequested,
 )
 from coordinator.core.fencing import lost_at
@@ -24,6 +25,7 @@ from muster.domain.failure import Failure, FailureKind
 from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import TERMINAL, State
+from muster.domain.node import relabelled
 
 
 def connect(turn: Turn, event: NodeConnected) -> Answer:
@@ -91,6 +93,16 @@ def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
     node, presence = turn.cluster.nodes.get(event.node), turn.cluster.presence.get(event.node)
     if node is not None and presence is not None and _is_open(presence, event.session):
         turn.put(replace(node, inventory=event.inventory))
+        turn.room_changed = True
+    return Noted()
+
+
+def take_labels(turn: Turn, event: NodeLabelled) -> Answer:
+    """It has other labels than before; one that never connected gets them when it does."""
+    node = turn.cluster.nodes.get(event.node)
+    if node is not None:
+        labels = relabelled(node.inventory.labels, event.labels)
+        turn.put(replace(node, inventory=replace(node.inventory, labels=labels)))
         turn.room_changed = True
     return Noted()
 

@@ -15,6 +15,7 @@ from coordinator.core.events import (
     JobSubmitted,
     NodeConnected,
     NodeDisconnected,
+    NodeLabelled,
     RemovalRequested,
     StopRequested,
     TimePassed,
@@ -43,6 +44,8 @@ def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 - 
             return nodes.renew(turn, event)
         case InventoryChanged():
             return nodes.change_inventory(turn, event)
+        case NodeLabelled():
+            return nodes.take_labels(turn, event)
         case ExecutionsReported():
             return nodes.take_reports(turn, event)
         case RemovalRequested():

@@ -33,6 +33,7 @@ from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.caller import CallerKind
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster import __version__, wire
@@ -41,7 +42,7 @@ from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import Role
 from muster.domain.lifecycle import TERMINAL
-from muster.domain.node import Inventory
+from muster.domain.node import Inventory, own_labels, relabelled
 from muster.domain.roster import Roster
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
@@ -155,9 +156,13 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         return replace(connected, inventory=inventory), spoken
 
     def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
-        """What a join token says of a node outweighs what the node says of itself."""
-        labels = self._registry.labels_of(node)
-        return replace(inventory, labels={**inventory.labels, **labels}) if labels else inventory
+        """What a node says of itself never looks like what its join token or an operator says of it."""
+        if caller().kind is CallerKind.LOCAL:
+            return inventory  # whoever started the agents of `muster up` is the operator
+        given = self._registry.labels_of(node)
+        if not (inventory.labels or given):
+            return inventory
+        return replace(inventory, labels=relabelled(own_labels(inventory.labels), given))
 
     async def _serve(
         self,

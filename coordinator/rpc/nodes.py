@@ -10,20 +10,23 @@ from coordinator import views
 from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
 from coordinator.core.cluster import Cluster
-from coordinator.core.events import CordonRequested, RemovalRequested, UncordonRequested
+from coordinator.core.events import CordonRequested, NodeLabelled, RemovalRequested, UncordonRequested
 from coordinator.engine import Engine
 from coordinator.rpc.callers import caller, entry
 from coordinator.rpc.jobs import page_token
 from coordinator.rpc.refusals import refuse, translated
-from coordinator.trust.caller import Caller
+from coordinator.trust.audit import shortened
+from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
 from muster import wire
 from muster.domain.access import Access
-from muster.domain.errors import InvalidJobError
+from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.ids import NodeId
 from muster.domain.node import NodeView
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1 import nodes_pb2_grpc
+from muster.wire import checks
+from muster.wire.nodes import given_labels
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -91,6 +94,21 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         """Place on a node again; the node as it is then."""
         node = NodeId(request.node)
         return await self._told(UncordonRequested(node=node), node, context)
+
+    @translated
+    async def Label(self, request: pb.LabelNodeRequest, context: Context) -> pb.LabelNodeResponse:  # noqa: N802
+        """Give a node labels or take some away; effective for what is placed from now on."""
+        if caller().kind is CallerKind.LOCAL:
+            raise ConflictError("nodes of `muster up` have the labels with which their agent was started")
+        node, checked = NodeId(request.node), given_labels(request.labels, "LabelNodeRequest.labels")
+        checks.few(request.removed, "LabelNodeRequest.removed")
+        before = self._registry.labels_of(node)
+        words = [*(f"{name}={value}" for name, value in sorted(checked.items())), *(f"{n}-" for n in request.removed)]
+        method = "/muster.rpc.v1.NodeService/Label"
+        done = shortened(entry(context, method, node, f"ok, {' '.join(words)}", wall_time()))
+        labels = await self._registry.label_node(node, checked, request.removed, done)
+        await self._engine.ask(NodeLabelled(node=node, labels=labels))
+        return pb.LabelNodeResponse(labels=labels, changed=labels != before)
 
     async def _told(self, event: CordonRequested | UncordonRequested, node: NodeId, context: Context) -> pb.Node:
         answer = await self._engine.ask(event)

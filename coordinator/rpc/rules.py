@@ -64,6 +64,7 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
         "Remove": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
         "Cordon": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
         "Uncordon": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
+        "Label": _LET_IN_CHANGE,
     },
     "BundleService": {
         "List": _LET_IN,

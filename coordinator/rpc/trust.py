@@ -33,6 +33,7 @@ from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc
 from muster.trust.tokens import new_api_token, new_join_token
 from muster.wire import checks, trust
+from muster.wire.nodes import given_labels
 from muster.wire.policies import policy_from_wire
 
 JOIN_TTL = timedelta(hours=1)
@@ -211,7 +212,7 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
             created_at=now,
             expires_at=now + (_ttl(request.ttl) if request.HasField("ttl") else JOIN_TTL),
             uses_left=checks.between(request.uses or 1, 1, MOST_USES, "CreateJoinTokenRequest.uses"),
-            labels=dict(request.labels),
+            labels=given_labels(request.labels, "CreateJoinTokenRequest.labels"),
         )
         await self._registry.add_join_token(secret, token, _done(context, "CreateJoinToken", token.id))
         return pb.CreateJoinTokenResponse(secret=str(secret), token=trust.join_token_to_wire(token))

@@ -256,7 +256,10 @@ class Registry(Accounts):
                     f"there is a node {name} with another key; if that one is gone for good, say `muster nodes revoke "
                     f"{name}` and join again, else give this one another --name",
                 )
-            node = EnrolledNode(name=name, key=key, enrolled_at=entry.at, token=shown.id, labels=stored.token.labels)
+            # The same machine once more: what operators have said of it since it joined first still holds.
+            same = known is not None and known.revoked_at is None and known.key == key
+            labels = {**(known.labels if known is not None and same else {}), **stored.token.labels}
+            node = EnrolledNode(name=name, key=key, enrolled_at=entry.at, token=shown.id, labels=labels)
             used = await asyncio.to_thread(self._store.enrol, shown.id, node, entry)
             if used is None:
                 raise RefusedError(_NO_JOIN, f"join token {shown.id} has no use left")
@@ -275,8 +278,20 @@ class Registry(Accounts):
         self.on_less()
         return revoked
 
+    async def label_node(
+        self, name: NodeId, labels: Mapping[str, str], removed: Collection[str], entry: AuditEntry
+    ) -> Mapping[str, str]:
+        """The labels that tokens and operators have given a node, after a change of some."""
+        async with self._writing:
+            node = kept_as(self.nodes, name, "enrolled node")
+            kept = {key: value for key, value in node.labels.items() if key not in removed}
+            changed = replace(node, labels={**kept, **labels})
+            await self._commit([changed], entry)
+            self.nodes[name] = changed
+        return changed.labels
+
     def labels_of(self, node: NodeId) -> Mapping[str, str]:
-        """What a node carries by the token with which it joined."""
+        """The labels that a node has from its join token and from operators."""
         return self.nodes[node].labels if node in self.nodes else {}
 
     # the audit log

@@ -184,6 +184,6 @@ def _membership(facts: Facts, wish: Wish, known: Known) -> tuple[Finding, ...]:
     if not other:
         return ()
     words = ", ".join(f"{key}={value}" for key, value in sorted(other.items()))
-    remedy = f"`muster nodes revoke {name}`, then add it again: labels come with the join token"
+    remedy = f"`muster nodes label {name} {' '.join(f'{key}={value}' for key, value in sorted(other.items()))}`"
     sentence = f"has joined without {words}"
     return (Finding(id="labels", severity=Severity.WARNING, sentence=sentence, remedy=remedy),)

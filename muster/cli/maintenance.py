@@ -82,6 +82,28 @@ async def drain(  # noqa: PLR0913 - one for each option
     _tell(found, {node.name: f"{node.name} is drained" for node in found}, output)
 
 
+@answers
+async def label(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NODE", help="Its name.", autocompletion=complete_nodes)],
+    labels: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE|KEY-...", help="A label to give, or one to take away.")
+    ],
+) -> None:
+    """Give a node labels by which jobs choose it, or take some away: `rack=a7 pool-`. What runs there goes on."""
+    from muster.bootstrap.inventory import parse_label  # noqa: PLC0415 - what it loads no other command here wants
+
+    given = dict(map(parse_label, (word for word in labels if "=" in word)))
+    removed = [word.removesuffix("-") for word in labels if "=" not in word]
+    for word in labels:
+        if "=" not in word and (not word.endswith("-") or word == "-"):
+            raise InvalidJobError(f"{word!r} is neither a label like rack=a7 nor one to take away like rack-")
+    async with session_of(context).client() as client:
+        found, changed = await client.label_node(name, given, removed)
+    told = ", ".join(f"{key}={value}" for key, value in sorted(found.items())) or "no labels"
+    print(f"{name}: {told}{'' if changed else ' (as before)'}")
+
+
 async def _known(client: "Client", names: Sequence[str]) -> None:
     """Raise UnknownNameError before anything is done to any of them."""
     for name in names:

@@ -174,6 +174,7 @@ class EnrolledNode:
     token: str
     """Id of the join token."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """From the join token and from operators."""
     revoked_at: datetime | None = None
 
 

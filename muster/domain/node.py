@@ -8,6 +8,19 @@ from enum import StrEnum
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.job import RuntimeKind
 
+OWN_LABELS = "local/"
+"""The beginning of names of labels that an agent says of its own node; nobody else gives a label such a name."""
+
+
+def own_labels(said: Mapping[str, str]) -> dict[str, str]:
+    """Labels that an agent says of its own node, under names that tell so."""
+    return {name if name.startswith(OWN_LABELS) else OWN_LABELS + name: value for name, value in said.items()}
+
+
+def relabelled(labels: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The labels of a node when a token or an operator has given it these, in place of those given before."""
+    return {**{name: value for name, value in labels.items() if name.startswith(OWN_LABELS)}, **given}
+
 
 class NodeState(StrEnum):
     """How far the coordinator believes in a node."""
@@ -93,7 +106,7 @@ class Inventory:
     """Why GPUs could not be read, where a driver is there but does not answer."""
     runtimes: tuple[RuntimeOffer, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Set by the operator in the agent's configuration."""
+    """By name: those of the join token and of operators; what an agent says of its own node is below `local/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, WithJsonSchema
 
 from muster.domain.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
-from muster.domain.job import CAPABILITIES, Network, Packing, PullPolicy
+from muster.domain.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.spec.document import Scalar, atom, kind, scalar
@@ -33,7 +33,6 @@ from muster.spec.quantity import (
 
 PORT_NAME = r"[a-z][a-z0-9-]{0,14}"
 ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-NODE_LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?"
 USER = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?"
 
 MIN_MEMORY = 6 * 2**20

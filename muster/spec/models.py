@@ -359,7 +359,7 @@ class JobKeys(RoleDefaults):
     )
     node_labels: dict[fields.NodeLabel, fields.Verbatim] = key(
         "map of name: value",
-        "Only nodes that carry all of these labels.",
+        "Only nodes that carry all of these labels; what agents say themselves begins with `local/`.",
         {},
     )
     timeouts: TimeoutsKeys = key("map", "Limits in time, see below.", {})

@@ -1,8 +1,11 @@
 """Values of nodes.proto and the inventory of model.proto: what a node has, and what clients see of it."""
 
+import re
+from collections.abc import Mapping
+
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
-from muster.domain.job import RuntimeKind
-from muster.domain.node import Cordon, Gpu, GpuProcess, Inventory, NodeState, NodeView, RuntimeOffer
+from muster.domain.job import NODE_LABEL, RuntimeKind
+from muster.domain.node import OWN_LABELS, Cordon, Gpu, GpuProcess, Inventory, NodeState, NodeView, RuntimeOffer
 from muster.rpc.v1 import model_pb2, nodes_pb2
 from muster.wire import checks
 
@@ -28,6 +31,18 @@ def inventory_to_wire(inventory: Inventory) -> model_pb2.Inventory:
         ],
         labels=inventory.labels,
     )
+
+
+def given_labels(labels: Mapping[str, str], where: str) -> dict[str, str]:
+    """Labels that a token or an operator gives a node; raises WireError."""
+    checks.few(labels, where)
+    for name, value in labels.items():
+        checks.text(value, where)
+        if not re.fullmatch(NODE_LABEL, name):
+            raise checks.WireError(where, f"has {name[:80]!r}; a name has at most 128 letters, digits and inner ._/-")
+        if name.startswith(OWN_LABELS):
+            raise checks.WireError(where, f"has {name!r}; what begins with {OWN_LABELS} is for the agent of the node")
+    return dict(labels)
 
 
 def inventory_from_wire(message: model_pb2.Inventory) -> Inventory:

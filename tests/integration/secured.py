@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+from typer.testing import CliRunner, Result
 
 from agent.enrolment import join
 from coordinator.clock import wall_time
@@ -26,6 +27,7 @@ from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import ADMIN, Registry
+from muster.cli.program import program
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.ids import NodeId
@@ -82,6 +84,18 @@ class Secured:
         key = new_key()
         certificate = self.authority.certify(request_certificate(key, NodeId(name)), NodeId(name), wall_time(), life)
         return Credentials(authority=self.authority.certificate, certificate=certificate, key=key)
+
+
+async def muster(fleet: Secured, token: str, *words: str) -> Result:
+    """The command line of whoever has that token."""
+    env: Mapping[str, str] = {
+        "MUSTER_COORDINATOR": fleet.doors.clients,
+        "MUSTER_TLS_CA": str(fleet.directory / "trust" / "authority.pem"),
+        "MUSTER_TOKEN": token,
+        "MUSTER_HOME": str(fleet.directory / "home"),
+        "COLUMNS": "250",
+    }
+    return await asyncio.to_thread(CliRunner().invoke, program(words), words, env=env)
 
 
 @asynccontextmanager

@@ -1,33 +1,17 @@
 """What API tokens may, how long, and who learns that one is about to end."""
 
-import asyncio
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from muster.cli.program import program
 from muster.client import Client
 from muster.connection import Connection
 from muster.domain.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, AccountKind
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.rpc.channel import Credentials
 from tests.integration.jobs import shell
-from tests.integration.secured import Secured, secured
-
-
-async def muster(fleet: Secured, token: str, *words: str) -> Result:
-    """The command line of whoever has that token."""
-    env: Mapping[str, str] = {
-        "MUSTER_COORDINATOR": fleet.doors.clients,
-        "MUSTER_TLS_CA": str(fleet.directory / "trust" / "authority.pem"),
-        "MUSTER_TOKEN": token,
-        "MUSTER_HOME": str(fleet.directory / "home"),
-        "COLUMNS": "250",
-    }
-    return await asyncio.to_thread(CliRunner().invoke, program(words), words, env=env)
+from tests.integration.secured import muster, secured
 
 
 async def test_tokens_of_people_end_by_themselves_and_those_of_programs_when_they_are_told_to(tmp_path: Path) -> None:

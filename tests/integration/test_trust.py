@@ -45,7 +45,7 @@ async def test_a_node_joins_works_renews_and_is_sent_away(tmp_path: Path) -> Non
         async with joining(fleet, "a", token, "--label", "pool=blue", "--label", "rack=7"):
             await until_ready(client, "a")
             (node,) = await client.nodes()
-            assert node.inventory.labels == {"pool": "red", "rack": "7"}
+            assert node.inventory.labels == {"pool": "red", "local/pool": "blue", "local/rack": "7"}
             job = await client.submit(shell("echo $MUSTER_JOIN_TOKEN.; exec sleep 60"))
             assert [line.text async for line in _first(client, job.id)] == [b"."]
 

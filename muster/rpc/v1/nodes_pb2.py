@@ -26,13 +26,17 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from muster.rpc.v1 import model_pb2 as muster_dot_rpc_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/nodes.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19muster/rpc/v1/model.proto\"9\n\x10ListNodesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"P\n\x11ListNodesResponse\x12\"\n\x05nodes\x18\x01 \x03(\x0b\x32\x13.muster.rpc.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"!\n\x11RemoveNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"7\n\x12RemoveNodeResponse\x12!\n\x04node\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Node\"G\n\x11\x43ordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x14\n\x0crestart_jobs\x18\x03 \x01(\x08\"#\n\x13UncordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"C\n\x06\x43ordon\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xd8\x02\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12+\n\tinventory\x18\x04 \x01(\x0b\x32\x18.muster.rpc.v1.Inventory\x12\x12\n\nexecutions\x18\x05 \x03(\t\x12\x12\n\ngpus_taken\x18\x06 \x03(\t\x12\x18\n\x10\x63pu_millis_taken\x18\x07 \x01(\r\x12\x14\n\x0cmemory_taken\x18\x08 \x01(\x04\x12\x15\n\ragent_version\x18\t \x01(\t\x12\x30\n\x0clast_seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tjoined_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12%\n\x06\x63ordon\x18\x0c \x01(\x0b\x32\x15.muster.rpc.v1.Cordon2\xe8\x02\n\x0bNodeService\x12I\n\x04List\x12\x1f.muster.rpc.v1.ListNodesRequest\x1a .muster.rpc.v1.ListNodesResponse\x12\x39\n\x03Get\x12\x1d.muster.rpc.v1.GetNodeRequest\x1a\x13.muster.rpc.v1.Node\x12M\n\x06Remove\x12 .muster.rpc.v1.RemoveNodeRequest\x1a!.muster.rpc.v1.RemoveNodeResponse\x12?\n\x06\x43ordon\x12 .muster.rpc.v1.CordonNodeRequest\x1a\x13.muster.rpc.v1.Node\x12\x43\n\x08Uncordon\x12\".muster.rpc.v1.UncordonNodeRequest\x1a\x13.muster.rpc.v1.Nodeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/nodes.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19muster/rpc/v1/model.proto\"9\n\x10ListNodesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"P\n\x11ListNodesResponse\x12\"\n\x05nodes\x18\x01 \x03(\x0b\x32\x13.muster.rpc.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"!\n\x11RemoveNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"7\n\x12RemoveNodeResponse\x12!\n\x04node\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Node\"G\n\x11\x43ordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x14\n\x0crestart_jobs\x18\x03 \x01(\x08\"#\n\x13UncordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"\x9d\x01\n\x10LabelNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\x06labels\x18\x02 \x03(\x0b\x32+.muster.rpc.v1.LabelNodeRequest.LabelsEntry\x12\x0f\n\x07removed\x18\x03 \x03(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x91\x01\n\x11LabelNodeResponse\x12<\n\x06labels\x18\x01 \x03(\x0b\x32,.muster.rpc.v1.LabelNodeResponse.LabelsEntry\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"C\n\x06\x43ordon\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xd8\x02\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12+\n\tinventory\x18\x04 \x01(\x0b\x32\x18.muster.rpc.v1.Inventory\x12\x12\n\nexecutions\x18\x05 \x03(\t\x12\x12\n\ngpus_taken\x18\x06 \x03(\t\x12\x18\n\x10\x63pu_millis_taken\x18\x07 \x01(\r\x12\x14\n\x0cmemory_taken\x18\x08 \x01(\x04\x12\x15\n\ragent_version\x18\t \x01(\t\x12\x30\n\x0clast_seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tjoined_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12%\n\x06\x63ordon\x18\x0c \x01(\x0b\x32\x15.muster.rpc.v1.Cordon2\xb4\x03\n\x0bNodeService\x12I\n\x04List\x12\x1f.muster.rpc.v1.ListNodesRequest\x1a .muster.rpc.v1.ListNodesResponse\x12\x39\n\x03Get\x12\x1d.muster.rpc.v1.GetNodeRequest\x1a\x13.muster.rpc.v1.Node\x12M\n\x06Remove\x12 .muster.rpc.v1.RemoveNodeRequest\x1a!.muster.rpc.v1.RemoveNodeResponse\x12?\n\x06\x43ordon\x12 .muster.rpc.v1.CordonNodeRequest\x1a\x13.muster.rpc.v1.Node\x12\x43\n\x08Uncordon\x12\".muster.rpc.v1.UncordonNodeRequest\x1a\x13.muster.rpc.v1.Node\x12J\n\x05Label\x12\x1f.muster.rpc.v1.LabelNodeRequest\x1a .muster.rpc.v1.LabelNodeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.nodes_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LABELNODEREQUEST_LABELSENTRY']._loaded_options = None
+  _globals['_LABELNODEREQUEST_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_LABELNODERESPONSE_LABELSENTRY']._loaded_options = None
+  _globals['_LABELNODERESPONSE_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_LISTNODESREQUEST']._serialized_start=104
   _globals['_LISTNODESREQUEST']._serialized_end=161
   _globals['_LISTNODESRESPONSE']._serialized_start=163
@@ -47,10 +51,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CORDONNODEREQUEST']._serialized_end=440
   _globals['_UNCORDONNODEREQUEST']._serialized_start=442
   _globals['_UNCORDONNODEREQUEST']._serialized_end=477
-  _globals['_CORDON']._serialized_start=479
-  _globals['_CORDON']._serialized_end=546
-  _globals['_NODE']._serialized_start=549
-  _globals['_NODE']._serialized_end=893
-  _globals['_NODESERVICE']._serialized_start=896
-  _globals['_NODESERVICE']._serialized_end=1256
+  _globals['_LABELNODEREQUEST']._serialized_start=480
+  _globals['_LABELNODEREQUEST']._serialized_end=637
+  _globals['_LABELNODEREQUEST_LABELSENTRY']._serialized_start=592
+  _globals['_LABELNODEREQUEST_LABELSENTRY']._serialized_end=637
+  _globals['_LABELNODERESPONSE']._serialized_start=640
+  _globals['_LABELNODERESPONSE']._serialized_end=785
+  _globals['_LABELNODERESPONSE_LABELSENTRY']._serialized_start=592
+  _globals['_LABELNODERESPONSE_LABELSENTRY']._serialized_end=637
+  _globals['_CORDON']._serialized_start=787
+  _globals['_CORDON']._serialized_end=854
+  _globals['_NODE']._serialized_start=857
+  _globals['_NODE']._serialized_end=1201
+  _globals['_NODESERVICE']._serialized_start=1204
+  _globals['_NODESERVICE']._serialized_end=1640
 # @@protoc_insertion_point(module_scope)

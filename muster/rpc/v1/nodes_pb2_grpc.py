@@ -60,6 +60,11 @@ class NodeServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.UncordonNodeRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
                 _registered_method=True)
+        self.Label = channel.unary_unary(
+                '/muster.rpc.v1.NodeService/Label',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.FromString,
+                _registered_method=True)
 
 
 class NodeServiceServicer(object):
@@ -102,6 +107,13 @@ class NodeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Label(self, request, context):
+        """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_NodeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -129,6 +141,11 @@ def add_NodeServiceServicer_to_server(servicer, server):
                     servicer.Uncordon,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.UncordonNodeRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.SerializeToString,
+            ),
+            'Label': grpc.unary_unary_rpc_method_handler(
+                    servicer.Label,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -267,6 +284,33 @@ class NodeService(object):
             '/muster.rpc.v1.NodeService/Uncordon',
             muster_dot_rpc_dot_v1_dot_nodes__pb2.UncordonNodeRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Label(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.NodeService/Label',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

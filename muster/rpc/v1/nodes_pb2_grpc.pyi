@@ -45,6 +45,8 @@ class NodeServiceStub:
     """Places nothing new on a node; what runs there goes on. With `drain`, gangs that run there end or move as well."""
     Uncordon: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.UncordonNodeRequest, _nodes_pb2.Node]
     """Places on a node again."""
+    Label: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.LabelNodeRequest, _nodes_pb2.LabelNodeResponse]
+    """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
 
 @_typing.type_check_only
 class NodeServiceAsyncStub(NodeServiceStub):
@@ -63,6 +65,8 @@ class NodeServiceAsyncStub(NodeServiceStub):
     """Places nothing new on a node; what runs there goes on. With `drain`, gangs that run there end or move as well."""
     Uncordon: _aio.UnaryUnaryMultiCallable[_nodes_pb2.UncordonNodeRequest, _nodes_pb2.Node]  # type: ignore[assignment]
     """Places on a node again."""
+    Label: _aio.UnaryUnaryMultiCallable[_nodes_pb2.LabelNodeRequest, _nodes_pb2.LabelNodeResponse]  # type: ignore[assignment]
+    """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
 
 class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
     """Look at nodes, and give up those that will not come back."""
@@ -108,5 +112,13 @@ class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_nodes_pb2.Node, _abc.Awaitable[_nodes_pb2.Node]]:
         """Places on a node again."""
+
+    @_abc_1.abstractmethod
+    def Label(
+        self,
+        request: _nodes_pb2.LabelNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.LabelNodeResponse, _abc.Awaitable[_nodes_pb2.LabelNodeResponse]]:
+        """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
 
 def add_NodeServiceServicer_to_server(servicer: NodeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

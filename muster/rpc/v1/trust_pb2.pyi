@@ -1118,7 +1118,7 @@ class EnrolledNode(_message.Message):
 
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Labels that it has from the token."""
+        """Labels that it has from the token and from operators."""
 
     @_builtins.property
     def revoked_at(self) -> _timestamp_pb2.Timestamp:
