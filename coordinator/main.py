@@ -160,6 +160,7 @@ async def _serve(
         auditing.cancel()
     await parts.audit.flush()
     await parts.registry.keep_uses()
+    parts.audit.report_unwritten()
     log.info("coordinator stopped")
 
 

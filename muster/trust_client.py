@@ -1,6 +1,7 @@
 """The SDK for those who let others in: accounts, tokens, projects, nodes that have joined, the audit log."""
 
 from collections.abc import Awaitable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -8,7 +9,9 @@ from muster.domain.access import (
     Access,
     Account,
     AccountKind,
+    AuditAnchor,
     AuditEntry,
+    AuditPage,
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
@@ -16,9 +19,13 @@ from muster.domain.access import (
     Policy,
     Project,
 )
+from muster.domain.audit_chain import ChainCheck
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.wire import trust
 from muster.wire.policies import policy_to_wire
+
+_AUDIT_PAGE = 10_000
+"""Most entries that a coordinator answers with."""
 
 
 class Ask(Protocol):
@@ -137,10 +144,50 @@ class TrustClient:
         """A node that was sent away."""
         return trust.enrolled_node_from_wire(await self._ask(self._stub.RevokeNode, pb.RevokeNodeRequest(node=node)))
 
-    async def audit(self, *, since: datetime | None = None, who: str = "", limit: int = 1000) -> tuple[AuditEntry, ...]:
-        """Entries of the audit log, oldest first."""
-        request = pb.ListAuditRequest(who=who, limit=limit)
-        if since is not None:
-            request.since.FromDatetime(since)
-        answer = await self._ask(self._stub.ListAudit, request)
-        return tuple(map(trust.audit_entry_from_wire, answer.entries))
+    async def audit(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        who: str = "",
+        limit: int = 1000,
+        oldest_first: bool = False,
+    ) -> tuple[AuditEntry, ...]:
+        """Entries of the audit log, oldest first: the newest so many that fit, or the oldest."""
+        page = await self.audit_page(since=since, until=until, who=who, limit=limit, oldest_first=oldest_first)
+        return page.entries
+
+    async def audit_page(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        who: str = "",
+        limit: int = 1000,
+        oldest_first: bool = False,
+        page: str = "",
+    ) -> AuditPage:
+        """Entries as `audit` gives them, and where the next ones are; `page` is `next_page` of the page before."""
+        found = AuditPage(next_page=page)
+        while len(found.entries) < limit and (found.next_page or not found.entries):
+            wanted = min(limit - len(found.entries), _AUDIT_PAGE)
+            request = pb.ListAuditRequest(who=who, limit=wanted, oldest_first=oldest_first, page_token=found.next_page)
+            if since is not None:
+                request.since.FromDatetime(since)
+            if until is not None:
+                request.until.FromDatetime(until)
+            more = trust.audit_page_from_wire(await self._ask(self._stub.ListAudit, request))
+            both = (*found.entries, *more.entries) if oldest_first else (*more.entries, *found.entries)
+            found = replace(more, entries=both)
+            if not more.entries:
+                break
+        return found
+
+    async def verify_audit(self, expected: AuditAnchor | None = None) -> ChainCheck:
+        """All of the audit log, checked here: `broken` says where its chain of hashes does not hold first."""
+        page = await self.audit_page(limit=_AUDIT_PAGE, oldest_first=True)
+        check = ChainCheck(page.anchor, expected)
+        while all(check.take(entry) is None for entry in page.entries) and page.next_page:
+            page = await self.audit_page(limit=_AUDIT_PAGE, oldest_first=True, page=page.next_page)
+        check.end()
+        return check

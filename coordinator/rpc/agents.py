@@ -23,7 +23,8 @@ from coordinator.core.events import (
     NodeDisconnected,
 )
 from coordinator.engine import Engine, Session
-from coordinator.rpc.callers import caller
+from coordinator.rpc.callers import caller, entry
+from coordinator.rpc.deliveries import Deliveries
 from coordinator.rpc.downlink import Downlink, StreamEnded
 from coordinator.rpc.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.lanes import Lanes
@@ -32,6 +33,7 @@ from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
+from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.caller import CallerKind
 from coordinator.trust.registry import Registry
@@ -60,6 +62,8 @@ LANES = 32
 LANE_PATIENCE = 2.0
 """Seconds after which the next one is written although an agent has not taken its own yet."""
 
+_SECRETS = "/muster.rpc.v1.AgentService/Secrets"
+
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
 
@@ -68,12 +72,20 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
     def __init__(
-        self, engine: Engine, logs: LogStore, registry: Registry, secrets: Secrets, authority: FleetAuthority | None
+        self,
+        engine: Engine,
+        logs: LogStore,
+        registry: Registry,
+        secrets: Secrets,
+        audit: AuditLog,
+        authority: FleetAuthority | None,
     ) -> None:
         self._engine = engine
         self._intake = LogIntake(engine, logs)
         self._registry = registry
         self._secrets = secrets
+        self._audit = audit
+        self._deliveries = Deliveries()
         self._authority = authority
         self._rosters = wire.RosterBytes()
         self._lanes = Lanes(LANES, LANE_PATIENCE)
@@ -128,7 +140,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         )
 
     @translated
-    async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: ARG002, N802
+    async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: N802
         """The secrets of an execution that is placed on the node that asks, and not over."""
         id_, who = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution")), caller()
 
@@ -143,7 +155,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             spec = cluster.jobs[execution.job].spec
             return spec.project, spec.role_of(execution.rank)
 
-        delivered = await self._secrets.delivered(*await self._engine.read(entitled))
+        project, role = await self._engine.read(entitled)
+        delivered = await self._secrets.delivered(project, role)
+        for target in self._deliveries.targets(id_, project, [each.name for each in delivered]):
+            self._audit.note(entry(context, _SECRETS, target, f"ok, given to execution {id_}", wall_time()))
+        await self._audit.kept()  # nobody is given a value of which no trace is left
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
     async def _greeted(self, messages: AsyncIterator[pb.AgentMessage], session: Session) -> tuple[NodeConnected, int]:

@@ -111,6 +111,13 @@ class Gate(grpc.aio.ServerInterceptor):
         """Write down how a call ended."""
         self._audit.note(entry(context, method, target, result, wall_time()))
 
+    async def kept(self, context: Context) -> None:
+        """Wait until what was written down is on the disk; the call fails if that cannot be."""
+        try:
+            await self._audit.kept()
+        except MusterError as error:
+            await fail(context, error)
+
     @contextmanager
     def holding(self, who: Caller, end: Callable[[], None]) -> Iterator[None]:
         """While a stream is open, `end` is called as soon as its caller does not count any more."""
@@ -195,9 +202,11 @@ class _Call:
         except grpc.aio.AbortError:
             self._note_failure(context, target_of(request))
             raise
-        if self._rule.record is Record.ALL:
+        if self._rule.record in {Record.ALL, Record.LATER}:
             for outcome in outcomes(request, response):
                 self._note(context, *outcome)
+        if self._rule.record is Record.ALL:
+            await self._gate.kept(context)
         return response
 
     def _note_failure(self, context: Context, target: str) -> None:

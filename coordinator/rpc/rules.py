@@ -26,7 +26,8 @@ class Record(Enum):
     """What of a call goes to the audit log."""
 
     REFUSALS = "refusals"  #: only that it was refused for want of access
-    ALL = "all"  #: how it ended, always
+    ALL = "all"  #: how it ended, always, and on the disk before the caller hears of it
+    LATER = "later"  #: how it ended, always; it is a look, so nobody waits for the disk
     FAILURES = "failures"  #: how it failed; its success is written together with the change
 
 
@@ -74,7 +75,7 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
     },
     "SecretService": {
         "Put": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
-        "List": Rule(Scope.PROJECT, Access.MEMBER),
+        "List": Rule(Scope.PROJECT, Access.MEMBER, Record.LATER),
         "Remove": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
     },
     "LoginService": {

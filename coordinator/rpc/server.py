@@ -179,7 +179,7 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
 
 
 def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
-    agents = AgentService(parts.engine, parts.logs, parts.registry, parts.secrets, authority)
+    agents = AgentService(parts.engine, parts.logs, parts.registry, parts.secrets, parts.audit, authority)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     closings.append(agents.closing.set)
 

@@ -38,6 +38,8 @@ from muster.wire.policies import policy_from_wire
 
 JOIN_TTL = timedelta(hours=1)
 MOST_USES = 10_000
+AUDIT_PAGE = 10_000
+"""Most entries of the audit log in one answer."""
 NOTE = 200
 """Longest note on a token."""
 
@@ -250,12 +252,31 @@ class TrustService(trust_pb2_grpc.TrustServiceServicer):
     async def ListAudit(self, request: pb.ListAuditRequest, context: Any) -> pb.ListAuditResponse:  # noqa: ANN401, ARG002, N802
         """Entries of the audit log, oldest first."""
         await self._audit.flush()
+        limit = min(request.limit or AuditWish().limit, AUDIT_PAGE)
         wish = AuditWish(
             since=checks.optional_moment(request, "since"),
+            until=checks.optional_moment(request, "until"),
             who=request.who or None,
-            limit=min(request.limit or AuditWish().limit, 100_000),
+            limit=limit + 1,
+            oldest_first=request.oldest_first,
+            beyond=_page(request.page_token),
         )
-        return pb.ListAuditResponse(entries=map(trust.audit_entry_to_wire, await self._registry.audit(wish)))
+        found, anchor = await self._registry.audit(wish), await self._registry.audit_anchor()
+        more = len(found) > limit
+        shown = found[:limit] if request.oldest_first else found[-limit:]
+        last = shown[-1 if request.oldest_first else 0].number if more else 0
+        return pb.ListAuditResponse(
+            entries=map(trust.audit_entry_to_wire, shown),
+            next_page_token=str(last) if more else "",
+            anchor_number=anchor.number,
+            anchor_hash=anchor.hash,
+        )
+
+
+def _page(token: str) -> int | None:
+    if token and not (token.isascii() and token.isdecimal() and len(token) < len(str(1 << 63))):
+        raise InvalidJobError("the page token is none of this audit log; begin with the first page")
+    return int(token) if token else None
 
 
 def _done(context: Context, call: str, target: str, how: str = "") -> AuditEntry:

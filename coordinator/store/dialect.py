@@ -11,7 +11,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from coordinator.store.store import StoreError
+from coordinator.store.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -71,9 +71,14 @@ def explained(engine: Engine) -> Iterator[None]:
     except SQLAlchemyError as error:
         reason = error.orig if isinstance(error, DBAPIError) else error
         place = engine.url.database if engine.dialect.name == "sqlite" else engine.url.render_as_string()
-        advice = _advice(str(getattr(reason, "sqlite_errorname", "")))
-        raise StoreError(f"the state in {place} cannot be used: {reason}. {advice}") from error
+        name = str(getattr(reason, "sqlite_errorname", ""))
+        advice = _advice(name)
+        kind = StoreFullError if name.startswith(_FULL) else StoreError
+        raise kind(f"the state in {place} cannot be used: {reason}. {advice}") from error
 
+
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR")
+"""What a full disk looks like: some files of a database are not written but mapped."""
 
 _ADVICE: Mapping[str, str] = {
     "SQLITE_FULL": "The disk is full: free some space; nothing of this change was stored",
@@ -85,6 +90,56 @@ _ADVICE: Mapping[str, str] = {
     "SQLITE_CORRUPT": "The file is damaged: put a backup in its place (see docs/storage.md)",
     "SQLITE_CONSTRAINT": "Nothing of this change was stored; please report this as a bug",
 }
+
+
+def alone(connection: Connection, table: Table) -> None:
+    """Let nobody else write to a table until this transaction ends; in SQLite nobody can."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"LOCK TABLE {table.name} IN EXCLUSIVE MODE")
+
+
+def audit_rules(dialect: Dialect) -> Sequence[str]:
+    """Statements by which the database itself refuses to change the audit log.
+
+    Entries are only added. They are deleted up to the newest anchor, and an anchor has the number and the hash of an
+    entry that is there; anchors are only added, too.
+    """
+    return _SQLITE_AUDIT_RULES if dialect.name == "sqlite" else _POSTGRESQL_AUDIT_RULES
+
+
+_KEPT = "OLD.number > (SELECT coalesce(max(number), 0) FROM audit_anchors)"
+_UNKNOWN = "NOT EXISTS (SELECT 1 FROM audit WHERE number = NEW.number AND hash = NEW.hash)"
+_ONLY_ADDED_TO = "the audit log is only added to"
+_NO_ENTRY = "an anchor of the audit log must be one of its entries"
+
+_SQLITE_AUDIT_RULES = tuple(
+    f"CREATE TRIGGER {name} BEFORE {order} ON {table} {when}BEGIN SELECT RAISE(ABORT, '{message}'); END"
+    for name, order, table, when, message in (
+        ("audit_no_update", "UPDATE", "audit", "", _ONLY_ADDED_TO),
+        ("audit_no_delete", "DELETE", "audit", f"WHEN {_KEPT} ", _ONLY_ADDED_TO),
+        ("audit_anchors_no_update", "UPDATE", "audit_anchors", "", _ONLY_ADDED_TO),
+        ("audit_anchors_no_delete", "DELETE", "audit_anchors", "", _ONLY_ADDED_TO),
+        ("audit_anchors_known", "INSERT", "audit_anchors", f"WHEN {_UNKNOWN} ", _NO_ENTRY),
+    )
+)
+
+
+def _postgresql_trigger(name: str, orders: str, table: str, each: str, condition: str, message: str) -> tuple[str, str]:
+    function = (
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF {condition} THEN "
+        f"RAISE EXCEPTION '{message}'; END IF; RETURN CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END; END $$"
+    )
+    return function, f"CREATE TRIGGER {name} BEFORE {orders} ON {table} FOR EACH {each} EXECUTE FUNCTION {name}()"
+
+
+_POSTGRESQL_AUDIT_RULES = (
+    *_postgresql_trigger("audit_no_update", "UPDATE", "audit", "ROW", "true", _ONLY_ADDED_TO),
+    *_postgresql_trigger("audit_no_delete", "DELETE", "audit", "ROW", _KEPT, _ONLY_ADDED_TO),
+    *_postgresql_trigger("audit_no_truncate", "TRUNCATE", "audit", "STATEMENT", "true", _ONLY_ADDED_TO),
+    *_postgresql_trigger("audit_anchors_no_change", "UPDATE OR DELETE", "audit_anchors", "ROW", "true", _ONLY_ADDED_TO),
+    *_postgresql_trigger("audit_anchors_no_truncate", "TRUNCATE", "audit_anchors", "STATEMENT", "true", _ONLY_ADDED_TO),
+    *_postgresql_trigger("audit_anchors_known", "INSERT", "audit_anchors", "ROW", _UNKNOWN, _NO_ENTRY),
+)
 
 
 def _advice(name: str) -> str:

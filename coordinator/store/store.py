@@ -12,6 +12,10 @@ class StoreError(MusterError):
     """State could not be kept or read; says where, why and what to do. Nothing of the change at hand was stored."""
 
 
+class StoreFullError(StoreError):
+    """State could not be kept because the disk is full, or looks like it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that a store holds."""

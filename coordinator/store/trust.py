@@ -1,15 +1,19 @@
 """Trust on disk: the registry's store over the coordinator's database."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from sqlalchemy import ColumnElement, Connection, Delete, Engine, Table, bindparam, delete, insert, select, update
 
+from coordinator.store import audit
 from coordinator.store import trust_schema as schema
+from coordinator.store.audit_reserve import AuditReserve
 from coordinator.store.dialect import connect, explained, upsert
 from coordinator.store.schema_version import bring_up_to_date
+from coordinator.store.store import StoreFullError
 from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
@@ -26,6 +30,7 @@ from muster.domain.access import (
     Access,
     Account,
     AccountKind,
+    AuditAnchor,
     AuditEntry,
     EnrolledNode,
     IssuedJoinToken,
@@ -36,18 +41,26 @@ from muster.domain.access import (
 from muster.domain.ids import NodeId
 from muster.domain.secret import Secret, SecretKind
 
+T = TypeVar("T")
+
+PRUNED = "AuditLog.Prune"
+"""The call that an entry about removed entries names."""
+
 
 class SqlTrust:
     """Keeps trust in the same database as the records, over connections of its own."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, reserve: AuditReserve | None = None) -> None:
+        """`reserve`: room on the disk of a SQLite file that is given back when nothing else is left."""
         self._engine = engine
+        self._reserve = reserve
 
     @classmethod
     def open(cls, database: Path | str) -> "SqlTrust":
         """The store in a SQLite file or at an SQLAlchemy URL, brought to this version."""
         bring_up_to_date(database)
-        return cls(connect(database))
+        reserve = AuditReserve(database.with_name("audit-reserve")) if isinstance(database, Path) else None
+        return cls(connect(database), reserve)
 
     def load_trust(self) -> TrustSnapshot:
         """Everything, as last committed."""
@@ -65,10 +78,13 @@ class SqlTrust:
 
     def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
         """Keep all changes and audit entries in one transaction."""
-        with explained(self._engine), self._engine.begin() as connection:
+
+        def keep(connection: Connection) -> None:
             for change in changes:
                 self._apply(connection, change)
-            self._note(connection, entries)
+            audit.add(connection, entries)
+
+        self._write(keep)
 
     def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:
         """Use a join token once for a node, in one transaction; None if it has no use left."""
@@ -79,25 +95,43 @@ class SqlTrust:
             table.c.expires_at > entry.at,
             table.c.revoked_at.is_(None),
         )
-        with explained(self._engine), self._engine.begin() as connection:
+
+        def use(connection: Connection) -> IssuedJoinToken | None:
             used = connection.execute(update(table).where(*usable).values(uses_left=table.c.uses_left - 1))
             if used.rowcount != 1:
                 return None
             self._put(connection, schema.enrolled_nodes, asdict(node))
-            self._note(connection, (entry,))
+            audit.add(connection, (entry,))
             return _join_token(_rows(connection, table, table.c.id == token)[0]).token
+
+        return self._write(use)
 
     def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
         """Entries of the audit log, oldest first."""
-        table = schema.audit
-        newest = select(table).order_by(table.c.number.desc()).limit(wish.limit)
-        if wish.since is not None:
-            newest = newest.where(table.c.at >= wish.since)
-        if wish.who is not None:
-            newest = newest.where(table.c.who == wish.who)
         with explained(self._engine), self._engine.connect() as connection:
-            rows = [dict(row) for row in connection.execute(newest).mappings()]
-        return [AuditEntry(**{key: value for key, value in row.items() if key != "number"}) for row in reversed(rows)]
+            return audit.page(connection, wish)
+
+    def audit_anchor(self) -> AuditAnchor:
+        """The last entry of those that were removed because they were old."""
+        with explained(self._engine), self._engine.connect() as connection:
+            return audit.anchor(connection)
+
+    def prune_audit(self, before: datetime, most: int | None, now: datetime) -> int:
+        """Remove entries from before a time, not beyond the number `most`; how many. An entry says so."""
+
+        def begin(connection: Connection) -> AuditAnchor | None:
+            last = audit.anchored(connection, before, most, now)
+            if last is not None:
+                said = f"ok, entries from before {before:%Y-%m-%dT%H:%M:%SZ} were removed; the last one had {last.hash}"
+                entry = AuditEntry(at=now, who="", what=PRUNED, target=f"{last.number}", origin="", result=said)
+                audit.add(connection, (entry,))
+            return last
+
+        self._write(begin)
+        last, removed = self.audit_anchor(), 0
+        while some := self._write(lambda connection: audit.remove(connection, last)):
+            removed += some
+        return removed
 
     def load_secrets(self) -> Sequence[StoredSecret]:
         """Every secret, as last committed."""
@@ -144,17 +178,19 @@ class SqlTrust:
     def _put(self, connection: Connection, table: Table, row: dict[str, Any]) -> None:
         connection.execute(upsert(self._engine.dialect, table), row)
 
-    def _note(self, connection: Connection, entries: Sequence[AuditEntry]) -> None:
-        if entries:
-            connection.execute(insert(schema.audit), list(map(_audit_row, entries)))
-
-
-_AUDITED = tuple(each.name for each in fields(AuditEntry))
-
-
-def _audit_row(entry: AuditEntry) -> dict[str, Any]:
-    # `asdict` copies what nobody changes; every order of every client comes here.
-    return {name: getattr(entry, name) for name in _AUDITED}
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        """Have something done in one transaction; on a full disk, with the room that is kept for that."""
+        while True:
+            try:
+                with explained(self._engine), self._engine.begin() as connection:
+                    done = work(connection)
+                break
+            except StoreFullError:
+                if self._reserve is None or not self._reserve.release():
+                    raise
+        if self._reserve is not None:
+            self._reserve.hold()
+        return done
 
 
 def _removal(change: RemovedAccount | RemovedToken | RemovedSecret) -> Delete:

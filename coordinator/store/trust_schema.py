@@ -100,5 +100,16 @@ audit = Table(
     Column("target", String, nullable=False),
     Column("origin", String, nullable=False),
     Column("result", String, nullable=False),
+    Column("previous", String, nullable=False, server_default=""),
+    Column("hash", String, nullable=False, server_default=""),
 )
-"""Only added to; on SQLite triggers refuse anything else."""
+"""Only added to, and removed from up to the newest anchor; triggers refuse anything else."""
+
+audit_anchors = Table(
+    "audit_anchors",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("hash", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+)
+"""The last entries of what was removed from the audit log because it was old."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from muster.domain.access import Account, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken, Project
+from muster.domain.access import Account, AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken, Project
 from muster.domain.secret import Secret
 
 
@@ -93,9 +93,15 @@ class AuditWish:
     """Which entries of the audit log are wanted."""
 
     since: datetime | None = None
+    until: datetime | None = None
+    """Only from before this time."""
     who: str | None = None
     limit: int = 1000
-    """The newest so many."""
+    """Most entries: the newest that fit, or the oldest."""
+    oldest_first: bool = False
+    """Whether the oldest entries that fit are wanted, not the newest."""
+    beyond: int | None = None
+    """Only entries after this number, or before it where the newest are wanted."""
 
 
 class TrustStore(Protocol):
@@ -118,4 +124,15 @@ class TrustStore(Protocol):
 
     def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
         """Entries, oldest first."""
+        ...
+
+    def audit_anchor(self) -> AuditAnchor:
+        """The last entry of those that were removed because they were old."""
+        ...
+
+    def prune_audit(self, before: datetime, most: int | None, now: datetime) -> int:
+        """Remove entries from before a time, not beyond the number `most`; how many. An entry says so.
+
+        The newest entry stays, and the chain holds from the anchor on.
+        """
         ...

@@ -22,6 +22,7 @@ from muster.domain.access import (
     USED_UP,
     Account,
     AccountKind,
+    AuditAnchor,
     AuditEntry,
     EnrolledNode,
     IssuedJoinToken,
@@ -303,6 +304,10 @@ class Registry(Accounts):
     async def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
         """Entries of the audit log, oldest first."""
         return await asyncio.to_thread(self._store.audit, wish)
+
+    async def audit_anchor(self) -> AuditAnchor:
+        """The last entry of those that were removed because they were old."""
+        return await asyncio.to_thread(self._store.audit_anchor)
 
 
 def _revoked(stored: StoredToken, now: datetime) -> StoredToken:

@@ -79,7 +79,12 @@ def _add_trust(app: typer.Typer) -> None:
     app.add_typer(trust.accounts, name="accounts")
     app.add_typer(tokens.tokens, name="tokens")
     app.add_typer(trust.projects, name="projects")
-    app.command()(trust.audit)
+
+
+def _add_audit(app: typer.Typer) -> None:
+    from muster.cli import audit  # noqa: PLC0415
+
+    app.add_typer(audit.audit, name="audit")
 
 
 def _add_secrets(app: typer.Typer) -> None:
@@ -112,7 +117,8 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_logs: ("logs",),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),
-    _add_trust: ("users", "accounts", "tokens", "projects", "audit"),
+    _add_trust: ("users", "accounts", "tokens", "projects"),
+    _add_audit: ("audit",),
     _add_bundles: ("bundle",),
     _add_login: ("init", "login", "logout", "whoami"),
     _add_version: ("version",),

@@ -1,4 +1,4 @@
-"""Commands for those who let others in: users, accounts, tokens, projects, audit, and the join tokens of nodes."""
+"""Commands for those who let others in: users, accounts, tokens, projects, and the join tokens of nodes."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -188,25 +188,6 @@ async def revoke_node(
     async with session_of(context).client() as client:
         revoked = await client.trust.revoke_node(node)
     print(f"node {revoked.name} was sent away; with a new join token it may come back")
-
-
-@answers
-async def audit(
-    context: typer.Context,
-    *,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Only the last 10m, 2h or 7d.")] = None,
-    user: Annotated[str, typer.Option(metavar="NAME", help="Only what this account, or node/NAME, did.")] = "",
-    limit: Annotated[int, typer.Option("-n", min=1, help="The newest so many.")] = 1000,
-    output: Output = Format.TABLE,
-) -> None:
-    """Show who did what, and who was refused, oldest first."""
-    span = span_of(since)
-    begin = None if span is None else datetime.now(UTC) - span
-    async with session_of(context).client() as client:
-        found = await client.trust.audit(since=begin, who=user, limit=limit)
-    from muster.cli.render_trust import audit_table  # noqa: PLC0415 - Rich
-
-    show(found, output, audit_table(found))
 
 
 async def _add(context: typer.Context, name: str, kind: AccountKind, grants: Mapping[str, Access]) -> None:

@@ -193,6 +193,32 @@ class AuditEntry:
     """Where it came from, as gRPC names peers."""
     result: str
     """`ok`, or why it was refused."""
+    number: int = 0
+    """Its place in the audit log, from 1 on; 0: it is not written yet."""
+    previous: str = ""
+    """The hash of the entry before it; empty for the first of all."""
+    hash: str = ""
+    """Its own hash, as `audit_chain` makes it; empty: it is not written yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditAnchor:
+    """The last entry of those that were removed because they were old; the oldest entry that is left follows it."""
+
+    number: int = 0
+    """0: none was removed."""
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPage:
+    """Some entries of the audit log, and where the next ones are."""
+
+    entries: tuple[AuditEntry, ...] = ()
+    """Oldest first."""
+    next_page: str = ""
+    """Given back for the next page; empty: there is none."""
+    anchor: AuditAnchor = AuditAnchor()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ from muster.domain.access import (
     Access,
     Account,
     AccountKind,
+    AuditAnchor,
     AuditEntry,
+    AuditPage,
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
@@ -160,6 +162,9 @@ def audit_entry_to_wire(entry: AuditEntry) -> pb.AuditEntry:
         target=entry.target,
         origin=entry.origin,
         result=entry.result,
+        number=entry.number,
+        previous=entry.previous,
+        hash=entry.hash,
     )
 
 
@@ -172,6 +177,18 @@ def audit_entry_from_wire(message: pb.AuditEntry) -> AuditEntry:
         target=message.target,
         origin=message.origin,
         result=message.result,
+        number=message.number,
+        previous=message.previous,
+        hash=message.hash,
+    )
+
+
+def audit_page_from_wire(message: pb.ListAuditResponse) -> AuditPage:
+    """Some entries of the audit log; raises WireError."""
+    return AuditPage(
+        entries=tuple(map(audit_entry_from_wire, message.entries)),
+        next_page=message.next_page_token,
+        anchor=AuditAnchor(number=message.anchor_number, hash=message.anchor_hash),
     )
 
 

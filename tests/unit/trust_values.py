@@ -58,5 +58,14 @@ enrolled_nodes = st.builds(
     revoked_at=maybe_moments,
 )
 audit_entries = st.builds(
-    access.AuditEntry, at=moments, who=texts, what=texts, target=texts, origin=texts, result=texts
+    access.AuditEntry,
+    at=moments,
+    who=texts,
+    what=texts,
+    target=texts,
+    origin=texts,
+    result=texts,
+    number=st.integers(0, 2**63),
+    previous=texts,
+    hash=texts,
 )

@@ -1214,13 +1214,24 @@ class ListAuditRequest(_message.Message):
     SINCE_FIELD_NUMBER: _builtins.int
     WHO_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    OLDEST_FIRST_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     who: _builtins.str
     """Only of this caller; empty: of all."""
     limit: _builtins.int
-    """The newest so many; 0: 1000."""
+    """Most entries of the page, at most 10,000; 0: 1000."""
+    oldest_first: _builtins.bool
+    """Whether the first page has the oldest entries that fit; otherwise it has the newest."""
+    page_token: _builtins.str
+    """`next_page_token` of the page before; empty: the first page."""
     @_builtins.property
     def since(self) -> _timestamp_pb2.Timestamp:
         """Only from this time on; absent: from the first."""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """Only from before this time; absent: up to the newest."""
 
     def __init__(
         self,
@@ -1228,10 +1239,13 @@ class ListAuditRequest(_message.Message):
         since: _timestamp_pb2.Timestamp | None = ...,
         who: _builtins.str = ...,
         limit: _builtins.int = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        oldest_first: _builtins.bool = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "since", b"since", "who", b"who"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "oldest_first", b"oldest_first", "page_token", b"page_token", "since", b"since", "until", b"until", "who", b"who"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1244,6 +1258,15 @@ class ListAuditResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ENTRIES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ANCHOR_NUMBER_FIELD_NUMBER: _builtins.int
+    ANCHOR_HASH_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """For the next page; empty: there is none."""
+    anchor_number: _builtins.int
+    """Entries up to this number were removed because they were old; 0: none was."""
+    anchor_hash: _builtins.str
+    """The hash of the entry with that number, which the oldest one that is left follows."""
     @_builtins.property
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditEntry]:
         """Oldest first."""
@@ -1252,10 +1275,13 @@ class ListAuditResponse(_message.Message):
         self,
         *,
         entries: _abc.Iterable[Global___AuditEntry] | None = ...,
+        next_page_token: _builtins.str = ...,
+        anchor_number: _builtins.int = ...,
+        anchor_hash: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor_hash", b"anchor_hash", "anchor_number", b"anchor_number", "entries", b"entries", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1273,6 +1299,9 @@ class AuditEntry(_message.Message):
     TARGET_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
+    HASH_FIELD_NUMBER: _builtins.int
     who: _builtins.str
     """An account, `node/NAME`, or empty for a stranger."""
     what: _builtins.str
@@ -1283,6 +1312,12 @@ class AuditEntry(_message.Message):
     """Where it came from."""
     result: _builtins.str
     """`ok`, or why it was refused."""
+    number: _builtins.int
+    """Its place in the audit log, from 1 on."""
+    previous: _builtins.str
+    """The hash of the entry before it; empty for the first of all."""
+    hash: _builtins.str
+    """Its own hash; docs/audit.md says how it is made."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When."""
@@ -1296,10 +1331,13 @@ class AuditEntry(_message.Message):
         target: _builtins.str = ...,
         origin: _builtins.str = ...,
         result: _builtins.str = ...,
+        number: _builtins.int = ...,
+        previous: _builtins.str = ...,
+        hash: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "origin", b"origin", "result", b"result", "target", b"target", "what", b"what", "who", b"who"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "hash", b"hash", "number", b"number", "origin", b"origin", "previous", b"previous", "result", b"result", "target", b"target", "what", b"what", "who", b"who"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
