@@ -203,18 +203,33 @@ class Link:
         raise StreamLostError(f"silent for {lease:g} s")
 
     async def _read(self, call: Stream) -> None:
-        """Take plans."""
-        clock = asyncio.get_running_loop().time
+        """Take plans. One that cannot be read changes nothing, and the stream goes on.
+
+        Heartbeats then tell the coordinator which plan counts here, and it sends the whole one again.
+        """
+        clock, plans = asyncio.get_running_loop().time, wire.PlanReader()
         while True:
             message: Any = await call.read()
             self._heard = clock()
             if message is grpc.aio.EOF:
                 raise StreamLostError(await call.details() or "the coordinator closed the stream")
+            if message is None:  # gRPC's word for bytes that are no message
+                log.warning("a message of the coordinator cannot be read")
+                continue
             match message.WhichOneof("message"):
                 case "plan":
-                    self._owner.receive(wire.plan_from_wire(message.plan))
+                    self._take(plans, message.plan)
                 case "heartbeat_ack":
                     self._acknowledged(message.heartbeat_ack.sequence)
+
+    def _take(self, plans: "wire.PlanReader", message: pb.Plan) -> None:
+        try:
+            plan = plans.take(message)
+        except wire.WireError as error:
+            log.warning("a plan cannot be read", extra={"cause": str(error)})
+            return
+        if plan is not None:
+            self._owner.receive(plan)
 
     def _acknowledged(self, sequence: int) -> None:
         """A heartbeat has arrived; acknowledgements of unknown ones say nothing."""

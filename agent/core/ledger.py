@@ -28,7 +28,7 @@ from agent.core.past import Past
 from agent.core.terms import AttemptKey, Guarded, Terms
 from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import ExecutionId, GpuUuid
-from muster.domain.plan import Desired, Goal, Plan, Report
+from muster.domain.plan import Desired, Goal, Plan, Report, Unreadable
 from muster.domain.roster import Roster
 
 Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | Fenced | LogCompleted | Removed
@@ -135,7 +135,7 @@ class Ledger:
         self._rosters.update({(roster.job, roster.attempt): roster for roster in plan.rosters})
         gone = list(plan.removed)
         if plan.base == 0:
-            listed = {desired.execution for desired in plan.desired}
+            listed = {desired.execution for desired in plan.desired} | {line.execution for line in plan.unreadable}
             gone = [execution for execution in self._locals if execution not in listed]
         changed = [self._want(desired, now) for desired in plan.desired]
         for execution in gone:
@@ -143,7 +143,18 @@ class Ledger:
                 self._locals[execution] = replace(self._locals[execution], wanted=False)
                 changed.append(execution)
         self._forget_rosters()
-        return [action for execution in changed for action in self._go_on(execution, now)]
+        refused = [action for line in plan.unreadable for action in self._refuse(line, now)]
+        return [*refused, *(action for execution in changed for action in self._go_on(execution, now))]
+
+    def _refuse(self, line: Unreadable, now: datetime) -> list[Action]:
+        """Report what could not be read as a failure of its execution; of one that is known here the goal counts."""
+        local = self._locals.get(line.execution)
+        if local is not None:
+            self._locals[line.execution] = replace(local, goal=max(local.goal, line.goal), wanted=True)
+            return self._go_on(line.execution, now)
+        failure = Failure(kind=FailureKind.RUNTIME, message=f"its agent cannot read what it is told: {line.reason}")
+        local = Local(execution=line.execution, goal=Goal.PREPARE, since=now)
+        return self._move(local, Move.FAILED, now, failure=failure)
 
     def _want(self, desired: Desired, now: datetime) -> ExecutionId:
         local = self._locals.get(desired.execution)

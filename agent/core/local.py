@@ -54,6 +54,7 @@ class Move(StrEnum):
 MOVES: Mapping[tuple[Phase, Move], Phase] = {
     (Phase.NEW, Move.PREPARE): Phase.PREPARING,
     (Phase.NEW, Move.HALT): Phase.HALTING,
+    (Phase.NEW, Move.FAILED): Phase.FAILED,
     (Phase.PREPARING, Move.PREPARED): Phase.PREPARED,
     (Phase.PREPARING, Move.FAILED): Phase.FAILED,
     (Phase.PREPARING, Move.HALT): Phase.HALTING,

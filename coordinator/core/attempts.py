@@ -9,7 +9,7 @@ from coordinator.core.records import Attempt, Execution
 from coordinator.core.starts import start_again
 from coordinator.core.turn import Turn
 from muster.domain.failure import Failure, FailureKind
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import PROGRESS, TERMINAL, State, SuccessRule, Trigger
 from muster.domain.node import NodeState
 from muster.domain.plan import Goal
@@ -142,6 +142,17 @@ def move_away(turn: Turn, execution: Execution) -> None:
         return
     failure = Failure(kind=FailureKind.DRAINED, message="its node is drained, so the job begins anew elsewhere")
     _condemn(turn, key, {execution.id: failure}, _at(execution, failure))
+
+
+def give_up_untold(turn: Turn, key: AttemptKey, node: NodeId, message: str) -> None:
+    """Stop an attempt of which a node cannot be told what it needs."""
+    attempt = turn.cluster.attempts.get(key)
+    if attempt is None or attempt.goal is Goal.STOP:
+        return
+    failure = Failure(kind=FailureKind.TOO_LARGE, message=message)
+    untold = [member for member in turn.cluster.members(key) if member.node == node and member.state not in TERMINAL]
+    if untold:
+        _condemn(turn, key, {member.id: failure for member in untold}, _at(untold[0], failure))
 
 
 def _condemn(turn: Turn, key: AttemptKey, failures: Mapping[ExecutionId, Failure], summary: Failure) -> None:

@@ -108,6 +108,17 @@ class ExecutionsReported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTooLarge:
+    """What a node would have to be told of an attempt fits into no message; its executions there were told to stop."""
+
+    node: NodeId
+    job: JobId
+    attempt: int
+    message: str
+    """One sentence for people: what is too large."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalRequested:
     """An operator says that a node will not come back, and that nothing runs there any more."""
 
@@ -147,6 +158,7 @@ Event = (
     | InventoryChanged
     | NodeLabelled
     | ExecutionsReported
+    | PlanTooLarge
     | RemovalRequested
     | CordonRequested
     | UncordonRequested

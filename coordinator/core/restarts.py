@@ -28,6 +28,7 @@ class GiveUp:
 _NOT_AGAIN = {
     FailureKind.COMMAND_NOT_FOUND: "a command that is not there will not be there the next time",
     FailureKind.INVALID_OPTION: "the job asks for something that the node does not allow",
+    FailureKind.TOO_LARGE: "it would be as large the next time",
     FailureKind.TIME_LIMIT: "the job has used up its time",
 }
 

@@ -16,6 +16,7 @@ from coordinator.core.events import (
     NodeConnected,
     NodeDisconnected,
     NodeLabelled,
+    PlanTooLarge,
     RemovalRequested,
     StopRequested,
     TimePassed,
@@ -48,6 +49,8 @@ def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 - 
             return nodes.take_labels(turn, event)
         case ExecutionsReported():
             return nodes.take_reports(turn, event)
+        case PlanTooLarge():
+            return _give_up_untold(turn, event)
         case RemovalRequested():
             return nodes.remove(turn, event)
         case CordonRequested() | UncordonRequested():
@@ -64,6 +67,11 @@ def finish(turn: Turn) -> None:
     if turn.room_changed:
         turn.room_changed = False
         schedule(turn)
+
+
+def _give_up_untold(turn: Turn, event: PlanTooLarge) -> Answer:
+    attempts.give_up_untold(turn, (event.job, event.attempt), event.node, event.message)
+    return Noted()
 
 
 def _pass_time(turn: Turn) -> Answer:

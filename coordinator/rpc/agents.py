@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import grpc
@@ -21,6 +22,7 @@ from coordinator.core.events import (
     InventoryChanged,
     NodeConnected,
     NodeDisconnected,
+    PlanTooLarge,
 )
 from coordinator.engine import Engine, Session
 from coordinator.rpc.callers import caller, entry
@@ -45,7 +47,6 @@ from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import Role
 from muster.domain.lifecycle import TERMINAL
 from muster.domain.node import Inventory, own_labels, relabelled
-from muster.domain.roster import Roster
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
@@ -57,8 +58,10 @@ log = logging.getLogger(__name__)
 _LAST_PORT = 65535
 HELLO_WITHIN = 10.0
 """Seconds in which a new stream must say who it is."""
+SMALL_PLAN = 64 * 1024
+"""Bytes of a plan that goes out at once; larger ones, as those with rosters or files are, wait for a lane."""
 LANES = 32
-"""So many plans with rosters are written at a time. Of a gang of 5,000 each has 2 MB, unless it is compressed."""
+"""So many larger plans are written at a time. Of a gang of 5,000 each has 2 MB, unless it is compressed."""
 LANE_PATIENCE = 2.0
 """Seconds after which the next one is written although an agent has not taken its own yet."""
 
@@ -87,7 +90,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._audit = audit
         self._deliveries = Deliveries()
         self._authority = authority
-        self._rosters = wire.RosterBytes()
+        self._plans = wire.PlanWriter()
         self._lanes = Lanes(LANES, LANE_PATIENCE)
         self._heartbeats = Heartbeats(engine)
         self._leftovers = Leftovers()
@@ -190,11 +193,10 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
-        written = self._rosters.spoken(spoken)
         try:
             await send(context, _WELCOMES[spoken])
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._send_plans(session, down, written), name=f"{node}: plans")
+                tasks.create_task(self._send_plans(node, session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
                 try:
                     await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
@@ -205,15 +207,25 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         finally:
             log.info("node disconnected", extra={"node": node})
 
-    async def _send_plans(self, session: Session, down: Downlink, written: Callable[[Roster], bytes]) -> None:
-        """Acknowledgements overtake plans that wait for a lane."""
+    async def _send_plans(self, node: NodeId, session: Session, down: Downlink) -> None:
+        """Send what the engine wants a node to do; acknowledgements overtake plans that wait for a lane."""
         while True:
-            plan = await session.outbox.get()
-            if not plan.rosters:
-                await down.send(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan)))
+            plan, faults = self._plans.sendable(await session.outbox.get())
+            for (job, attempt), message in faults.items():
+                log.warning(
+                    "attempt too large to be told",
+                    extra={"node": node, "job": job, "attempt": attempt, "cause": message},
+                )
+                # First, so that nobody wonders at the end of executions that this plan tells to stop.
+                await self._engine.tell(PlanTooLarge(node=node, job=job, attempt=attempt, message=message))
+            parts = self._plans.parts(plan)
+            first = next(parts)
+            if first.size <= SMALL_PLAN and not first.message.more:
+                await down.send(pb.CoordinatorMessage(plan=first.message))
                 continue
             async with self._lanes.one():
-                await down.send(pb.CoordinatorMessage(plan=wire.plan_to_wire(plan, written)))
+                for part in chain((first,), parts):
+                    await down.send(pb.CoordinatorMessage(plan=part.message))
 
     async def _read(
         self,

@@ -17,6 +17,7 @@ class FailureKind(StrEnum):
     COMMAND_NOT_FOUND = "command_not_found"
     TIME_LIMIT = "time_limit"
     INVALID_OPTION = "invalid_option"
+    TOO_LARGE = "too_large"
 
     IMAGE = "image"
     PORT_TAKEN = "port_taken"
@@ -42,6 +43,7 @@ _USER = frozenset(
         FailureKind.COMMAND_NOT_FOUND,
         FailureKind.TIME_LIMIT,
         FailureKind.INVALID_OPTION,
+        FailureKind.TOO_LARGE,
     },
 )
 

@@ -56,6 +56,15 @@ class Desired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A line of a plan that its agent could not read; the rest of the plan counts all the same."""
+
+    execution: ExecutionId
+    goal: Goal
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The desired executions of a node, whole or as a change of the plan before.
 
@@ -71,6 +80,8 @@ class Plan:
     """One per attempt that is to be armed; in whole plans also of those that are further."""
     removed: tuple[ExecutionId, ...] = ()
     """No longer wanted: stop it if need be and clear it away."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """Executions that are listed, but whose lines could not be read; never sent."""
 
 
 class Stage(StrEnum):

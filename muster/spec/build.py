@@ -15,6 +15,7 @@ from muster.domain.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.job_size import too_much_to_share
 from muster.domain.restart import ExitCodes, RestartPolicy
 from muster.domain.secret_use import SecretUse
 from muster.spec.document import Loc
@@ -57,7 +58,7 @@ class Builder:
         job = self._job
         roles = tuple(self._roles())
         self._check_size()
-        return JobSpec(
+        spec = JobSpec(
             name=job.name,
             roles=roles,
             network=job.network,
@@ -71,6 +72,9 @@ class Builder:
             restarts=_restarts(job.restarts),
             on_disconnect=job.on_disconnect,
         )
+        if (problem := too_much_to_share(spec)) is not None:
+            self._find(("roles",) if job.roles is not None else ("files",), problem)
+        return spec
 
     def _roles(self) -> Iterator[Role]:
         job = self._job

@@ -264,7 +264,8 @@ class RoleDefaults(Section):
     )
     files: Annotated[list[FileKeys], AfterValidator(_paths_differ)] = key(
         "list of maps",
-        "Small files written before user code starts, 1 MiB in all, see below.",
+        "Small files written before user code starts, 1 MiB in all, and 32 MiB for all executions that can share a "
+        "node, see below.",
         [],
     )
     secrets: Annotated[list[SecretForm], AfterValidator(secrets_differ)] = key(

@@ -21,6 +21,8 @@ _KEYS = frozenset(
     {"name", "workers", "command", "resources", "placement", "max_per_node", "priority", "project", "success"},
 )
 _RESOURCES = frozenset({"cpus", "gpus"})
+_PLAINLY_SMALL = 1024 * 1024
+"""Characters of commands that all executions together may have; more is for whoever knows what nodes take."""
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -39,6 +41,8 @@ def plain_job(document: Mapping[str, Any]) -> JobSpec | None:
 
 def _job(document: Mapping[str, Any]) -> JobSpec:
     resources = document.get("resources", {})
+    if sum(map(len, document["command"])) * document.get("workers", 1) > _PLAINLY_SMALL:
+        raise ValueError
     if not (document.keys() <= _KEYS and resources.keys() <= _RESOURCES):
         raise LookupError
     return JobSpec(

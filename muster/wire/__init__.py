@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from muster.wire.agents import (
-        assignment_from_wire,
-        assignment_to_wire,
-        desired_from_wire,
-        desired_to_wire,
-        plan_from_wire,
-        plan_to_wire,
         report_from_wire,
         report_to_wire,
     )
@@ -47,7 +41,8 @@ if TYPE_CHECKING:
         node_from_wire,
         node_to_wire,
     )
-    from muster.wire.rosters import RosterBytes, roster_from_wire, roster_to_wire
+    from muster.wire.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
+    from muster.wire.rosters import roster_from_wire, roster_to_wire
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
         delivered_from_wire,
@@ -79,20 +74,17 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "RosterBytes",
+    "PlanReader",
+    "PlanWriter",
     "WireError",
     "account_from_wire",
     "account_to_wire",
-    "assignment_from_wire",
-    "assignment_to_wire",
     "attempt_from_wire",
     "attempt_to_wire",
     "audit_entry_from_wire",
     "audit_entry_to_wire",
     "delivered_from_wire",
     "delivered_to_wire",
-    "desired_from_wire",
-    "desired_to_wire",
     "enrolled_node_from_wire",
     "enrolled_node_to_wire",
     "execution_from_wire",
@@ -152,6 +144,7 @@ _MODULES = (
     "secrets",
     "agents",
     "rosters",
+    "plans",
     "trust",
 )
 """Loaded when something is first asked for that the ones before do not have: a client needs few of them."""

@@ -1,27 +1,25 @@
-"""Rosters as plans carry them: as bytes, made once for all agents of an attempt, compressed where they are large."""
+"""Rosters as plans carry them: as bytes, compressed where they are large."""
 
 import re
 import zlib
-from collections import OrderedDict
-from collections.abc import Callable
-from functools import partial
 
 from google.protobuf.message import DecodeError
 
 from muster.domain.ids import JobId
 from muster.domain.job import Network
 from muster.domain.roster import Roster
-from muster.rpc import protocol
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
-from muster.wire.model import member_from_wire, member_to_wire
+from muster.wire.model import member_from_wire
 
 _PACKED = b"\x78"
 """With this zlib begins, and no roster, whose first field is a text."""
 _WORTH_PACKING = 64 * 1024
 _MOST_UNPACKED = 64 * 1024 * 1024
 """Bytes; as many as a message may have."""
+_REST = 4096
+"""Bytes of a roster beside its columns, generously."""
 
 
 def _several(item: str, between: str) -> str:
@@ -52,32 +50,20 @@ _EXPOSED = _Column(_map(r'"\d{1,5}": "\d{1,5}"'), "ports and ports in JSON")
 _GPUS = _Column(r'\[(?:"[^"\\\n\[\]{}][^\\\n\[\]{}]*")?\]', "UUIDs in JSON")
 
 
-class RosterBytes:
-    """Rosters as they go over the wire: every agent of an attempt is sent the same bytes, so they are made once."""
-
-    def __init__(self, kept: int = 100) -> None:
-        self._kept = kept
-        self._made: OrderedDict[tuple[int, Callable[[Roster], bytes]], tuple[Roster, bytes]] = OrderedDict()
-        """By identity, which the roster kept beside them holds."""
-        self._writers = {
-            version: partial(self._written, _writer(version)) for version in range(protocol.OLDEST, protocol.NEWEST + 1)
-        }
-
-    def spoken(self, version: int) -> Callable[[Roster], bytes]:
-        """What writes rosters for an agent with which this version of the protocol is spoken."""
-        return self._writers[version]
-
-    def _written(self, write: Callable[[Roster], bytes], roster: Roster) -> bytes:
-        key = (id(roster), write)
-        if key not in self._made:
-            self._made[key] = (roster, write(roster))
-            if len(self._made) > self._kept:
-                self._made.popitem(last=False)
-        return self._made[key][1]
-
-
 def roster_to_bytes(roster: Roster) -> bytes:
-    """The members of an attempt, as plans carry them, compressed if they are many."""
+    """The members of an attempt, as plans carry them, compressed if they are many; raises WireError for too many."""
+    columns = (
+        roster.roles,
+        roster.nodes,
+        roster.addresses,
+        roster.checked_in,
+        roster.ports,
+        roster.exposed,
+        roster.gpus,
+    )
+    size = sum(len(column) + sum(map(len, column)) for column in columns)
+    if size > _MOST_UNPACKED - _REST:
+        raise WireError("Roster", f"has {size} bytes, and {_MOST_UNPACKED - _REST} fit into a message to its nodes")
     return _packed(roster_to_wire(roster).SerializeToString())
 
 
@@ -123,27 +109,6 @@ def _unpacked(data: bytes) -> bytes:
     if not unpacking.eof:
         raise WireError("Plan.rosters", f"is cut off, or more than {_MOST_UNPACKED} bytes")
     return plain
-
-
-def _writer(version: int) -> Callable[[Roster], bytes]:
-    if version >= protocol.TABLES:
-        return roster_to_bytes
-    return _packed_members if version >= protocol.PACKED_ROSTERS else _plain_members
-
-
-def _plain_members(roster: Roster) -> bytes:
-    """As agents read it that do not know of tables."""
-    return pb.Roster(
-        job=roster.job,
-        job_name=roster.job_name,
-        attempt=roster.attempt,
-        network=roster.network,
-        members=map(member_to_wire, roster.members),
-    ).SerializeToString()
-
-
-def _packed_members(roster: Roster) -> bytes:
-    return _packed(_plain_members(roster))
 
 
 def _from_members(message: pb.Roster) -> Roster:

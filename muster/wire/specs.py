@@ -18,6 +18,7 @@ from muster.domain.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.job_size import too_much_to_share
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
 from muster.rpc.v1 import model_pb2 as pb
@@ -68,7 +69,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
     network = checks.word(Network, message.network, "JobSpec.network")
     if network is Network.BRIDGE and not all(role.image for role in roles):
         raise WireError("JobSpec.network", "is bridge, which every role needs an image for")
-    return JobSpec(
+    spec = JobSpec(
         name=checks.label(message.name, "JobSpec.name"),
         roles=roles,
         network=network,
@@ -84,6 +85,9 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         else OnDisconnect.KEEP,
         project=checks.label(message.project, "JobSpec.project") if message.project else DEFAULT_PROJECT,
     )
+    if (problem := too_much_to_share(spec)) is not None:
+        raise WireError("JobSpec.roles", f"ask for too much: {problem}")
+    return spec
 
 
 def role_to_wire(role: Role) -> pb.Role:

@@ -190,6 +190,21 @@ class CoordinatorOfBefore(CoordinatorThatDropsStreams):
     protocol = 0
 
 
+class CoordinatorWithUnreadablePlans(CoordinatorThatDropsStreams):
+    """Sends what is no message, a plan that is none, one that lacks its beginning, and one that is right."""
+
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
+        self.hellos += 1
+        welcome = pb.Welcome(protocol=self.protocol)
+        welcome.heartbeat_interval.FromSeconds(10)
+        welcome.lease.FromSeconds(30)
+        await context.write(pb.CoordinatorMessage(welcome=welcome))
+        for plan in (pb.Plan(), pb.Plan(revision=1, part=3), pb.Plan(revision=2)):
+            await context.write(pb.CoordinatorMessage(plan=plan))
+        async for _ in messages:
+            pass
+
+
 class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
     """Takes streams, and that is all."""
 
@@ -199,13 +214,16 @@ class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
 
 
 class Nobody:
-    """A node that is told nothing it cares for."""
+    """A node that only counts what it is told."""
+
+    def __init__(self) -> None:
+        self.revisions: asyncio.Queue[int] = asyncio.Queue()
 
     def hello(self) -> pb.Hello:
         return pb.Hello()
 
     def receive(self, plan: Plan) -> None:
-        del plan
+        self.revisions.put_nowait(plan.revision)
 
     def revision(self) -> int:
         return 0
@@ -220,7 +238,9 @@ class Nobody:
 
 
 @asynccontextmanager
-async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIterator[Journal]:
+async def linked(
+    coordinator: agents_pb2_grpc.AgentServiceServicer, owner: Nobody | None = None
+) -> AsyncIterator[Journal]:
     """An agent's link to such a coordinator, and what is logged."""
     server = grpc.aio.server()
     agents_pb2_grpc.add_AgentServiceServicer_to_server(coordinator, server)
@@ -228,7 +248,7 @@ async def linked(coordinator: agents_pb2_grpc.AgentServiceServicer) -> AsyncIter
     await server.start()
     journal = Journal()
     pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put_nowait)
-    link = Link(Coordinator(address=lambda: address, patience=0.2), Nobody(), pusher)
+    link = Link(Coordinator(address=lambda: address, patience=0.2), owner or Nobody(), pusher)
     journal.start()
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -271,7 +291,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
     ("coordinator", "cause"),
     [
         (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
-        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 3"),
+        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 4 and 4"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
         (CoordinatorThatFallsSilent(), "silent for 0.2 s"),
     ],
@@ -281,3 +301,15 @@ async def test_a_coordinator_that_does_not_answer_as_it_should_is_asked_again(
 ) -> None:
     async with linked(coordinator) as journal:
         await journal.heard("no connection to the coordinator", 2, cause=cause)
+
+
+async def test_a_plan_that_cannot_be_read_is_left_and_the_stream_goes_on() -> None:
+    """It would come again at once on a new stream, and meanwhile the node is away for everybody."""
+    coordinator, owner = CoordinatorWithUnreadablePlans(), Nobody()
+    async with linked(coordinator, owner) as journal:
+        assert await owner.revisions.get() == 2
+        await journal.heard("a plan cannot be read", cause="Plan.revision is 0; it must be between 1 and")
+        await journal.heard(
+            "a plan cannot be read", cause="Plan.part is 3, and 0 is due: a message of the plan is missing"
+        )
+    assert coordinator.hellos == 1

@@ -59,17 +59,11 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
     [
         (
             {"protocol": 0},
-            (
-                "the agent speaks an unnumbered version of the protocol, the coordinator versions 1 to 3; "
-                "upgrade the agent"
-            ),
+            ("the agent speaks an unnumbered version of the protocol, the coordinator version 4; upgrade the agent"),
         ),
         (
-            {"protocol": 5, "protocol_oldest": 4},
-            (
-                "the agent speaks versions 4 to 5 of the protocol, the coordinator versions 1 to 3; "
-                "upgrade the coordinator"
-            ),
+            {"protocol": 6, "protocol_oldest": 5},
+            ("the agent speaks versions 5 to 6 of the protocol, the coordinator version 4; upgrade the coordinator"),
         ),
     ],
 )

@@ -18,9 +18,8 @@ from muster.domain.job import JobSpec, Network, PortRequest, Role
 from muster.domain.plan import Plan
 from muster.domain.roster import Member, Roster
 from muster.domain.view import Transition
-from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
-from muster.wire import RosterBytes, WireError
+from muster.wire import WireError
 from tests.unit.wire_pairs import PAIRS, Pair
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -192,7 +191,7 @@ def test_a_time_of_another_age_is_refused(seconds: int) -> None:
 
 def test_a_goal_that_is_not_set_is_refused() -> None:
     with pytest.raises(WireError, match=r"DesiredExecution\.goal is 0, which is no goal"):
-        wire.desired_from_wire(agents_pb2.DesiredExecution(execution="a-1-0"))
+        wire.plan_from_wire(agents_pb2.Plan(revision=1, desired=[agents_pb2.DesiredExecution(execution="a-1-0")]))
 
 
 def test_a_stage_of_a_later_version_is_refused() -> None:
@@ -217,33 +216,11 @@ def test_rosters_in_plans_look_like_messages_on_the_wire() -> None:
     assert agents_pb2.Plan(rosters=[inside]).SerializeToString() == bytes([5 << 3 | 2, len(inside)]) + inside
 
 
-def test_a_roster_is_written_once_for_all_nodes_that_speak_the_same() -> None:
-    rosters, gang = RosterBytes(), _gang(2)
-    for version in range(protocol.OLDEST, protocol.NEWEST + 1):
-        assert rosters.spoken(version)(gang) is rosters.spoken(version)(gang)
-
-
-@pytest.mark.parametrize("version", range(protocol.OLDEST, protocol.NEWEST + 1))
-def test_a_roster_arrives_as_it_was_in_every_version_of_the_protocol(version: int) -> None:
-    gang = _gang(3)
-    plan = wire.plan_to_wire(Plan(revision=1, rosters=(gang,)), RosterBytes().spoken(version))
+def test_a_roster_of_thousands_is_packed() -> None:
+    gang = _gang(2000)
+    plan = wire.plan_to_wire(Plan(revision=1, rosters=(gang,)))
+    assert len(plan.rosters[0]) * 5 < wire.roster_to_wire(gang).ByteSize()
     assert wire.plan_from_wire(plan).rosters == (gang,)
-
-
-def test_only_agents_that_know_tables_are_sent_one() -> None:
-    old, new = (model_pb2.Roster.FromString(RosterBytes().spoken(version)(_gang(3))) for version in (2, 3))
-    assert [member.address for member in old.members] == ["10.0.0.1"] * 3
-    assert (old.addresses, len(new.members), new.addresses) == ("", 0, "10.0.0.1\n10.0.0.1\n10.0.0.1")
-
-
-def test_a_roster_of_thousands_is_packed_for_those_who_know_how_to_unpack_it() -> None:
-    gang, rosters = _gang(2000), RosterBytes()
-    plain, packed, table = (rosters.spoken(version)(gang) for version in (1, 2, 3))
-    assert len(packed) * 5 < len(plain)
-    assert len(table) * 2 < len(packed)
-    for sent in (plain, packed, table):
-        plan = wire.plan_to_wire(Plan(revision=1, rosters=(gang,)), lambda _, sent=sent: sent)
-        assert wire.plan_from_wire(plan).rosters == (gang,)
 
 
 def test_a_table_whose_columns_differ_in_length_is_refused() -> None:

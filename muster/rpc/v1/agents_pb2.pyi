@@ -330,7 +330,9 @@ Global___Welcome: _TypeAlias = Welcome  # noqa: Y015
 
 @_typing.final
 class Plan(_message.Message):
-    """The desired executions of a node, whole or as a change."""
+    """The desired executions of a node, whole or as a change. One that would be a large message comes in several, one after
+    the other on its stream; all say the same of `revision` and `base`, and nothing is applied before the last one is there.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -339,10 +341,17 @@ class Plan(_message.Message):
     DESIRED_FIELD_NUMBER: _builtins.int
     REMOVED_FIELD_NUMBER: _builtins.int
     ROSTERS_FIELD_NUMBER: _builtins.int
+    ROLES_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """Counts up."""
     base: _builtins.int
     """The revision that this one changes; 0: this is the whole plan, and executions that it does not list must go."""
+    part: _builtins.int
+    """The place of this message among those of the plan: 0, 1, …"""
+    more: _builtins.bool
+    """Whether another message of this plan follows."""
     @_builtins.property
     def desired(self) -> _containers.RepeatedCompositeFieldContainer[Global___DesiredExecution]:
         """New or changed lines."""
@@ -354,9 +363,13 @@ class Plan(_message.Message):
     @_builtins.property
     def rosters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """One Roster per attempt that is to be armed; in whole plans also of those that are further. As bytes, which look the
-        same on the wire: all nodes of an attempt are sent the same ones, so they are written once. From version 2 of the
-        protocol on they may be compressed (zlib), which their first byte tells: 0x78, with which no Roster begins.
+        same on the wire: all nodes of an attempt are sent the same ones, so they are written once. They may be compressed
+        (zlib), which their first byte tells: 0x78, with which no Roster begins.
         """
+
+    @_builtins.property
+    def roles(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlanRole]:
+        """The roles of all assignments, each of them once, in this message or in one before it."""
 
     def __init__(
         self,
@@ -366,14 +379,43 @@ class Plan(_message.Message):
         desired: _abc.Iterable[Global___DesiredExecution] | None = ...,
         removed: _abc.Iterable[_builtins.str] | None = ...,
         rosters: _abc.Iterable[_builtins.bytes] | None = ...,
+        roles: _abc.Iterable[Global___PlanRole] | None = ...,
+        part: _builtins.int = ...,
+        more: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base", b"base", "desired", b"desired", "removed", b"removed", "revision", b"revision", "rosters", b"rosters"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base", b"base", "desired", b"desired", "more", b"more", "part", b"part", "removed", b"removed", "revision", b"revision", "roles", b"roles", "rosters", b"rosters"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Plan: _TypeAlias = Plan  # noqa: Y015
+
+@_typing.final
+class PlanRole(_message.Message):
+    """A role, to which the assignments of a plan refer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Unique in the plan."""
+    role: _builtins.bytes
+    """A Role. As bytes, which look the same on the wire: all nodes of an attempt are sent the same ones."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        role: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "role", b"role"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlanRole: _TypeAlias = PlanRole  # noqa: Y015
 
 @_typing.final
 class DesiredExecution(_message.Message):
@@ -423,11 +465,11 @@ class Assignment(_message.Message):
     LOCAL_WORLD_SIZE_FIELD_NUMBER: _builtins.int
     NODE_RANK_FIELD_NUMBER: _builtins.int
     NODE_COUNT_FIELD_NUMBER: _builtins.int
-    ROLE_FIELD_NUMBER: _builtins.int
     NETWORK_FIELD_NUMBER: _builtins.int
     GPUS_FIELD_NUMBER: _builtins.int
     GRACE_FIELD_NUMBER: _builtins.int
     FENCE_FIELD_NUMBER: _builtins.int
+    ROLE_KEY_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -450,10 +492,8 @@ class Assignment(_message.Message):
     """How many those are."""
     network: _builtins.str
     """`host` or `bridge`."""
-    @_builtins.property
-    def role(self) -> _model_pb2.Role:
-        """Image, command and so on."""
-
+    role_key: _builtins.str
+    """Image, command and so on: the key of a role of the plan."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -479,15 +519,15 @@ class Assignment(_message.Message):
         local_world_size: _builtins.int = ...,
         node_rank: _builtins.int = ...,
         node_count: _builtins.int = ...,
-        role: _model_pb2.Role | None = ...,
         network: _builtins.str = ...,
         gpus: _abc.Iterable[_builtins.str] | None = ...,
         grace: _duration_pb2.Duration | None = ...,
         fence: Global___Fence | None = ...,
+        role_key: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "grace", b"grace", "role", b"role"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "grace", b"grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "execution", b"execution", "fence", b"fence", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "rank", b"rank", "role", b"role", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "execution", b"execution", "fence", b"fence", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "rank", b"rank", "role_key", b"role_key", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

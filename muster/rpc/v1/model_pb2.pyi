@@ -807,7 +807,7 @@ class Roster(_message.Message):
     """UUIDs of its GPUs, in JSON."""
     @_builtins.property
     def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___Member]:
-        """Sorted by rank. From version 3 of the protocol on it is empty, and the fields below are a table with a line for each
+        """Sorted by rank. As a rule it is empty, and the fields below are a table with a line for each
         member, by rank; each is one column of it, its lines separated by line feeds.
         """
 

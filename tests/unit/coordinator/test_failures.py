@@ -1,12 +1,16 @@
 """The first failure ends the attempt and is the one that is named."""
 
+from dataclasses import replace
+
 import pytest
 
+from coordinator.core.events import PlanTooLarge
 from muster.domain.failure import Exit, Failure, FailureKind
-from muster.domain.ids import NodeId
+from muster.domain.ids import JobId, NodeId
 from muster.domain.job import JobSpec
 from muster.domain.lifecycle import JobPhase, State, SuccessRule
 from muster.domain.plan import Goal, Stage
+from muster.domain.restart import RestartPolicy
 from tests.builders import World, spec
 
 PAIR = spec(2, gpus=1)
@@ -152,3 +156,39 @@ def test_the_order_to_stop_is_given_once(wanted: JobSpec) -> None:
 
     assert w.attempt(job).goal is Goal.STOP
     assert [line.goal for line in w.last_plan("a").desired] == [Goal.STOP]
+
+
+def too_large(w: World, job: JobId, node: str = "b", attempt: int = 1) -> None:
+    """What the coordinator's edge finds out when it is about to send a plan."""
+    w.turn(PlanTooLarge(node=NodeId(node), job=job, attempt=attempt, message="its role worker has 99 bytes"))
+
+
+def test_what_is_too_large_to_be_told_ends_the_attempt_with_the_reason_and_is_not_tried_again() -> None:
+    w = world()
+    job = w.submit(replace(PAIR, restarts=RestartPolicy(limit=3, infrastructure=3)))
+    too_large(w, job)
+    assert w.states(job) == [State.STOPPING, State.STOPPING]
+
+    w.tell_all(job, Stage.STOPPED)
+
+    assert w.attempt(job).failure == Failure(
+        kind=FailureKind.TOO_LARGE, message="its role worker has 99 bytes", rank=1, node=NodeId("b")
+    )
+    assert w.states(job) == [State.STOPPED, State.FAILED]
+    assert w.phase(job) is JobPhase.FAILED
+    assert w.cluster.jobs[job].gave_up == "it would be as large the next time"
+
+
+def test_what_is_too_large_to_be_told_is_told_of_an_attempt_that_goes_on() -> None:
+    """The same plan may be on its way several times, and the word of it late."""
+    w = world()
+    job = w.submit(PAIR)
+    too_large(w, job)
+    before = w.states(job)
+
+    too_large(w, job)
+    too_large(w, job, node="nowhere")
+    too_large(w, job, attempt=7)
+    too_large(w, JobId("unknown"))
+
+    assert w.states(job) == before

@@ -1,5 +1,6 @@
 """What a person reads about a wrong job file, to the letter."""
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -59,6 +60,18 @@ def test_restarts_without_a_pause_are_refused() -> None:
         "job.yaml:3:21: restarts.backoff: is 0.001s; the least is 1s\n"
         "    restarts: {backoff: 1ms}\n                        ^"
     )
+
+
+@pytest.mark.parametrize("form", ["workers: 80", "roles: [{name: a}, {name: b, count: 79}]"])
+def test_more_files_than_a_node_can_take_for_all_of_its_executions_are_refused(form: str) -> None:
+    text = f"name: a\ncommand: [x]\nresources: {{cpus: 0.1}}\nfiles: [{{path: f, content: {'x' * 500_000}}}]\n{form}\n"
+    message = complaint(text).splitlines()[0]
+    assert re.search(r"role (worker|b) has 0\.5 MiB of files, variables and command, and (80|79) of its exec", message)
+
+
+def test_a_long_command_counts_for_all_of_its_executions() -> None:
+    text = f"name: a\ncommand: [{'x' * 500_000}]\nresources: {{cpus: 0.1}}\nworkers: 80\n"
+    assert "role worker has 0.5 MiB of files, variables and command" in complaint(text)
 
 
 def test_problems_are_values() -> None:
