@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from agent.core.launch import port_requests
 from agent.ports import PortLedger
-from agent.runtimes.process import KILL_LIMIT
+from agent.runtimes.ending import KILL_LIMIT
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.job import Network

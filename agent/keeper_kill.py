@@ -1,8 +1,7 @@
-"""How the keeper kills: sessions of processes, and containers with the engine's help and without it."""
+"""How the keeper kills: processes and all that they started, and containers with the engine's help and without it."""
 
 import json
 import os
-import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import Any
 from agent.core.deadlines import Deadline
 from agent.runtimes.pids import Process, process
 from agent.runtimes.process_record import read_record
-from agent.runtimes.session import Session
+from agent.runtimes.subtree import strike
 
 ENGINE_LIMIT = 3.0
 """Seconds in which the engine answers; after that it is taken to be away."""
@@ -37,14 +36,20 @@ def kill(deadline: Deadline, mark: Callable[[], None]) -> bool:
 
 def _kill_processes(room: Path, mark: Callable[[], None]) -> bool:
     record = read_record(room)
-    if record is None or record.program is None:
-        return record is None or not record.supervisor.runs
-    session = Session(record.program)
-    if not session.members():
+    if record is None or (record.complete and record.alone):
         return True
-    mark()
-    session.signal(signal.SIGKILL)
-    return not session.members()
+    subtree = record.subtree(room.name)
+
+    def members() -> tuple[Process, ...]:
+        """None of an execution that was cleared away meanwhile: its supervisor may do something else by now."""
+        found = subtree.members()
+        return () if read_record(room) is None else found
+
+    if members():
+        mark()
+        strike(members)
+        return False  # the next look tells
+    return record.program is not None or not record.supervisor.runs
 
 
 def _kill_container(deadline: Deadline, room: Path, mark: Callable[[], None]) -> bool:

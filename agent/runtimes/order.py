@@ -10,6 +10,9 @@ from muster.domain.log import LineSplitter, Stream
 BELL = "bell"
 """Of the named pipe in the room."""
 
+GRACE = "grace"
+"""Name of the file in the room that says until when a stop lets the processes go on, by CLOCK_BOOTTIME."""
+
 OTHER_USERS = "other-users"
 """Tells the launcher that programs will run as other users than the agent."""
 
@@ -31,8 +34,15 @@ class Order:
     workdir: str
     user: tuple[int, int] | None = None
     """Number of the user and of its group; None: as the supervisor."""
+    own_user: bool = False
+    """Whether nothing else runs as that user."""
     masked: tuple[str, ...] = field(default=(), repr=False)
     """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
+
+    @property
+    def alone_as(self) -> int | None:
+        """The number of the user as whom nothing else runs; None: there is none."""
+        return self.user[0] if self.user is not None and self.own_user else None
 
     def splitter(self, stream: Stream) -> LineSplitter | MaskedSplitter:
         """For what the program prints."""

@@ -23,6 +23,8 @@ class Stat:
     state: str
     started: int
     """In clock ticks since the node did."""
+    parent: int = 0
+    session: int = 0
 
     @property
     def runs(self) -> bool:
@@ -50,11 +52,15 @@ class Process:
 
     def kill(self) -> None:
         """Send SIGKILL to it, and to nobody who got its number."""
+        self.signal(signal.SIGKILL)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it, and to nobody who got its number."""
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(self.pid)
             try:
                 if self.runs:
-                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    signal.pidfd_send_signal(descriptor, number)
             finally:
                 os.close(descriptor)
 
@@ -72,7 +78,7 @@ def stat(pid: int) -> Stat | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = text[text.rindex(b")") + 2 :].split(maxsplit=20)  # the name before it may contain anything
-    return Stat(state=chr(fields[0][0]), started=int(fields[19]))
+    return Stat(state=chr(fields[0][0]), started=int(fields[19]), parent=int(fields[1]), session=int(fields[3]))
 
 
 def _read(path: str) -> bytes:

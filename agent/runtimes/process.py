@@ -6,7 +6,6 @@ They run as the node's user for jobs where the agent may switch users, else as t
 import asyncio
 import os
 import platform
-import signal
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,35 +18,33 @@ from agent.log_mask import Mask
 from agent.room_files import write_config, write_inline
 from agent.room_owner import free_user, give_all, let_through, open_to, own_user, refuse_elsewhere, renew
 from agent.runtimes import process_record
+from agent.runtimes.ending import KILL_LIMIT, killed, terminate
 from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.lookup import find_program
-from agent.runtimes.order import BELL, Order
-from agent.runtimes.process_faults import refuse_survivors, start_failure, write_failure
-from agent.runtimes.process_record import ProcessRecord, read_record
+from agent.runtimes.order import BELL, GRACE, Order
+from agent.runtimes.process_faults import refuse_container_options, refuse_survivors, start_failure, write_failure
+from agent.runtimes.process_record import UNKNOWN, ProcessRecord, read_record
+from agent.runtimes.process_recovery import recorded, runs_all_the_same
 from agent.runtimes.program import Program
 from agent.runtimes.rights import may_switch
 from agent.runtimes.runtime import Progress, Room, Sandbox
-from agent.runtimes.session import Session, kill_all_of
+from agent.runtimes.subtree import Subtree
 from agent.secret_rooms import SecretRooms
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Network, Role, RuntimeKind, Security
+from muster.domain.job import Role, RuntimeKind
 from muster.domain.node import RuntimeOffer
 from muster.domain.plan import Assignment, Launch
 from muster.domain.roster import PortLease
 from muster.domain.secret import Handover
-from muster.domain.secret_use import SECRETS_DIRECTORY
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""
 
-KILL_LIMIT = 30.0
-"""Seconds; a process that survives SIGKILL for so long hangs in the kernel and will not go by itself."""
-
 
 class ProcessRuntime:
-    """Makes sandboxes that are sessions of plain processes, which go on without the agent; the next one adopts them."""
+    """Makes sandboxes that are trees of plain processes, which go on without the agent; the next one adopts them."""
 
     kind = RuntimeKind.PROCESS
 
@@ -79,7 +76,7 @@ class ProcessRuntime:
     ) -> "ProcessSandbox":
         """A sandbox in which nothing is written yet; refuses what only containers can do."""
         del ports, progress  # nothing is published, nothing takes long
-        _refuse_container_options(assignment)
+        refuse_container_options(assignment)
         user = await self._chosen(room)
         own = await self._own(room)
         supervisor = self._launcher.supervisor()  # made while others still check in
@@ -87,14 +84,20 @@ class ProcessRuntime:
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, own))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
-        """Every program that was started, whether it runs, has ended or was lost; all others never ran."""
+        """Every program that was started, whether it runs, has ended or was lost; all others never ran.
+
+        What runs although its record is damaged is found all the same, and ended as soon as somebody waits for it.
+        """
         self._launcher.start()
         found: list[tuple[Sandbox, LogSpool, bool]] = []
-        for room, record in await asyncio.to_thread(_recorded, rooms):
+        for room, record in await asyncio.to_thread(recorded, rooms):
             if self._user is not None:  # whoever started the agent may have closed its directory again
                 await asyncio.to_thread(let_through, room)
             spool = LogSpool(room.log)
             own = await self._own(room)
+            if record.damaged and not await asyncio.to_thread(runs_all_the_same, room, record, own):
+                spool.close()
+                continue
             sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, own_user=own))
             sandbox.adopt(record)
             found.append((sandbox, spool, True))
@@ -137,7 +140,7 @@ class Preparation:
 
 
 class ProcessSandbox:
-    """One execution as a session of processes."""
+    """One execution as a tree of processes."""
 
     def __init__(
         self,
@@ -236,26 +239,25 @@ class ProcessSandbox:
             await self._kill_all(self._started)
 
     async def stop(self, grace: timedelta) -> None:
-        """End the whole session, children and their children included."""
+        """End all that it started, whatever sessions that made."""
         await self._catch_up()
         if self._program is None or self._program.alone:
             return
-        self._program.session.signal(signal.SIGTERM)
-        try:
+        await asyncio.to_thread(terminate, self._room, self._program.subtree, grace)
+        with suppress(TimeoutError):
             async with asyncio.timeout(grace.total_seconds()):
-                await self._program.session.ended()
                 await asyncio.shield(self._program.ended)
-        except TimeoutError:
-            await self._kill(self._program)
+        await self._kill(self._program)
 
     async def remove(self) -> None:
-        """Kill the whole session, then its supervisor; the room is left to its owner."""
+        """Kill all that it started, then its supervisor; the room is left to its owner."""
         await self._catch_up()
         if self._program is not None:
             await self._kill_all(self._program)
             await self._end_supervisor(self._program)
             (self._room.path / process_record.NAME).unlink(missing_ok=True)
-        (self._room.path / BELL).unlink(missing_ok=True)
+        for name in (BELL, GRACE):
+            (self._room.path / name).unlink(missing_ok=True)
         self._dismiss()  # now that nothing names it any more, it may be somebody else's
 
     async def let_go(self) -> None:
@@ -280,11 +282,11 @@ class ProcessSandbox:
         """The supervisor is dead or hangs; whatever it started must not run without it."""
         supervisor.kill()
         record = await asyncio.to_thread(read_record, self._room.path)
-        if record is not None and record.program is not None:
-            await Session(record.program).kill(KILL_LIMIT)
+        if record is not None:
+            refuse_survivors(await killed(record.subtree(self._execution)))
 
     async def _end_supervisor(self, program: Program) -> None:
-        """One that still has something to do for a program whose session is gone."""
+        """One that still has something to do for a program of which nothing is left."""
         if not program.gone.is_set():
             program.supervisor.kill()
             async with asyncio.timeout(KILL_LIMIT):
@@ -302,14 +304,14 @@ class ProcessSandbox:
 
     async def _kill(self, program: Program) -> None:
         if not program.alone:
-            refuse_survivors(await program.session.kill(KILL_LIMIT))
+            refuse_survivors(await killed(program.subtree, program.ended))
         await asyncio.shield(program.ended)
 
     async def _kill_all(self, program: Program) -> None:
-        """The session, and what has left it, as far as that can be told from others."""
+        """All that it started, and all that its user runs whose processes are told from others by that."""
         await self._kill(program)
         if self._own_user is not None:  # nothing is to be there for the next of this user
-            refuse_survivors(await kill_all_of(self._own_user, KILL_LIMIT))
+            refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._own_user)))
 
     def _arm(self, preparation: Preparation, launch: Launch) -> Order:
         role = preparation.role
@@ -344,6 +346,7 @@ class ProcessSandbox:
             env=env,
             workdir=str(workdir.absolute()),
             user=None if preparation.user is None else (preparation.user.uid, preparation.user.gid),
+            own_user=self._own_user is not None,
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
 
@@ -362,30 +365,3 @@ def _problem() -> str | None:
     except (AttributeError, OSError):
         return "needs Linux 5.3 or newer"
     return None
-
-
-def _refuse_container_options(assignment: Assignment) -> None:
-    role = assignment.role
-    options = {
-        "user": role.user,
-        "mounts": role.mounts,
-        "ulimits": role.ulimits,
-        "security": role.security != Security(),
-        f"a directory of secrets that is not right below {SECRETS_DIRECTORY}": [
-            use for use in role.secrets if use.directory and not use.directory.startswith(f"{SECRETS_DIRECTORY}/")
-        ],
-        "network: bridge": assignment.network is Network.BRIDGE,
-    }
-    given = [name for name, value in options.items() if value]
-    if given:
-        message = f"{', '.join(given)} is only for containers; give the role an image or leave it out"
-        raise ExecutionError(FailureKind.INVALID_OPTION, message)
-    if not role.entrypoint and not role.command:
-        raise ExecutionError(FailureKind.INVALID_OPTION, "there is no command; a role without image needs one")
-
-
-def _recorded(rooms: Path) -> list[tuple[Room, ProcessRecord]]:
-    """The rooms in which a program was started."""
-    found = [Room(rooms, ExecutionId(path.parent.name)) for path in sorted(rooms.glob(f"*/{process_record.NAME}"))]
-    records = ((room, read_record(room.path)) for room in found)
-    return [(room, record) for room, record in records if record is not None]

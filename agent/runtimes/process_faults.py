@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from agent.runtimes.runtime import Room
 from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.job import Network, Security
+from muster.domain.plan import Assignment
+from muster.domain.secret_use import SECRETS_DIRECTORY
 
 
 def write_failure(room: Room, problem: OSError) -> ExecutionError:
@@ -35,3 +38,24 @@ def refuse_survivors(pids: Sequence[int]) -> None:
     if pids:
         message = f"processes {pids} hang in the kernel and survive SIGKILL; look at the node's kernel log"
         raise ExecutionError(FailureKind.RUNTIME, message)
+
+
+def refuse_container_options(assignment: Assignment) -> None:
+    """Raise ExecutionError where a role without image asks for what only containers have."""
+    role = assignment.role
+    options = {
+        "user": role.user,
+        "mounts": role.mounts,
+        "ulimits": role.ulimits,
+        "security": role.security != Security(),
+        f"a directory of secrets that is not right below {SECRETS_DIRECTORY}": [
+            use for use in role.secrets if use.directory and not use.directory.startswith(f"{SECRETS_DIRECTORY}/")
+        ],
+        "network: bridge": assignment.network is Network.BRIDGE,
+    }
+    given = [name for name, value in options.items() if value]
+    if given:
+        message = f"{', '.join(given)} is only for containers; give the role an image or leave it out"
+        raise ExecutionError(FailureKind.INVALID_OPTION, message)
+    if not role.entrypoint and not role.command:
+        raise ExecutionError(FailureKind.INVALID_OPTION, "there is no command; a role without image needs one")

@@ -10,12 +10,14 @@ from pathlib import Path
 from agent.runtimes.order import BELL
 from agent.runtimes.pids import boot_id
 from agent.runtimes.process_record import ProcessRecord, read_record
-from agent.runtimes.session import Session
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 
 CHUNK = 64 * 1024
 """Bytes taken from the bell at once, as many as a pipe holds."""
+
+_KILLED = "output may be missing: the process that kept it was killed"
+_DAMAGED = "output may be missing: the record of the process that kept it is damaged"
 
 
 class Program:
@@ -26,10 +28,11 @@ class Program:
         self._room = room
         self._spool = spool
         self.supervisor = record.supervisor
-        self.session = Session(record.program or record.supervisor)
+        self.subtree = record.subtree(room.name)
         """Everything that it starts."""
+        self._damaged = record.damaged
         self.ended: asyncio.Future[int | ExecutionError] = self._loop.create_future()
-        """Its return code, as Python gives it, or why nobody knows it."""
+        """Its return code, as Python gives it, or why nobody knows it; told when all that it started has ended."""
         self.complete = asyncio.Event()
         """Set when nothing more comes into the spool."""
         self.gone = asyncio.Event()
@@ -79,8 +82,8 @@ class Program:
         self._spool.look()  # after the record: what says that the log is complete comes after all that is in it
         if record is None:
             return
-        if record.program is not None:
-            self.session = Session(record.program)
+        if record.program is not None and not self._damaged:
+            self.subtree = record.subtree(self._room.name)
         if record.code is not None and not self.ended.done():
             self.ended.set_result(record.code)
         if record.complete:
@@ -97,10 +100,13 @@ class Program:
         if not self.ended.done():
             self.ended.set_result(self._loss())
         if not self.complete.is_set():
-            self._spool.mark("output may be missing: the process that kept it was killed")
+            self._spool.mark(_DAMAGED if self._damaged else _KILLED)
             self.complete.set()
 
     def _loss(self) -> ExecutionError:
+        if self._damaged:
+            message = "its record (process.json) on the node is damaged, so nobody knows how user code ended"
+            return ExecutionError(FailureKind.RUNTIME, message)
         if self.supervisor.boot != boot_id():
             return ExecutionError(FailureKind.AGENT_RESTARTED, "the node was restarted while user code ran")
         record = read_record(self._room)

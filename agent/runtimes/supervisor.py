@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 from agent.log_file import LogFile
 from agent.log_mask import MaskedSplitter
 from agent.runtimes.descendants import Descendants
-from agent.runtimes.order import BELL, GO, Order
-from agent.runtimes.pids import process
-from agent.runtimes.process_record import RecordFile
+from agent.runtimes.news import FULL_DISK_PAUSE, News
+from agent.runtimes.order import GO, Order
+from agent.runtimes.pids import Process, process
+from agent.runtimes.subtree import descendants, strike
 from muster.domain.log import LineSplitter, Record, Stream
 
 if TYPE_CHECKING:
@@ -33,10 +34,16 @@ CHUNK = 64 * 1024
 """Bytes read at once, as many as a pipe holds."""
 
 DRAIN_LIMIT = 2.0
-"""Seconds after the end of user code for which output of what it left behind is still taken."""
+"""Seconds for which processes that the program left behind may go on, for one, to write what came to them last."""
 
-FULL_DISK_PAUSE = 1.0
-"""Seconds between attempts to write down how a program ended, and what of its output was lost."""
+KILL_LIMIT = 30.0
+"""Seconds after which a process that survives SIGKILL is said to hang in the kernel."""
+
+KILL_PAUSE = 0.02
+"""Seconds until processes that were killed and are still there are looked for again."""
+
+LINGERING_PAUSE = 1.0
+"""The same once they are said to hang."""
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Meant for agent or program; what these do, the supervisor sees."""
@@ -80,7 +87,7 @@ class Ready:
     def start(self, connection: socket.socket, descendants: Descendants) -> bool:
         """Start the program and stay until all is over, or say why that cannot be; whether it went well."""
         try:
-            with self._news.record.used(self.me):
+            with self._news.record.used(self.me, self._order.alone_as):
                 program, outputs = self._spawn()
         except OSError as problem:
             _say(connection, errno=problem.errno, reason=problem.strerror)
@@ -127,60 +134,6 @@ class Ready:
         )
 
 
-class News:
-    """What becomes known of a program: written down in its room, and the agent woken."""
-
-    def __init__(self, room: str) -> None:
-        self._bell = Bell(room)
-        self.record = RecordFile(room)
-
-    def tell(self, **facts: object) -> None:
-        """Write it down. Nobody else knows how a program ended, so a full disk only delays it."""
-        while True:
-            try:
-                self.record.add(**facts)
-            except FileNotFoundError:
-                break  # the room is gone
-            except OSError:
-                time.sleep(FULL_DISK_PAUSE)
-            else:
-                break
-        self.ring()
-
-    def ring(self) -> None:
-        """There is more in the log."""
-        self._bell.ring()
-
-    def close(self) -> None:
-        """No more will become known."""
-        self.record.close()
-        self._bell.close()
-
-
-class Bell:
-    """Rung when there is something new for the agent; that nobody listens does no harm."""
-
-    _BOTH = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
-    """For reading, too: a pipe without a reader could neither be opened nor be written to."""
-
-    def __init__(self, room: str) -> None:
-        path = f"{room}/{BELL}"
-        try:
-            self._pipe = os.open(path, self._BOTH)
-        except FileNotFoundError:  # it is there as a rule: rooms are made before they are needed
-            os.mkfifo(path, 0o600)
-            self._pipe = os.open(path, self._BOTH)
-
-    def ring(self) -> None:
-        """Wake the agent. A full pipe will wake it as well."""
-        with suppress(BlockingIOError):
-            os.write(self._pipe, b".")
-
-    def close(self) -> None:
-        """Who listens hears the end."""
-        os.close(self._pipe)
-
-
 class Copy:
     """Writes down what a program prints, and how it ends."""
 
@@ -200,7 +153,14 @@ class Copy:
         """Whether the log has, and nobody was told."""
         self._code: int | None = None
         self._until: float | None = None
-        """When to take no more output: some time after the end."""
+        """When what the program left behind is killed, some time after the end, and when that is looked at again."""
+        self._killing_until: float | None = None
+        """When what survives is said to hang; None: nothing had to be killed."""
+        self._left: tuple[int, ...] = ()
+        """Processes that survive SIGKILL."""
+        self._killed = 0
+        self._told = False
+        """Whether the end of the program, and of all that it left behind, is in the record."""
         self._outputs = dict(outputs)
         self._poll = select.poll()
         for descriptor in (*outputs, descendants.news):
@@ -212,34 +172,73 @@ class Copy:
             self._run()
         except Exception as error:  # noqa: BLE001 - the record is the only way to be heard
             self._news.tell(fault=f"{type(error).__name__}: {error}")
+            self._linger()
             return False
-        return True
+        if self._left:
+            self._linger()
+            self._news.tell(alone=True)
+        return not self._left
 
     def _run(self) -> None:
-        while self._outputs or self._code is None:
+        while self._outputs or not self._over:
             self._turn()
+        if self._killed:
+            self._log.mark(f"killed {_processes(self._killed)} that the program had left running")
+        if self._left:
+            self._log.mark(f"{_processes(len(self._left))} {self._left} hang in the kernel and survive SIGKILL")
         self._log.finish()
         if not self._log.settle():
             self._news.tell(code=self._code)  # which need not wait for what was lost of the output to be said
             while not self._log.settle():
                 time.sleep(FULL_DISK_PAUSE)
-        self._reap()
-        self._news.tell(code=self._code, complete=True, alone=self._descendants.none)
+        self._news.tell(code=self._code, complete=True, alone=not self._left)
+
+    @property
+    def _over(self) -> bool:
+        """Whether the program has ended, and all that it started; what hangs in the kernel runs no code of anybody."""
+        return self._code is not None and (self._descendants.none or bool(self._left))
 
     def _turn(self) -> None:
         """Wait for something to happen."""
         left = None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
-        ready = [descriptor for descriptor, _ in self._poll.poll(left)]
-        if not ready:
-            self._cut_off()
-        for descriptor in ready:
+        for descriptor, _ in self._poll.poll(left):
             if descriptor != self._descendants.news:
                 self._read(descriptor)
-            elif self._reap() and self._outputs:
-                self._news.tell(code=self._code)
+            else:
+                self._reap()
+        if self._until is not None and time.monotonic() >= self._until:
+            self._clear()
+        if self._over and self._outputs and not self._told:
+            self._told = True
+            self._news.tell(code=self._code)
         if self._grown:
             self._grown = False
             self._news.ring()
+
+    def _clear(self) -> None:
+        """Kill what the program left behind; once nothing of it runs, take no more output."""
+        if self._over:
+            self._cut_off()
+            return
+        now = time.monotonic()
+        if self._killing_until is None:
+            grace = self._news.grace()
+            if grace > 0:
+                self._until = now + grace
+                return
+            self._killing_until = now + KILL_LIMIT
+            self._killed = len(descendants(os.getpid()))
+        if strike(_below_me) and now >= self._killing_until:
+            self._left = tuple(each.pid for each in _below_me())
+        self._until = now + KILL_PAUSE
+
+    def _linger(self) -> None:
+        """Stay as long as anything is left: whose supervisor is gone is hard to find."""
+        self._reap()
+        while not self._descendants.none:
+            strike(_below_me)
+            select.select((self._descendants.news,), (), (), LINGERING_PAUSE)
+            self._reap()
 
     def _read(self, reader: int) -> None:
         data = os.read(reader, CHUNK)
@@ -259,19 +258,25 @@ class Copy:
             self._grown = True
 
     def _cut_off(self) -> None:
-        """What the program left behind still holds its output, and may do so for ever."""
+        """Somebody else has its output in the hand, and may have it for ever."""
         for reader in tuple(self._outputs):
             self._close(reader)
         self._log.mark("output after the end is not kept")
         self._grown = True
 
-    def _reap(self) -> bool:
-        """Wait for those that have ended; whether the program is one of them."""
+    def _reap(self) -> None:
+        """Wait for those that have ended."""
         code = self._descendants.ended().get(self._program)
-        if code is None:
-            return False
-        self._code, self._until = code, time.monotonic() + DRAIN_LIMIT
-        return True
+        if code is not None:
+            self._code, self._until = code, time.monotonic() + DRAIN_LIMIT
+
+
+def _below_me() -> tuple[Process, ...]:
+    return descendants(os.getpid())
+
+
+def _processes(number: int) -> str:
+    return "1 process" if number == 1 else f"{number} processes"
 
 
 def _rehearse() -> None:

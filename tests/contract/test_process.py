@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.runtimes.pids import process
 from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.session import session_of
+from agent.runtimes.process_record import UNKNOWN, read_record
+from agent.runtimes.subtree import Subtree
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.job import InlineFile, Mount, Network, Role, Ulimit
@@ -66,11 +68,27 @@ async def test_a_signal_is_told_as_a_shell_would(place: ProcessPlace, tmp_path: 
         assert (ended, ended.signal) == (Exit(code=code), f"SIG{name}")
 
 
-async def test_output_after_the_end_is_cut_off_and_marked(place: ProcessPlace, tmp_path: Path) -> None:
+async def test_what_outlives_the_program_is_killed_before_the_end_is_told(place: ProcessPlace, tmp_path: Path) -> None:
     async with trial(place, tmp_path, Role(command=shell("sleep 1000 & echo done"))) as it:
-        assert await it.run() == Exit(code=0)
-        assert it.spool.tail(5) == ("done", "[muster] output after the end is not kept")
-        assert len(running(it.sandbox.execution)) == 1
+        await it.release()
+        assert await it.sandbox.exited() == Exit(code=0)
+        assert running(it.sandbox.execution) == []
+        await it.sandbox.drained()
+        assert it.spool.tail(5) == ("done", "[muster] killed 1 process that the program had left running")
+
+
+async def test_output_that_a_stranger_holds_is_cut_off_and_marked(place: ProcessPlace, tmp_path: Path) -> None:
+    """Somebody beside the execution may have been given its output, and is not ours to kill."""
+    async with trial(place, tmp_path, Role(command=shell("echo ready; exec sleep 1000"))) as it:
+        await it.release()
+        await it.says(b"ready")
+        record = read_record(it.room.path)
+        assert record is not None
+        assert record.program is not None
+        with open(f"/proc/{record.program.pid}/fd/1", "wb", buffering=0):  # noqa: ASYNC230, PTH123 - a pipe
+            record.program.kill()
+            assert await it.end() == Exit(code=137)
+        assert it.spool.tail(5) == ("ready", "[muster] output after the end is not kept")
 
 
 async def test_what_outlives_the_program_may_print_before_it_is_ended(place: ProcessPlace, tmp_path: Path) -> None:
@@ -79,20 +97,20 @@ async def test_what_outlives_the_program_may_print_before_it_is_ended(place: Pro
     child = f"(read line < {fifo}; echo late; sleep 1000 >/dev/null 2>&1 &) & echo done"
     async with trial(place, tmp_path, Role(command=shell(child))) as it:
         await it.release()
-        await it.sandbox.exited()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(it.sandbox.vacate(), name="vacate")
-            tasks.create_task(asyncio.to_thread(fifo.write_text, "go\n"), name="go")
+        await it.says(b"done")
+        await asyncio.to_thread(fifo.write_text, "go\n")
+        await it.end()
         assert running(it.sandbox.execution) == []
         assert it.printed() == [b"done", b"late"]
 
 
 async def test_stopping_ends_what_the_program_left_running(place: ProcessPlace, tmp_path: Path) -> None:
     async with trial(place, tmp_path, Role(command=shell("sleep 1000 >/dev/null 2>&1 & echo done"))) as it:
-        assert await it.run() == Exit(code=0)
-        assert it.spool.tail(5) == ("done",)
+        await it.release()
+        await it.says(b"done")
         await it.sandbox.stop(GRACE)
         assert running(it.sandbox.execution) == []
+        assert await it.end() == Exit(code=0)
 
 
 async def test_stopping_reaches_process_groups_that_a_shell_made(place: ProcessPlace, tmp_path: Path) -> None:
@@ -215,22 +233,12 @@ async def test_what_only_containers_can_do_is_refused(
         assert caught.value.kind is FailureKind.INVALID_OPTION
 
 
-async def test_a_session_whose_number_was_given_out_again_has_no_members(stranger: subprocess.Popen[bytes]) -> None:
-    mine = session_of(stranger.pid)
-    assert mine.members() == (stranger.pid,)
-    older = replace(mine, leader=replace(mine.leader, started=mine.leader.started - 1))
-    assert older.members() == ()
-    older.signal(signal.SIGKILL)
-    assert await older.kill(1) == ()
+async def test_a_program_whose_number_was_given_out_again_has_no_processes(stranger: subprocess.Popen[bytes]) -> None:
+    mine = process(stranger.pid)
+    older = replace(mine, started=mine.started - 1)
+    assert Subtree(supervisor=UNKNOWN, program=mine).members() == (mine,)
+    gone = Subtree(supervisor=UNKNOWN, program=older)
+    assert gone.members() == ()
+    gone.signal(signal.SIGKILL)
+    assert gone.kill(1) == ()
     assert stranger.poll() is None
-
-
-async def test_waiting_for_a_session_goes_on_until_it_has_ended(stranger: subprocess.Popen[bytes]) -> None:
-    mine = session_of(stranger.pid)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await mine.ended()
-    assert mine.members() == (stranger.pid,)
-    mine.signal(signal.SIGTERM)
-    await mine.ended()
-    assert mine.members() == ()

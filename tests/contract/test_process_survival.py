@@ -19,9 +19,9 @@ import pytest
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.pids import Process, process
 from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.process_record import NAME, read_record
+from agent.runtimes.process_record import NAME, UNKNOWN, read_record
 from agent.runtimes.runtime import Room
-from agent.runtimes.session import session_of
+from agent.runtimes.subtree import Subtree
 from muster.domain.failure import ExecutionError, Exit, FailureKind
 from muster.domain.ids import ExecutionId
 from muster.domain.job import Role
@@ -329,7 +329,8 @@ async def test_many_start_at_once_and_none_is_left_as_a_zombie(tmp_path: Path) -
     await runtime.close()
 
 
-async def test_a_session_is_gone_for_who_knows_only_its_number(stranger: subprocess.Popen[bytes]) -> None:
-    mine = session_of(stranger.pid)
-    rebooted = replace(mine, leader=replace(mine.leader, boot="an earlier one"))
-    assert (mine.members(), rebooted.members()) == ((stranger.pid,), ())
+async def test_a_program_of_an_earlier_start_of_the_node_has_no_processes(stranger: subprocess.Popen[bytes]) -> None:
+    mine = process(stranger.pid)
+    rebooted = replace(mine, boot="an earlier one")
+    found = [Subtree(supervisor=UNKNOWN, program=each).members() for each in (mine, rebooted)]
+    assert found == [(mine,), ()]

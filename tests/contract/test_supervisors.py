@@ -1,8 +1,6 @@
 """What supervisors do after their program, and with what a program leaves behind."""
 
 import asyncio
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,23 +36,13 @@ async def test_a_supervisor_that_is_done_does_something_else_next(tmp_path: Path
     await over(found[0])
 
 
-@pytest.mark.parametrize(
-    ("script", "secrets"),
-    [
-        ("setsid sleep 1000 >/dev/null 2>&1 & exit 0", Handover()),
-        ("exit 0", Handover(masked=(b"hush",))),
-    ],
-    ids=["something is left", "it knows secrets"],
-)
-async def test_a_supervisor_that_may_not_do_anything_else_ends(tmp_path: Path, script: str, secrets: Handover) -> None:
+async def test_a_supervisor_that_knows_secrets_does_nothing_else(tmp_path: Path) -> None:
     runtime = ProcessRuntime(launcher=Launcher(spares=0))
-    async with prepared(runtime, tmp_path, script) as it:
-        await it.sandbox.arm(replace(it.launch, secrets=secrets))
+    async with prepared(runtime, tmp_path, "exit 0") as it:
+        await it.sandbox.arm(replace(it.launch, secrets=Handover(masked=(b"hush",))))
         await it.sandbox.start()
         first = supervisor_of(it)
         assert await it.end() == Exit(code=0)
-        for pid in running(it.sandbox.execution):
-            os.kill(pid, signal.SIGKILL)
         await it.sandbox.remove()
         await over(first)
     async with launched(runtime, tmp_path, "exit 3") as it:
@@ -70,28 +58,23 @@ def supervisor_of(it: Trial) -> Process:
 
 
 @pytest.mark.parametrize(
-    ("script", "alone"),
+    "script",
     [
-        ("true & wait", True),
-        ("setsid --wait true", True),
-        ("sleep 1000 >/dev/null 2>&1 &", False),
-        ("(setsid sh -c 'exec sleep 1000 >/dev/null 2>&1' &)", False),
+        "true & wait",
+        "setsid --wait true",
+        "sleep 1000 >/dev/null 2>&1 &",
+        "(setsid sh -c 'exec sleep 1000 >/dev/null 2>&1' &)",
     ],
 )
-async def test_a_record_tells_whether_anything_is_left_of_a_program(
-    place: ProcessPlace, tmp_path: Path, script: str, *, alone: bool
+async def test_a_record_that_is_complete_tells_that_nothing_is_left(
+    place: ProcessPlace, tmp_path: Path, script: str
 ) -> None:
     async with trial(place, tmp_path, Role(command=shell(script))) as it:
         assert await it.run() == Exit(code=0)
         record = read_record(it.room.path)
         assert record is not None
-        assert (record.complete, record.alone) == (True, alone)
-        left = running(it.sandbox.execution)
-        assert bool(left) is not alone
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        while running(it.sandbox.execution):  # noqa: ASYNC110 (nobody tells)
-            await asyncio.sleep(0)
+        assert (record.complete, record.alone) == (True, True)
+        assert running(it.sandbox.execution) == []
 
 
 async def test_orphans_of_a_program_do_not_pile_up_while_it_runs(place: ProcessPlace, tmp_path: Path) -> None:

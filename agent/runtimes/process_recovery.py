@@ -1,0 +1,30 @@
+"""What an agent before this one left running as plain processes, also where its records are damaged."""
+
+import logging
+from pathlib import Path
+
+from agent.aside import put_aside
+from agent.runtimes import process_record
+from agent.runtimes.process_record import UNKNOWN, ProcessRecord, read_record
+from agent.runtimes.runtime import Room
+from agent.runtimes.subtree import Subtree
+from muster.domain.ids import ExecutionId
+
+log = logging.getLogger(__name__)
+
+
+def runs_all_the_same(room: Room, record: ProcessRecord, own_user: int | None) -> bool:
+    """Whether anything is to be done about an execution whose record is damaged; the record is kept for people."""
+    execution = room.path.name
+    members = Subtree(supervisor=UNKNOWN, program=record.program, execution=execution, user=own_user).members()
+    kept = put_aside(room.path / process_record.NAME, room.path.parent.parent, execution)
+    facts = {"execution": execution, "kept": str(kept), "processes": len(members)}
+    log.warning("the record of an execution is damaged; what runs of it is ended", extra=facts)
+    return bool(members) or record.code is not None
+
+
+def recorded(rooms: Path) -> list[tuple[Room, ProcessRecord]]:
+    """The rooms in which a program was started."""
+    found = [Room(rooms, ExecutionId(path.parent.name)) for path in sorted(rooms.glob(f"*/{process_record.NAME}"))]
+    records = ((room, read_record(room.path)) for room in found)
+    return [(room, record) for room, record in records if record is not None]
