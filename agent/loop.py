@@ -35,7 +35,7 @@ from agent.log_file import DEFAULT_LIMIT
 from agent.log_push import LogPusher
 from agent.occupant import Occupant
 from agent.ports import PortLedger
-from agent.room_record import noted, record_of
+from agent.room_record import is_damaged, noted, record_of
 from agent.rooms import Rooms
 from agent.runtimes.runtime import Room, Runtime, Sandbox
 from agent.secret_store import SecretStore
@@ -51,6 +51,7 @@ TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
 TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
 """Seconds that the report of a failed exit, and with it the end of its gang, waits for last lines and GPU faults."""
+NO_TERMS = "its record (room.json) on the node is damaged, so nobody knew how long it may run without the coordinator"
 SHUTDOWN_GRACE = timedelta(seconds=5)
 
 
@@ -121,6 +122,8 @@ class Loop:
         record, fenced = await asyncio.to_thread(lambda: (noted(room), why_fenced(room.path)))
         found = Recovered(execution=sandbox.execution, started=started, ended=ended, fenced=fenced)
         if record is None:
+            if await asyncio.to_thread(is_damaged, room) and started and not ended:
+                self._events.append(Fenced(execution=found.execution, grace=timedelta(0), message=NO_TERMS))
             return found
         self._holdings.adopt(found.execution, record.ports, published=record.published)
         if ended or not started:

@@ -27,8 +27,9 @@ from agent.ports import PortLedger
 from agent.reporting import Reporting
 from agent.runtimes.runtime import Runtime
 from agent.secret_store import SecretStore
+from agent.trees import make_directories
 from muster import __version__, wire
-from muster.domain.errors import UnavailableError
+from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.ids import NodeId
 from muster.domain.job import RuntimeKind
 from muster.domain.node import Inventory, RuntimeOffer
@@ -223,12 +224,18 @@ def _site(config: NodeConfig) -> Site:
 
 
 def identity(state: Path) -> str:
-    """The node's identity: made on its first start and kept."""
-    state.mkdir(parents=True, exist_ok=True)
+    """The node's identity: made on its first start and kept. Raises MusterError for one that is damaged."""
+    make_directories(state)
     path = state / "identity"
     if not path.exists():
         fresh = path.with_suffix(".new")
         fresh.write_text(f"{uuid.uuid4()}\n")
         fresh.chmod(0o600)
         fresh.replace(path)
-    return path.read_text().strip()
+    try:
+        return str(uuid.UUID(path.read_text(encoding="ascii").strip()))
+    except (OSError, ValueError) as error:
+        raise MusterError(
+            f"{path} is damaged: it must have the UUID by which this node knows its containers. Put back a copy, "
+            "or remove the file once no container of this node runs, and the node makes another one"
+        ) from error

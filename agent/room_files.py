@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.runtimes.runtime import Room
+from agent.trees import make_directories
 from agent.whole_file import write_unseen, write_whole
 from muster.domain.job import InlineFile
 from muster.domain.plan import Launch
@@ -23,5 +24,5 @@ def write_inline(files: Sequence[InlineFile], workdir: Path) -> None:
     """Write the role's own files, with the directories they need; relative paths are below `workdir`."""
     for file in files:
         path = workdir / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directories(path.parent)
         write_whole(path, file.content, EXECUTABLE if file.executable else READABLE)

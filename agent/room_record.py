@@ -1,11 +1,13 @@
 """What the agent notes in a room about its execution, for an agent that starts after it."""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from agent.aside import put_aside
 from agent.core.local import DEFAULT_GRACE
 from agent.core.terms import Terms
 from agent.runtimes.runtime import Room
@@ -16,6 +18,8 @@ from muster.domain.ids import JobId, NodeId
 from muster.domain.job import Network
 from muster.domain.plan import Assignment
 from muster.domain.roster import PortLease
+
+log = logging.getLogger(__name__)
 
 NAME = "room.json"
 """Of the file in the room."""
@@ -71,6 +75,15 @@ def note_first(room: Room, record: RoomRecord) -> None:
 def note(room: Room, record: RoomRecord) -> None:
     """Write the record, whole or not at all."""
     write_whole(room.path / NAME, _written(record), PRIVATE)
+
+
+def is_damaged(room: Room) -> bool:
+    """Whether there is a record that nobody can read; a copy of it is kept for people."""
+    if not (room.path / NAME).exists() or noted(room) is not None:
+        return False
+    kept = put_aside(room.path / NAME, room.path.parent.parent, room.path.name)
+    log.warning("the record of a room is damaged", extra={"execution": room.path.name, "kept": str(kept)})
+    return True
 
 
 def noted(room: Room) -> RoomRecord | None:

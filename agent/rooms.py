@@ -17,6 +17,7 @@ from agent.room_record import NAME, PRIVATE, RoomRecord, note_first
 from agent.runtimes import process_record
 from agent.runtimes.order import BELL
 from agent.runtimes.runtime import Room
+from agent.trees import remove_tree
 from agent.whole_file import write_unseen
 from muster.domain.ids import ExecutionId
 from muster.domain.roster import CONFIG_FILES
@@ -122,4 +123,4 @@ def _remove(room: Room) -> None:
                 os.unlink(f"{directory}/{name}")  # noqa: PTH108
             os.rmdir(directory)  # noqa: PTH106
     except OSError:
-        shutil.rmtree(room.path, ignore_errors=True)
+        remove_tree(room.path)

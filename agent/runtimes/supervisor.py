@@ -34,7 +34,7 @@ CHUNK = 64 * 1024
 """Bytes read at once, as many as a pipe holds."""
 
 DRAIN_LIMIT = 2.0
-"""Seconds for which processes that the program left behind may go on, for one, to write what came to them last."""
+"""Seconds for which processes that the program left behind may go on while they have its output open."""
 
 KILL_LIMIT = 30.0
 """Seconds after which a process that survives SIGKILL is said to hang in the kernel."""
@@ -156,6 +156,8 @@ class Copy:
         """When what the program left behind is killed, some time after the end, and when that is looked at again."""
         self._killing_until: float | None = None
         """When what survives is said to hang; None: nothing had to be killed."""
+        self._graced = False
+        """Whether a stop has put that off."""
         self._left: tuple[int, ...] = ()
         """Processes that survive SIGKILL."""
         self._killed = 0
@@ -206,7 +208,7 @@ class Copy:
                 self._read(descriptor)
             else:
                 self._reap()
-        if self._until is not None and time.monotonic() >= self._until:
+        if self._until is not None and (time.monotonic() >= self._until or self._is_mute):
             self._clear()
         if self._over and self._outputs and not self._told:
             self._told = True
@@ -214,6 +216,11 @@ class Copy:
         if self._grown:
             self._grown = False
             self._news.ring()
+
+    @property
+    def _is_mute(self) -> bool:
+        """Whether nothing can be printed any more, so that what is left need not be waited for."""
+        return not self._outputs and self._killing_until is None and not self._graced and not self._over
 
     def _clear(self) -> None:
         """Kill what the program left behind; once nothing of it runs, take no more output."""
@@ -224,7 +231,7 @@ class Copy:
         if self._killing_until is None:
             grace = self._news.grace()
             if grace > 0:
-                self._until = now + grace
+                self._until, self._graced = now + grace, True
                 return
             self._killing_until = now + KILL_LIMIT
             self._killed = len(descendants(os.getpid()))

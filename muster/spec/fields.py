@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, WithJsonSchema
 
 from muster.domain.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
-from muster.domain.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
+from muster.domain.job import CAPABILITIES, MOST_LEVELS, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.spec.document import Scalar, atom, kind, scalar
@@ -235,6 +235,8 @@ def _file_path(value: object) -> str:
     path = PurePosixPath(text)
     if ".." in path.parts or text.endswith("/") or path.name == "":
         raise FieldError(f"must be the path of a file, absolute or below the working directory, not {quote(text)}")
+    if len(path.parts) > MOST_LEVELS:
+        raise FieldError(f"leads through more than {MOST_LEVELS} directories: {quote(text)}")
     if path.is_relative_to(OWN_DIRECTORY):
         raise FieldError(f"{quote(text)} is in {OWN_DIRECTORY}, which Muster fills itself")
     return text

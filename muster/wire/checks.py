@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.domain.errors import MusterError
+from muster.domain.job import MOST_LEVELS
 
 MAX_SIZE = 10_000
 """Executions in one job; far above any fleet that one coordinator serves, far below what would exhaust it."""
@@ -135,6 +136,8 @@ def path(value: str, where: str) -> str:
     """The path of a file, relative or absolute."""
     if not value:
         raise WireError(where, "is empty")
+    if value.count("/") > MOST_LEVELS:
+        raise WireError(where, f"leads through more than {MOST_LEVELS} directories")
     return words((value,), where)[0]
 
 

@@ -1,5 +1,6 @@
 """What an agent knows of executions that an earlier one started."""
 
+import asyncio
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.guard import Guard, Site
+from agent.log_push import LogPusher
 from agent.loop import Loop
 from agent.occupant import Occupant
 from agent.ports import PortLedger
@@ -19,7 +21,7 @@ from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.job import PortRequest, RuntimeKind
-from muster.domain.plan import Stage
+from muster.domain.plan import Report, Stage
 from muster.domain.roster import PortLease
 from tests.contract.runtimes import room_for, running
 from tests.contract.survivors import mortal_agent
@@ -83,4 +85,32 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
     await loop.shut_down(stop=True)
     assert running(ExecutionId(path.name)) == []
     assert await runtime.recover(path.parent) == []
+    await runtime.close()
+
+
+async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost(tmp_path: Path) -> None:
+    """It would run on beside the next attempt when the node is cut off."""
+    async with mortal_agent(tmp_path, "setsid sleep 1000 & wait") as agent:
+        await agent.start()
+    [path] = (tmp_path / "rooms").iterdir()
+    (path / NAME).write_bytes(b"\0" * 300)
+    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    site = Site(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
+    ports = PortLedger(30_180, 30_189)
+    loop = Loop(
+        guard=Guard(site), address="10.0.0.8", interface=None, runtimes={RuntimeKind.PROCESS: runtime}, ports=ports
+    )
+    told: asyncio.Queue[Report] = asyncio.Queue()
+    loop.tell = lambda reports: [told.put_nowait(each) for each in reports] and None
+    await loop.recover()
+    running_loop = asyncio.create_task(loop.run(LogPusher(NodeId("a"), loop.complete_log)), name="loop")
+    while (report := await told.get()).stage is not Stage.EXITED:
+        pass
+    assert running(ExecutionId(path.name)) == []
+    assert report.failure is not None
+    assert (report.failure.kind, "room.json" in report.failure.message) == (FailureKind.NODE_LOST, True)
+    assert (tmp_path / "damaged" / f"{path.name}-{NAME}").read_bytes() == b"\0" * 300
+    running_loop.cancel()
+    await asyncio.wait([running_loop])
+    await loop.shut_down(stop=True)
     await runtime.close()

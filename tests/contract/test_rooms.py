@@ -2,17 +2,21 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from agent.room_files import write_config
+from agent.room_files import write_config, write_inline
 from agent.room_record import RoomRecord, noted
 from agent.rooms import KEPT, SPARES, Rooms
 from agent.runtimes.process_record import read_record
 from agent.runtimes.runtime import Room
+from agent.trees import remove_tree
 from agent.whole_file import write_unseen
 from muster.domain.ids import ExecutionId
+from muster.domain.job import InlineFile
 from muster.domain.plan import Launch
 from muster.domain.roster import CONFIG_FILES
 
@@ -159,3 +163,18 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic"):
         write_unseen(tmp_path / "link", b"content", 0o600)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_room_is_cleared_however_deep_the_directories_are_that_user_code_made(rooms: Rooms) -> None:
+    it = room(rooms)
+    dig = "import os\nfor _ in range(3000): os.mkdir('deep'); os.chdir('deep')"
+    subprocess.run([sys.executable, "-c", dig], cwd=it.work, check=True)
+    rooms.clear(it)
+    assert not it.path.exists()
+
+
+def test_files_are_written_however_deep_their_directories_are(tmp_path: Path) -> None:
+    path = "a/" * 1500 + "file"
+    write_inline((InlineFile(path=path, content=b"x"),), tmp_path)
+    assert (tmp_path / path).read_bytes() == b"x"
+    remove_tree(tmp_path / "a")

@@ -10,6 +10,7 @@ import pytest
 
 from agent.node import identity
 from muster import wire
+from muster.domain.errors import MusterError
 from muster.domain.job import RuntimeKind
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import Inventory, RuntimeOffer
@@ -187,6 +188,13 @@ async def test_a_report_about_the_execution_of_another_node_changes_nothing(tmp_
 def test_an_agent_keeps_its_identity(tmp_path: Path) -> None:
     assert identity(tmp_path) == identity(tmp_path)
     assert identity(tmp_path) != identity(tmp_path / "other")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\0\xfe", b"../../etc\n", b"n" * 5000])
+def test_an_identity_that_is_damaged_is_refused_with_the_name_of_the_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "identity").write_bytes(content)
+    with pytest.raises(MusterError, match=rf"{tmp_path}/identity is damaged: .* Put back a copy, or remove the file"):
+        identity(tmp_path)
 
 
 @pytest.mark.parametrize("stage", [pb.STAGE_ARMED, pb.STAGE_RUNNING])

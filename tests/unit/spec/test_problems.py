@@ -188,6 +188,10 @@ def test_problems_are_values() -> None:
             "files: [{path: /muster/config/hosts, content: a}]",
             '3:16: files[0].path: "/muster/config/hosts" is in /muster, which Muster fills itself',
         ),
+        (
+            f"files: [{{path: {'a/' * 1000}x, content: a}}]",
+            '3:16: files[0].path: leads through more than 64 directories: "' + "a/" * 29 + 'a…"',
+        ),
         ("files: [{path: x, content: a}, {path: x, content: b}]", '3:1: files: has the path "x" twice'),
         ("files: [{path: x, content_base64: '?'}]", "3:35: files[0].content_base64: is not base64"),
         ("files: [{path: x, content: }]", f"3:19: files[0].content: {NOTHING}"),

@@ -1,0 +1,29 @@
+"""Directories however deep: Python's own functions for them fail after a thousand levels, which user code may make."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+REMOVAL_LIMIT = 600.0
+"""Seconds that the removal of a very deep directory may take."""
+
+
+def make_directories(path: Path) -> None:
+    """Have a directory, and those above it. Raises OSError."""
+    missing = []
+    while not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory and all in it, as far as that can be done."""
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except RecursionError:
+        command = ("rm", "-rf", "--", str(path))
+        subprocess.run(  # noqa: S603 - fixed words, and a path of ours
+            command, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=REMOVAL_LIMIT
+        )
