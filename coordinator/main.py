@@ -92,7 +92,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: F
                 registry=registry,
                 audit=audit,
                 secrets=secrets,
-                bundles=BundleStore(directory.bundles),
+                bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
             )
             directory.running.touch()

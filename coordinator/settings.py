@@ -1,6 +1,7 @@
 """The coordinator's settings: parsed once in main, passed on."""
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from muster.endpoint import DEFAULT_ADDRESS
 from muster.options_file import parse_with_file
 
 DEFAULT_LOG_LIMIT = 1024
+
+_RENAMED = frozenset({"name", "bundle_signer"})
+"""Options whose setting has another name, as they may be repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,8 @@ class CoordinatorSettings:
     """MiB that are kept of what one execution prints."""
     secrets_key: str = "keep"
     """Of the key with which secrets are kept: `keep`, `rotate`, or `replace` it with the loss of what it opens."""
+    bundle_signers: frozenset[str] = frozenset()
+    """Fingerprints of the keys one of which must have signed a bundle that is uploaded; none: any bundle is taken."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
     login: LoginSettings | None = None
@@ -72,6 +78,14 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         metavar="MIB",
         help="kept of what one execution prints (%(default)s); agents have a limit of their own",
     )
+    parser.add_argument(
+        "--bundle-signer",
+        action="append",
+        default=[],
+        type=_fingerprint,
+        metavar="sha256:…",
+        help="take only bundles that this key has signed (`muster bundle keygen` shows it); may be repeated",
+    )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument(
         "--secrets-key",
@@ -88,10 +102,17 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     if not host or not port.isdecimal():
         parser.error(f"--listen {given.listen} is no address like 0.0.0.0:7460")
     after = int(port) + 1 if int(port) else 0
-    settings = {key: value for key, value in without_login(vars(given)).items() if key != "name"}
+    settings = {key: value for key, value in without_login(vars(given)).items() if key not in _RENAMED}
     settings["login"] = login_settings(parser, vars(given))
     settings["listen_agents"] = given.listen_agents or f"{host}:{after}"
-    return CoordinatorSettings(**settings, names=tuple(given.name))
+    signers = frozenset(given.bundle_signer)
+    return CoordinatorSettings(**settings, names=tuple(given.name), bundle_signers=signers)
+
+
+def _fingerprint(text: str) -> str:
+    if not re.fullmatch(r"sha256:[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no fingerprint like sha256: and 64 digits")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -37,6 +37,11 @@ class BundleClient:
         answer = await self._ask(self._stub.List, pb.ListBundlesRequest())
         return tuple(map(bundle_from_wire, answer.bundles))
 
+    async def signers(self) -> frozenset[str]:
+        """Fingerprints of the keys whose bundles the coordinator takes; none: it takes any bundle."""
+        answer = await self._ask(self._stub.List, pb.ListBundlesRequest())
+        return frozenset(answer.signers)
+
     async def upload(self, file: Path, name: str = "", tell: Callable[[int], None] = lambda _: None) -> KeptBundle:
         """Have the coordinator keep a bundle, under the name of the file or another one.
 

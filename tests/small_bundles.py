@@ -7,6 +7,7 @@ from pathlib import Path
 
 from muster.bundle.archive import write_bundle
 from muster.bundle.manifest import Manifest
+from muster.bundle.signature import signature_with
 
 
 def make_wheel(  # noqa: PLR0913 - what wheels differ in
@@ -38,8 +39,10 @@ def make_wheel(  # noqa: PLR0913 - what wheels differ in
     return path
 
 
-def make_bundle(directory: Path, version: str = "1.0", contents: Mapping[str, bytes] | None = None) -> Path:
-    """A bundle with these files, which installs nothing."""
+def make_bundle(
+    directory: Path, version: str = "1.0", contents: Mapping[str, bytes] | None = None, key: Path | None = None
+) -> Path:
+    """A bundle with these files, which installs nothing; signed with a key, if there is one."""
     files, source = {}, directory / f"source-{version}"
     for name, content in (contents or {"install.sh": b"#!/bin/sh\n", "wheels/a-1.0-py3-none-any.whl": b"a"}).items():
         files[name] = source / name
@@ -52,5 +55,5 @@ def make_bundle(directory: Path, version: str = "1.0", contents: Mapping[str, by
         files={name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()},
     )
     output = directory / f"muster-{version}-cp311-x86_64.tar"
-    write_bundle(output, manifest, files)
+    write_bundle(output, manifest, files, None if key is None else signature_with(key, manifest.written()))
     return output

@@ -31,7 +31,8 @@ class BundleService(bundles_pb2_grpc.BundleServiceServicer):
     @translated
     async def List(self, request: pb.ListBundlesRequest, context: Any) -> pb.ListBundlesResponse:  # noqa: ANN401, ARG002, N802 - gRPC's name
         """Which there are, the newest version first."""
-        return pb.ListBundlesResponse(bundles=map(bundle_to_wire, await asyncio.to_thread(self._store.all)))
+        found = await asyncio.to_thread(self._store.all)
+        return pb.ListBundlesResponse(bundles=map(bundle_to_wire, found), signers=sorted(self._store.signers))
 
     @streaming
     async def Get(self, request: pb.GetBundleRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802

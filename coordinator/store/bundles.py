@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from muster.bundle.archive import read_bundle, verify_bundle
+from muster.bundle.archive import read_bundle
 from muster.bundle.kept import NAME, KeptBundle
+from muster.bundle.signature import checked_bundle, signer_of
 from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, UnknownNameError
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,16 @@ _SEPARATOR = "--"
 class BundleStore:
     """A directory of bundles, for one coordinator at a time. Calls block."""
 
-    def __init__(self, directory: Path, largest: int = LARGEST, left_free: int = LEFT_FREE) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        signers: frozenset[str] = frozenset(),
+        largest: int = LARGEST,
+        left_free: int = LEFT_FREE,
+    ) -> None:
+        self.signers = signers
+        """Fingerprints of the keys one of which must have signed a bundle; none: any bundle is taken."""
         self._directory = directory
         self._largest = largest
         self._left_free = left_free
@@ -75,7 +85,7 @@ class BundleStore:
     def keep(self, name: str, file: Path, sha256: str) -> KeptBundle:
         """Take an arrived file in, in place of one of that name; raises MusterError for what is no bundle."""
         target = self._path(sha256, name)
-        verify_bundle(file)
+        checked_bundle(file, self.signers)
         file.replace(target)
         kept = _kept(target)
         assert kept is not None, "it was verified"
@@ -130,8 +140,15 @@ def _kept(path: Path) -> KeptBundle | None:
     """What is known of a file; None if it cannot be read, as somebody has laid it there or it is gone."""
     sha256, _, name = path.name.partition(_SEPARATOR)
     try:
-        manifest, size = read_bundle(path), path.stat().st_size
+        manifest, signer, size = read_bundle(path), signer_of(path), path.stat().st_size
     except (MusterError, OSError) as error:
         log.warning("a bundle cannot be read", extra={"bundle": path.name, "cause": str(error)})
         return None
-    return KeptBundle(name=name, size=size, sha256=sha256, version=manifest.version, platforms=manifest.platforms)
+    return KeptBundle(
+        name=name,
+        size=size,
+        sha256=sha256,
+        version=manifest.version,
+        platforms=manifest.platforms,
+        signer=signer,
+    )

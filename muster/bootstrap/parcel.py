@@ -2,14 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from muster.bootstrap.checks import Offer
 from muster.bootstrap.plan import Parcel
-from muster.bundle.archive import sha256, verify_bundle
+from muster.bundle.archive import sha256
 from muster.bundle.manifest import Manifest
+from muster.bundle.signature import checked_bundle
 from muster.client import Client
 from muster.domain.errors import UnknownNameError
 
@@ -20,6 +21,8 @@ class Bundle:
 
     file: Path
     manifest: Manifest
+    signer: str = ""
+    """Fingerprint of the key that signed it; empty: nobody did."""
 
     @property
     def parcel(self) -> Parcel:
@@ -38,12 +41,16 @@ class Bundle:
         )
 
 
-async def opened(file: Path) -> Bundle:
-    """The bundle in a file; raises InvalidBundleError unless it is whole and unchanged."""
-    return Bundle(file=file, manifest=await asyncio.to_thread(verify_bundle, file))
+async def opened(file: Path, signers: Collection[str] = ()) -> Bundle:
+    """The bundle in a file; raises InvalidBundleError unless it is whole, unchanged and signed by one of `signers`.
+
+    Without `signers` it may be signed by anybody, or nobody.
+    """
+    found = await asyncio.to_thread(checked_bundle, file, signers)
+    return Bundle(file=file, manifest=found.manifest, signer=found.signer)
 
 
-async def fetched(client: Client, directory: Path, wanted: str = "") -> Bundle:
+async def fetched(client: Client, directory: Path, wanted: str = "", signers: Collection[str] = ()) -> Bundle:
     """A bundle that the coordinator keeps, by its name or version; the newest one if neither is said.
 
     It is only fetched where it is not in `directory` already.
@@ -60,7 +67,7 @@ async def fetched(client: Client, directory: Path, wanted: str = "") -> Bundle:
     file = directory / Path(chosen.name).name
     if not await asyncio.to_thread(_have, file, chosen.sha256):
         _, file = await client.bundles.download(directory, chosen.name)
-    return await opened(file)
+    return await opened(file, signers)
 
 
 def _have(file: Path, digest: str) -> bool:

@@ -6,6 +6,7 @@ import os
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -14,10 +15,34 @@ from muster.domain.errors import ExhaustedError, MusterError
 
 INSTALLER = "install.sh"
 
+SIGNATURE = "bundle.sig"
+PUBLIC_KEY = "bundle.pub"
+"""Who signed the manifest: both follow it, or none of them is there."""
+
 LONGEST_MANIFEST = 1 << 20
+LONGEST_SIGNATURE = 4096
 _CHUNK = 1 << 20
 _MADE = 315532800
 """Of every file, when it was made: 1980, the earliest that wheels can say, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignatureFiles:
+    """A signature over the text of a manifest."""
+
+    signature: bytes
+    public: bytes
+    """The key that it fits, in PEM form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleHead:
+    """What a bundle begins with."""
+
+    text: bytes
+    """Its manifest as it stands there, which is what was signed."""
+    signature: SignatureFiles | None
+    """Not checked."""
 
 
 def sha256(file: IO[bytes]) -> str:
@@ -28,31 +53,50 @@ def sha256(file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def write_bundle(output: Path, manifest: Manifest, files: Mapping[str, Path]) -> None:
+def write_bundle(
+    output: Path, manifest: Manifest, files: Mapping[str, Path], signature: SignatureFiles | None = None
+) -> None:
     """Write it; raises MusterError where that is not possible, and then leaves nothing behind."""
     with replaced(output) as target, tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        written = manifest.written()
-        archive.addfile(_entry(NAME, len(written)), io.BytesIO(written))
+        _add_head(archive, BundleHead(text=manifest.written(), signature=signature))
         for name in sorted(files, key=lambda name: (name != INSTALLER, name)):
             with files[name].open("rb") as source:
                 archive.addfile(_entry(name, os.fstat(source.fileno()).st_size), source)
 
 
+def resigned(file: Path, signature: SignatureFiles) -> None:
+    """Put another signature into a bundle; raises MusterError, and then the bundle is as it was."""
+    with _opened(file) as source:
+        head, member = _head(source)
+        with replaced(file) as target, tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            _add_head(archive, replace(head, signature=signature))
+            while member is not None:
+                archive.addfile(_entry(member.name, member.size), source.extractfile(member))
+                member = source.next()
+
+
+def read_head(file: Path) -> BundleHead:
+    """The text of the manifest and the signature over it, unverified; raises as `read_bundle` does."""
+    with _opened(file) as archive:
+        return _head(archive)[0]
+
+
 def read_bundle(file: Path) -> Manifest:
     """What the bundle says of itself, unverified; raises InvalidBundleError, or MusterError where it is not there."""
     with _opened(file) as archive:
-        return _manifest(archive)
+        return read_manifest(_head(archive)[0].text)
 
 
 def verify_bundle(file: Path) -> Manifest:
     """What the bundle says of itself; raises InvalidBundleError unless all of it is there, unchanged, and nothing else.
 
-    Needs no more memory for a large one.
+    Needs no more memory for a large one. Who signed it is not looked at: `signature.checked_bundle` does both.
     """
     with _opened(file) as archive:
-        manifest = _manifest(archive)
+        head, member = _head(archive)
+        manifest = read_manifest(head.text)
         left = dict(manifest.files)
-        while (member := archive.next()) is not None:
+        while member is not None:
             wanted = left.pop(member.name, None)
             if wanted is None or not _is_plain(member):
                 raise InvalidBundleError(f"{file}: {member.name} does not belong there")
@@ -60,6 +104,7 @@ def verify_bundle(file: Path) -> Manifest:
             assert content is not None, "of a file there is content"
             if sha256(content) != wanted:
                 raise InvalidBundleError(f"{file}: {member.name} was changed; make or fetch the bundle again")
+            member = archive.next()
         if left:
             raise InvalidBundleError(f"{file}: {min(left)} is missing; make or fetch the bundle again")
     return manifest
@@ -68,12 +113,11 @@ def verify_bundle(file: Path) -> Manifest:
 def read_part(file: Path, name: str, largest: int) -> bytes:
     """One file of a bundle, compared with its hash; raises InvalidBundleError where it is not there or was changed."""
     with _opened(file) as archive:
-        wanted = _manifest(archive).files.get(name)
-        while wanted is not None and (member := archive.next()) is not None:
-            if member.name != name:
-                continue
-            if not _is_plain(member) or member.size > largest:
-                break
+        head, member = _head(archive)
+        wanted = read_manifest(head.text).files.get(name)
+        while member is not None and member.name != name:
+            member = archive.next()
+        if wanted is not None and member is not None and _is_plain(member) and member.size <= largest:
             content = archive.extractfile(member)
             assert content is not None, "of a file there is content"
             found = content.read()
@@ -111,13 +155,37 @@ def _opened(file: Path) -> Iterator[tarfile.TarFile]:
         raise MusterError(f"cannot read {file}: {error.strerror}") from error
 
 
-def _manifest(archive: tarfile.TarFile) -> Manifest:
+def _head(archive: tarfile.TarFile) -> tuple[BundleHead, tarfile.TarInfo | None]:
+    """What a bundle begins with, and the first of its other files."""
     first = archive.next()
-    if first is None or first.name != NAME or not _is_plain(first) or first.size > LONGEST_MANIFEST:
+    if first is None or first.name != NAME:
         raise InvalidBundleError(f"{archive.name!s} is no bundle: it does not begin with {NAME}")
-    content = archive.extractfile(first)
+    text = _content(archive, first, LONGEST_MANIFEST)
+    member = archive.next()
+    if member is None or member.name != SIGNATURE:
+        return BundleHead(text=text, signature=None), member
+    signature = _content(archive, member, LONGEST_SIGNATURE)
+    member = archive.next()
+    if member is None or member.name != PUBLIC_KEY:
+        raise InvalidBundleError(f"{archive.name!s}: {PUBLIC_KEY} does not follow {SIGNATURE}")
+    public = _content(archive, member, LONGEST_SIGNATURE)
+    return BundleHead(text=text, signature=SignatureFiles(signature=signature, public=public)), archive.next()
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, largest: int) -> bytes:
+    if not _is_plain(member) or member.size > largest:
+        raise InvalidBundleError(f"{archive.name!s}: {member.name} is no file, or too large")
+    content = archive.extractfile(member)
     assert content is not None, "of a file there is content"
-    return read_manifest(content.read())
+    return content.read()
+
+
+def _add_head(archive: tarfile.TarFile, head: BundleHead) -> None:
+    parts = {NAME: head.text}
+    if head.signature is not None:
+        parts |= {SIGNATURE: head.signature.signature, PUBLIC_KEY: head.signature.public}
+    for name, content in parts.items():
+        archive.addfile(_entry(name, len(content)), io.BytesIO(content))
 
 
 def _is_plain(member: tarfile.TarInfo) -> bool:

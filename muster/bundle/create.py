@@ -16,6 +16,7 @@ from muster.bundle.own_wheel import build_wheel, extras_of, version_of
 from muster.bundle.packages import edges, package_in
 from muster.bundle.requirements import file_of, in_bundle, pinned
 from muster.bundle.sbom import FrozenPart, Materials, WheelPart
+from muster.bundle.signature import signature_with
 from muster.bundle.wheels import GLIBC, Platform, download
 from muster.domain.errors import ExhaustedError, MusterError
 from muster.own_programs import is_frozen
@@ -37,6 +38,8 @@ class BundlePlan:
     """Our own; None: made of what is installed here."""
     find_links: Path | None = None
     """Where the wheels of others are; None: where pip looks."""
+    sign_key: Path | None = None
+    """File with the private key that signs; None: the bundle is not signed."""
 
 
 def create_bundle(plan: BundlePlan, tell: Callable[[str], None]) -> Path:
@@ -45,6 +48,8 @@ def create_bundle(plan: BundlePlan, tell: Callable[[str], None]) -> Path:
         raise MusterError("a Muster that brings its Python along makes no bundles; use one that pip has installed")
     if not plan.platforms:
         raise MusterError("a bundle needs at least one Python and one architecture")
+    if plan.sign_key is not None:
+        signature_with(plan.sign_key, b"")  # before minutes of work, as the key may be none
     place = plan.output.absolute().parent if plan.output else Path.cwd()
     try:
         with TemporaryDirectory(prefix=".muster-bundle-", dir=place) as directory:
@@ -88,7 +93,9 @@ def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], Non
         found[name].write_bytes(content)
         manifest = replace(manifest, files={**manifest.files, name: hashlib.sha256(content).hexdigest()})
     output = plan.output.absolute() if plan.output else place / f"muster-{version}-{_platforms(plan)}.tar"
-    write_bundle(output, read_manifest(manifest.written()), found)
+    manifest = read_manifest(manifest.written())
+    signature = None if plan.sign_key is None else signature_with(plan.sign_key, manifest.written())
+    write_bundle(output, manifest, found, signature)
     return output
 
 

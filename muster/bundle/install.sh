@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs Muster from the bundle that this file lies in; needs no internet, and of the machine only a shell, tar and
-# sha256sum. Run as root; see docs/install.md. The last line on standard output says `changed` or `unchanged`.
+# sha256sum, and openssl where signatures are checked. Run as root; see docs/install.md. The last line on standard output
+# says `changed` or `unchanged`.
 set -eu
 umask 022
 
@@ -25,7 +26,12 @@ usage() {
 usage: sh install.sh agent|coordinator|cli [options]     install or upgrade, and start the service
        sh install.sh --rollback agent|coordinator|cli    go back to the version before
        sh install.sh remove agent|coordinator|cli [--purge]   with --purge its state, settings and users, too
+       sh install.sh check BUNDLE.tar [--signer SIGNER]  see who signed another bundle and whether it is whole;
+                                                         changes nothing. A bundle cannot vouch for itself: use the
+                                                         installer that is here already, /opt/muster/current/install.sh
 options:
+  --signer SIGNER         refuse a bundle unless this key has signed it: sha256:... or a file with its public half; may be
+                          repeated. Kept in /etc/muster/bundle-signers, and asked for by the next installation, too
   --config-from FILE      settings for /etc/muster/agent.toml or coordinator.toml, in place of what is there
   --join-file FILE        token with which an agent joins, kept in /etc/muster/join-token until it has joined
   --method venv|frozen|auto   with this machine's Python, or with one that the bundle brings along (auto)
@@ -45,11 +51,13 @@ change() {
 }
 
 main() {
-  action=install role='' config='' join='' method=auto start=1 purge=
+  action=install role='' config='' join='' method=auto start=1 purge='' signers='' archive=''
   while [ $# -gt 0 ]; do
     case $1 in
       agent | coordinator | cli) role=$1 ;;
       remove) action=remove ;;
+      check) action=check; shift; archive=${1:?check needs a bundle} ;;
+      --signer) shift; add_signer "${1:?--signer needs a fingerprint or a file}" ;;
       --rollback) action=rollback ;;
       --config-from) shift; config=${1:?--config-from needs a file} ;;
       --join-file) shift; join=${1:?--join-file needs a file} ;;
@@ -61,6 +69,10 @@ main() {
     esac
     shift
   done
+  if [ "$action" = check ]; then
+    check_archive
+    return
+  fi
   [ -n "$role" ] || { usage >&2; fail "say what to install: agent, coordinator or cli"; }
   case $method in venv | frozen | auto) ;; *) fail "--method is venv, frozen or auto, not $method" ;; esac
   [ "$(id -u)" = 0 ] || fail "must run as root; try: sudo sh $0 $role"
@@ -106,6 +118,7 @@ install_role() {
     make_users
     install_settings
   fi
+  keep_signers
   switch_version "$version"
   link_programs
   if [ "$role" = cli ]; then return; fi
@@ -116,6 +129,7 @@ install_role() {
 
 check_bundle() {
   [ -r "$here/bundle.json" ] || fail "$here/bundle.json is missing; unpack the whole bundle and run install.sh there"
+  check_signature "$here"
   grep -q '"format": 1,' "$here/bundle.json" || fail "this bundle has a format that its installer does not know"
   version=$(sed -n 's/^ *"version": "\([^"]*\)",*$/\1/p' "$here/bundle.json")
   case $version in [!0-9]* | '' | *[!0-9a-z.+]*) fail "$here/bundle.json names no version" ;; esac
@@ -128,6 +142,89 @@ check_bundle() {
 # Of all files of the bundle, as sha256sum reads them.
 hashes() {
   sed -n 's/^ *"\([^"]*\)": "\([0-9a-f]\{64\}\)",*$/\2  \1/p' "$here/bundle.json"
+}
+
+# ---- who made it
+
+add_signer() {
+  case $1 in
+    sha256:*) key=$1 ;;
+    *)
+      [ -r "$1" ] || fail "cannot read the public key $1"
+      key=$(fingerprint "$1") || exit 1 ;;
+  esac
+  case ${key#sha256:} in *[!0-9a-f]*) key= ;; esac
+  [ ${#key} = 71 ] || fail "--signer takes sha256: and 64 digits, or a file with a public key, not $1"
+  signers="$signers $key"
+}
+
+# The name of a public key.
+fingerprint() {
+  needs_openssl
+  openssl pkey -pubin -in "$1" -noout 2>/dev/null || fail "$1 is no public key"
+  found=$(openssl pkey -pubin -in "$1" -outform DER | sha256sum)
+  say "sha256:${found%% *}"
+}
+
+needs_openssl() {
+  command -v openssl >/dev/null || fail "openssl is missing on this machine, and checks who signed a bundle; install it, \
+or check the bundle elsewhere with \`muster bundle verify --signer\`"
+}
+
+# Refuses what nobody has signed who is believed; says so where nobody has to have signed it.
+check_signature() {
+  if [ -z "$signers" ] && [ -s "$ETC/bundle-signers" ]; then
+    while read -r key; do add_signer "$key"; done <"$ETC/bundle-signers"
+  fi
+  if [ -z "$signers" ]; then
+    warn "who made this bundle is not checked, as no --signer says who has to have signed it (docs/bundle.md)"
+    return
+  fi
+  needs_openssl
+  if [ ! -s "$1/bundle.sig" ] || [ ! -s "$1/bundle.pub" ]; then
+    fail "nobody has signed this bundle, and one of these has to:$signers"
+  fi
+  key=$(fingerprint "$1/bundle.pub") || exit 1
+  case "$signers " in
+    *" $key "*) ;;
+    *) fail "this bundle is signed by $key, and one of these has to have signed it:$signers" ;;
+  esac
+  openssl dgst -sha256 -verify "$1/bundle.pub" -signature "$1/bundle.sig" "$1/bundle.json" >/dev/null 2>&1 ||
+    fail "the signature does not fit: this bundle was changed after $key signed it"
+  say "signed by $key"
+}
+
+keep_signers() {
+  if [ -z "$signers" ]; then return; fi
+  [ -d "$ETC" ] || install -d -m 0755 "$ETC"
+  for key in $signers; do say "$key"; done | sort -u >"$ETC/.bundle-signers.new"
+  if cmp -s "$ETC/.bundle-signers.new" "$ETC/bundle-signers"; then
+    rm "$ETC/.bundle-signers.new"
+  else
+    mv "$ETC/.bundle-signers.new" "$ETC/bundle-signers"
+    change "wrote $ETC/bundle-signers"
+  fi
+}
+
+# Another bundle, of which nothing is unpacked or run before all of it has proven right.
+check_archive() {
+  [ -r "$archive" ] || fail "cannot read $archive"
+  unfinished=$(mktemp -d)
+  trap finish EXIT
+  for file in bundle.json bundle.sig bundle.pub; do
+    tar -xOf "$archive" "$file" >"$unfinished/$file" 2>/dev/null || rm -f "$unfinished/$file"
+  done
+  [ -s "$unfinished/bundle.json" ] || fail "$archive is no bundle: it has no bundle.json"
+  check_signature "$unfinished"
+  here=$unfinished
+  hashes | while read -r wanted file; do
+    found=$(tar -xOf "$archive" "$file" 2>/dev/null | sha256sum)
+    [ "${found%% *}" = "$wanted" ] || fail "$archive: $file is missing or was changed"
+  done
+  hashes | sed 's/^[^ ]*  //' | sort >"$unfinished/.listed"
+  tar -tf "$archive" | grep -vx 'bundle\.json\|bundle\.sig\|bundle\.pub' | sort >"$unfinished/.there"
+  cmp -s "$unfinished/.listed" "$unfinished/.there" || fail "$archive has files that do not belong there, or has one twice"
+  say "$archive is whole; unpack it and run its install.sh"
 }
 
 install_tree() {
@@ -505,6 +602,7 @@ purge_role() {
   else
     drop_user muster
   fi
+  if [ ! -e "$ETC/agent.toml" ] && [ ! -e "$ETC/coordinator.toml" ]; then rm -f "$ETC/bundle-signers"; fi
   rmdir "$ETC" "$STATE" 2>/dev/null || true
 }
 

@@ -18,6 +18,8 @@ class KeptBundle:
     version: str
     """Of Muster."""
     platforms: tuple[str, ...]
+    signer: str = ""
+    """Fingerprint of the key that signed it; empty: nobody did."""
 
     @property
     def age(self) -> tuple[tuple[int, ...], str]:

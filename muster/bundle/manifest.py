@@ -30,7 +30,7 @@ _WHEEL = re.compile(
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FROZEN = "frozen_glibc_"
-_OWN_NAMES = frozenset({NAME})
+_OWN_NAMES = frozenset({NAME, "bundle.sig", "bundle.pub"})
 """Files that a manifest cannot list."""
 
 

@@ -11,7 +11,7 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode
-from muster.cli.options import Output, complete_nodes
+from muster.cli.options import Output, Signers, complete_nodes
 from muster.cli.session import answers, screen, session_of
 from muster.domain.errors import InvalidJobError, MusterError
 
@@ -67,6 +67,7 @@ async def add(  # noqa: PLR0913 - one for each option
     jump: Jump = None,
     key: Key = None,
     bundle: BundleFile = None,
+    signer: Signers = None,
     pool: Annotated[str | None, typer.Option(help="The nodes get the label pool=POOL.")] = None,
     label: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="The nodes get this label; may be repeated.")
@@ -114,7 +115,7 @@ async def add(  # noqa: PLR0913 - one for each option
         raise InvalidJobError("--name is for one computer; an inventory gives each its own")
     wishes = [replace(wish, name=name or wish.name) for wish in wishes]
     async with session_of(context).client() as client:
-        run = await Run.begin(client, way, bundle, output)
+        run = await Run.begin(client, way, bundle, output, signers=signer or ())
         coordinator = reached_at(reach or inventory.coordinator, client.address)
         async with run.looked(wishes, coordinator) as seen:
             candidates = [
@@ -147,6 +148,7 @@ async def upgrade(  # noqa: PLR0913 - one for each option
     jump: Jump = None,
     key: Key = None,
     bundle: BundleFile = None,
+    signer: Signers = None,
     accept_host_key: Accepted = None,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -166,7 +168,7 @@ async def upgrade(  # noqa: PLR0913 - one for each option
         raise InvalidJobError("say which nodes, or --all")
     listed = inventory_of((), file, way).wishes if file is not None else ()
     async with session_of(context).client() as client:
-        run = await Run.begin(client, way, bundle, output)
+        run = await Run.begin(client, way, bundle, output, signers=signer or ())
         wishes = [way_to(name, run.known, listed, way, user) for name in names or sorted(run.present)]
         async with run.looked(wishes, None) as seen:
             candidates = [

@@ -1,7 +1,7 @@
 """What the commands that reach computers by SSH have in common: how these are reached, looked at, and worked on."""
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from muster.bootstrap.survey import Seen, Surveyor, close_all
 from muster.bootstrap.target import Target, parse_jumps, parse_target
 from muster.bootstrap.wish import Wish
 from muster.bootstrap.work import Candidate, Work, describe, untouched
+from muster.bundle.signature import signers_in
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode
 from muster.cli.questions import Questions
@@ -61,10 +62,20 @@ class Run:
     output: Format
 
     @classmethod
-    async def begin(cls, client: Client, way: Way, bundle: Path | None, output: Format) -> "Run":
-        """Ask the coordinator what it knows, and have the bundle."""
+    async def begin(
+        cls, client: Client, way: Way, bundle: Path | None, output: Format, *, signers: Sequence[str]
+    ) -> "Run":
+        """Ask the coordinator what it knows, and have the bundle, signed by somebody who is believed.
+
+        Believed are the `signers` that a person names, else those that the coordinator names.
+        """
         known = await ClientRegistry(client).known()
-        have = await opened(bundle) if bundle is not None else await fetched(client, own_cache())
+        believed = signers_in(signers) or await client.bundles.signers()
+        if bundle is not None:
+            have = await opened(bundle, believed)
+        else:
+            have = await fetched(client, own_cache(), signers=believed)
+        print(_signed_by(have, believed), file=sys.stderr)
         agents_port = await client.agents_port()
         return cls(client=client, way=way, bundle=have, known=known, agents_port=agents_port, output=output)
 
@@ -246,6 +257,15 @@ def reached_at(said: str | None, asked: str) -> str:
     if is_loopback(asked):
         raise InvalidJobError(f"nodes cannot reach the coordinator at {asked}; say where they can: --reach HOST:PORT")
     return asked
+
+
+def _signed_by(bundle: Bundle, believed: Collection[str]) -> str:
+    """Who made the bundle, and whether that was asked for."""
+    name = bundle.file.name
+    if believed:
+        return f"{name} is signed by {bundle.signer}, which is believed"
+    signed = f"{name} is signed by {bundle.signer}" if bundle.signer else f"nobody has signed {name}"
+    return f"{signed}; this is not checked, as neither --signer nor the coordinator says who has to (docs/bundle.md)"
 
 
 def _go_ahead(count: int) -> None:

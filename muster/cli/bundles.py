@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from muster.cli.documents import Format, text_of
-from muster.cli.options import Output
+from muster.cli.options import Output, Signers
 from muster.cli.session import answers, screen, session_of
-from muster.domain.errors import InvalidJobError, UnknownNameError
+from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 
 bundle = typer.Typer(help="Bundles, from which machines are installed without internet.", no_args_is_help=True)
 
@@ -25,7 +25,7 @@ BundleFile = Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")]
 
 @bundle.command("create")
 @answers
-async def create(
+async def create(  # noqa: PLR0913 - one for each option
     *,
     python: Annotated[str, typer.Option(metavar="VERSIONS", help="For machines with these.")] = ",".join(_PYTHONS),
     arch: Annotated[
@@ -45,8 +45,15 @@ async def create(
     find_links: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Take wheels from this directory only, not from an index.")
     ] = None,
+    sign_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Sign it with this private key, which `muster bundle keygen` has made."),
+    ] = None,
 ) -> None:
-    """Make a bundle: wheels with their hashes, systemd units and an installer, in one file."""
+    """Make a bundle: wheels with their hashes, systemd units and an installer, in one file.
+
+    Example: muster bundle create --python 3.11 --sign-key release.key
+    """
     from muster.bundle.create import BundlePlan, create_bundle  # noqa: PLC0415 - only here
     from muster.bundle.frozen import is_possible  # noqa: PLC0415
     from muster.bundle.wheels import Platform  # noqa: PLC0415
@@ -59,6 +66,7 @@ async def create(
         output=output,
         wheel=wheel,
         find_links=find_links,
+        sign_key=sign_key,
     )
     made = await asyncio.to_thread(create_bundle, plan, lambda text: print(text, file=sys.stderr))
     print(made)
@@ -71,16 +79,17 @@ async def upload(
     file: BundleFile,
     *,
     name: Annotated[str, typer.Option(help="As the coordinator shall call it; as the file is called otherwise.")] = "",
+    signer: Signers = None,
 ) -> None:
     """Have the coordinator keep a bundle, in place of one of that name, for machines that reach nothing else."""
-    from muster.bundle.archive import verify_bundle  # noqa: PLC0415 - only here
+    from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415 - only here
 
-    await asyncio.to_thread(verify_bundle, file)
+    await asyncio.to_thread(checked_bundle, file, signers_in(signer or ()))
     size = file.stat().st_size
     with _progress(f"uploads {file.name}") as tell:
         async with session_of(context).client() as client:
             kept = await client.bundles.upload(file, name, lambda sent: tell(sent, size))
-    print(f"the coordinator keeps {kept.name}, sha256:{kept.sha256}")
+    print(f"the coordinator keeps {kept.name}, sha256:{kept.sha256}; {_signed(kept.signer)}")
 
 
 @bundle.command("list")
@@ -94,8 +103,11 @@ async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE)
         return
     from muster.cli.render_tables import listing  # noqa: PLC0415 - Rich
 
-    rows = ((each.name, each.version, f"{each.size / 1e6:.1f} MB", ", ".join(each.platforms)) for each in found)
-    screen().print(listing(("NAME", "VERSION", "SIZE", "PLATFORMS"), rows))
+    rows = (
+        (each.name, each.version, f"{each.size / 1e6:.1f} MB", each.signer[:23] or "-", ", ".join(each.platforms))
+        for each in found
+    )
+    screen().print(listing(("NAME", "VERSION", "SIZE", "SIGNED BY", "PLATFORMS"), rows))
 
 
 @bundle.command("get")
@@ -105,11 +117,23 @@ async def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The newest version otherwise.")] = "",
     *,
     directory: Annotated[Path, typer.Option("--to", metavar="DIR", help="Where to.")] = Path(),
+    signer: Signers = None,
 ) -> None:
-    """Fetch a bundle from the coordinator; the hash is checked."""
+    """Fetch a bundle from the coordinator; hash and signature are checked."""
+    from muster.bundle.manifest import InvalidBundleError  # noqa: PLC0415 - only here
+    from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415
+
+    believed = signers_in(signer or ())
     with _progress("downloads") as tell:
         async with session_of(context).client() as client:
+            believed = believed or await client.bundles.signers()
             _, path = await client.bundles.download(directory, name, tell)
+    try:
+        found = await asyncio.to_thread(checked_bundle, path, believed)
+    except InvalidBundleError:
+        path.unlink(missing_ok=True)
+        raise
+    print(_signed(found.signer), file=sys.stderr)
     print(path)
 
 
@@ -127,8 +151,9 @@ async def remove(context: typer.Context, name: Annotated[str, typer.Argument(met
 async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
     """Say what a bundle installs, and where."""
     from muster.bundle.archive import read_bundle  # noqa: PLC0415
+    from muster.bundle.signature import signer_of  # noqa: PLC0415
 
-    manifest = read_bundle(file)
+    manifest, signer = read_bundle(file), signer_of(file)
     if output is not Format.TABLE:
         print(text_of(manifest, output), end="")
         return
@@ -142,6 +167,8 @@ async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
                 ("Pythons", f"{', '.join(manifest.platforms)} (C library from {manifest.wheels_glibc} on)"),
                 ("without Python", frozen),
                 ("parts", ", ".join(manifest.extras)),
+                ("wheels", str(len(manifest.wheels))),
+                ("signed by", signer or "nobody"),
                 ("files", str(len(manifest.files))),
             )
         )
@@ -150,12 +177,59 @@ async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
 
 @bundle.command("verify")
 @answers
-async def verify(file: BundleFile) -> None:
-    """See whether a bundle is whole and unchanged."""
-    from muster.bundle.archive import verify_bundle  # noqa: PLC0415
+async def verify(file: BundleFile, *, signer: Signers = None) -> None:
+    """See whether a bundle is whole and unchanged, and who signed it.
 
-    manifest = verify_bundle(file)
-    print(f"{file} is whole: {len(manifest.files)} files of version {manifest.version}")
+    Example: muster bundle verify muster-0.1.0-cp311-x86_64.tar --signer release.key.pub
+    """
+    from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415
+
+    found = await asyncio.to_thread(checked_bundle, file, signers_in(signer or ()))
+    files, version = len(found.manifest.files), found.manifest.version
+    print(f"{file} is whole: {files} files of version {version}; {_signed(found.signer)}")
+    if not signer:
+        print("who made it is not checked: say --signer sha256:… or a file with the public key", file=sys.stderr)
+
+
+@bundle.command("keygen")
+@answers
+async def keygen(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where the private key goes; FILE.pub gets the public half.")
+    ],
+) -> None:
+    """Make a key that signs bundles, and show the fingerprint by which others name it.
+
+    Example: muster bundle keygen release.key
+    """
+    from muster.trust.files import write_private  # noqa: PLC0415 - cryptography
+    from muster.trust.signing import key_fingerprint, new_signing_key, public_half  # noqa: PLC0415
+
+    public = file.with_name(f"{file.name}.pub")
+    for each in (file, public):
+        if await asyncio.to_thread(each.exists):
+            raise ConflictError(f"{each} is there already; name another file, as a key that is lost signs no more")
+    private = new_signing_key()
+    write_private(file, private)
+    await asyncio.to_thread(public.write_bytes, public_half(private))
+    print(f"{file} signs; keep it where only those who release bundles can read it", file=sys.stderr)
+    print(key_fingerprint(public_half(private)))
+
+
+@bundle.command("sign")
+@answers
+async def sign(
+    file: BundleFile,
+    *,
+    sign_key: Annotated[Path, typer.Option(metavar="FILE", help="The private key.")],
+) -> None:
+    """Sign a bundle that is there already, in place of whoever signed it before.
+
+    Example: muster bundle sign muster-0.1.0-cp311-x86_64.tar --sign-key release.key
+    """
+    from muster.bundle.signature import sign_bundle  # noqa: PLC0415 - cryptography
+
+    print(f"{file} is {_signed(await asyncio.to_thread(sign_bundle, file, sign_key))}")
 
 
 @bundle.command("sbom")
@@ -195,6 +269,10 @@ async def sbom(
     with replaced(output) as target:
         target.write(document)
     print(output)
+
+
+def _signed(signer: str) -> str:
+    return f"signed by {signer}" if signer else "signed by nobody"
 
 
 @contextmanager

@@ -53,6 +53,16 @@ async def _nodes_like(session: Session, incomplete: str) -> Sequence[tuple[str, 
     return [(node.name, node.state) for node in nodes if node.name.startswith(incomplete)]
 
 
+Signers: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--signer",
+        metavar="sha256:...|FILE",
+        envvar="MUSTER_BUNDLE_SIGNER",
+        help="Refuse a bundle unless this key has signed it: its fingerprint, or a file with its public half; may be "
+        "repeated.",
+    ),
+]
 JobName: TypeAlias = Annotated[
     str,
     typer.Argument(

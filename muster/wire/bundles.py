@@ -16,6 +16,7 @@ def bundle_to_wire(bundle: KeptBundle) -> pb.Bundle:
         sha256=bundle.sha256,
         version=bundle.version,
         platforms=bundle.platforms,
+        signer=bundle.signer,
     )
 
 
@@ -27,4 +28,5 @@ def bundle_from_wire(message: pb.Bundle) -> KeptBundle:
         sha256=message.sha256,
         version=message.version,
         platforms=tuple(message.platforms),
+        signer=message.signer,
     )

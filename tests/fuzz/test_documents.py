@@ -21,9 +21,11 @@ from coordinator.trust.oidc_web import ProviderError
 from muster.bootstrap.inventory import read_inventory
 from muster.bundle.archive import read_bundle, verify_bundle
 from muster.bundle.manifest import read_manifest
+from muster.bundle.signature import checked_bundle
 from muster.domain.access import Access
 from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError
 from muster.spec import JobFileError
+from muster.trust.signing import new_signing_key, public_half, signature_over
 from tests.fuzz.effort import fuzzed, fuzzed_less
 from tests.fuzz.harm import BOMBS, DEEP, ODD, PIECES, changed, changed_values
 from tests.fuzz.messages import seeds
@@ -77,6 +79,10 @@ FILE_LINE = re.compile(r'^ *"([^"]*)": "([0-9a-f]{64})",*$', re.MULTILINE)
 """What the installer sees, which reads lines."""
 
 
+KEY = new_signing_key()
+SIGNATURE = {"bundle.sig": signature_over(KEY, b"something else"), "bundle.pub": public_half(KEY)}
+
+
 def laid_out(value: Any) -> bytes:  # noqa: ANN401 - whatever a change has made of it
     """A manifest in the lines that readers expect, as far as it is one."""
     if not isinstance(value, dict) or not isinstance(value.get("files"), dict):
@@ -90,7 +96,8 @@ def bundle(manifest: bytes) -> bytes:
     """A bundle with that manifest and one file."""
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as archive:
-        for name, content in (("bundle.json", manifest), ("wheels/a-1.0-py3-none-any.whl", b"wheel")):
+        parts = {"bundle.json": manifest, **SIGNATURE, "wheels/a-1.0-py3-none-any.whl": b"wheel"}
+        for name, content in parts.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
@@ -116,7 +123,7 @@ def test_a_bundle_is_read_or_refused(seed: int, tmp_path_factory: pytest.TempPat
             assert not any(set(name) & set(" \n\\$`'\"") for name in (*said.files, *said.extras, *said.platforms))
     for content in (bundle(manifest), changed(bundle(laid_out(MANIFEST)), chance)):
         file.write_bytes(content)
-        for read in (read_bundle, verify_bundle):
+        for read in (read_bundle, verify_bundle, checked_bundle):
             with suppress(MusterError):
                 read(file)
 

@@ -100,11 +100,15 @@ async def muster(fleet: Secured, token: str, *words: str) -> Result:
 
 @asynccontextmanager
 async def secured(
-    directory: Path, clients: str = "127.0.0.1:0", pace: Pace | None = None, login: LoginSettings | None = None
+    directory: Path,
+    clients: str = "127.0.0.1:0",
+    pace: Pace | None = None,
+    login: LoginSettings | None = None,
+    bundle_signers: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Secured]:
     """Serve until the context ends, clients at that address; people may come from an identity provider."""
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
-    bundles = BundleStore(directory / "bundles", largest=4 << 20, left_free=0)
+    bundles = BundleStore(directory / "bundles", signers=bundle_signers, largest=4 << 20, left_free=0)
     logins = None if login is None else LoginDesk(Provider(login))
     async with working_parts(directory, bundles=bundles, pace=pace or Pace(), logins=logins) as parts:
         now, secret = wall_time(), new_api_token()

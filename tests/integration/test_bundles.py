@@ -27,6 +27,7 @@ from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import error_from
 from muster.rpc.v1 import bundles_pb2 as pb
 from muster.rpc.v1.bundles_pb2_grpc import BundleServiceStub
+from muster.trust.signing import key_fingerprint, new_signing_key, public_half
 from tests.integration.secured import Secured, secured
 from tests.small_bundles import make_bundle
 
@@ -180,6 +181,26 @@ async def _is_taken(client: Client, file: Path) -> bool:
     except ConflictError:
         return False
     return True
+
+
+async def test_a_coordinator_that_believes_a_key_keeps_only_what_it_has_signed(tmp_path: Path) -> None:
+    key, other = tmp_path / "release.key", tmp_path / "other.key"
+    for each in (key, other):
+        each.write_bytes(new_signing_key())
+    signer = key_fingerprint(public_half(key.read_bytes()))
+    async with secured(tmp_path / "state", bundle_signers=frozenset({signer})) as fleet, fleet.client() as client:
+        for file in (make_bundle(tmp_path), make_bundle(tmp_path, "2.0", key=other)):
+            with pytest.raises(MusterError, match=f"has to be by {signer}"):
+                await client.bundles.upload(file)
+        assert await client.bundles.all() == ()
+        kept = await client.bundles.upload(make_bundle(tmp_path, "3.0", key=key))
+        assert await client.bundles.signers() == {signer}
+        assert await client.bundles.all() == (kept,)
+        assert kept.signer == signer
+        (tmp_path / "here").mkdir()
+        assert (await fetched(client, tmp_path / "here", signers={signer})).signer == signer
+        with pytest.raises(InvalidBundleError, match="is signed by"):
+            await fetched(client, tmp_path / "here", signers={"sha256:" + "0" * 64})
 
 
 async def test_operators_fetch_admins_upload_members_do_neither(tmp_path: Path) -> None:

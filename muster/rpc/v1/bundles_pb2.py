@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmuster/rpc/v1/bundles.proto\x12\rmuster.rpc.v1\"X\n\x06\x42undle\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x11\n\tplatforms\x18\x05 \x03(\t\"\x14\n\x12ListBundlesRequest\"=\n\x13ListBundlesResponse\x12&\n\x07\x62undles\x18\x01 \x03(\x0b\x32\x15.muster.rpc.v1.Bundle\" \n\x10GetBundleRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"B\n\x0b\x42undlePiece\x12%\n\x06\x62undle\x18\x01 \x01(\x0b\x32\x15.muster.rpc.v1.Bundle\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\"#\n\x13RemoveBundleRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x16\n\x14RemoveBundleResponse\",\n\x0ePutBundlePiece\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x32\xb6\x02\n\rBundleService\x12M\n\x04List\x12!.muster.rpc.v1.ListBundlesRequest\x1a\".muster.rpc.v1.ListBundlesResponse\x12\x44\n\x03Get\x12\x1f.muster.rpc.v1.GetBundleRequest\x1a\x1a.muster.rpc.v1.BundlePiece0\x01\x12=\n\x03Put\x12\x1d.muster.rpc.v1.PutBundlePiece\x1a\x15.muster.rpc.v1.Bundle(\x01\x12Q\n\x06Remove\x12\".muster.rpc.v1.RemoveBundleRequest\x1a#.muster.rpc.v1.RemoveBundleResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmuster/rpc/v1/bundles.proto\x12\rmuster.rpc.v1\"h\n\x06\x42undle\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x11\n\tplatforms\x18\x05 \x03(\t\x12\x0e\n\x06signer\x18\x06 \x01(\t\"\x14\n\x12ListBundlesRequest\"N\n\x13ListBundlesResponse\x12&\n\x07\x62undles\x18\x01 \x03(\x0b\x32\x15.muster.rpc.v1.Bundle\x12\x0f\n\x07signers\x18\x02 \x03(\t\" \n\x10GetBundleRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"B\n\x0b\x42undlePiece\x12%\n\x06\x62undle\x18\x01 \x01(\x0b\x32\x15.muster.rpc.v1.Bundle\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\"#\n\x13RemoveBundleRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x16\n\x14RemoveBundleResponse\",\n\x0ePutBundlePiece\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x32\xb6\x02\n\rBundleService\x12M\n\x04List\x12!.muster.rpc.v1.ListBundlesRequest\x1a\".muster.rpc.v1.ListBundlesResponse\x12\x44\n\x03Get\x12\x1f.muster.rpc.v1.GetBundleRequest\x1a\x1a.muster.rpc.v1.BundlePiece0\x01\x12=\n\x03Put\x12\x1d.muster.rpc.v1.PutBundlePiece\x1a\x15.muster.rpc.v1.Bundle(\x01\x12Q\n\x06Remove\x12\".muster.rpc.v1.RemoveBundleRequest\x1a#.muster.rpc.v1.RemoveBundleResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,21 +32,21 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.bundles_pb2',
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_BUNDLE']._serialized_start=46
-  _globals['_BUNDLE']._serialized_end=134
-  _globals['_LISTBUNDLESREQUEST']._serialized_start=136
-  _globals['_LISTBUNDLESREQUEST']._serialized_end=156
-  _globals['_LISTBUNDLESRESPONSE']._serialized_start=158
-  _globals['_LISTBUNDLESRESPONSE']._serialized_end=219
-  _globals['_GETBUNDLEREQUEST']._serialized_start=221
-  _globals['_GETBUNDLEREQUEST']._serialized_end=253
-  _globals['_BUNDLEPIECE']._serialized_start=255
-  _globals['_BUNDLEPIECE']._serialized_end=321
-  _globals['_REMOVEBUNDLEREQUEST']._serialized_start=323
-  _globals['_REMOVEBUNDLEREQUEST']._serialized_end=358
-  _globals['_REMOVEBUNDLERESPONSE']._serialized_start=360
-  _globals['_REMOVEBUNDLERESPONSE']._serialized_end=382
-  _globals['_PUTBUNDLEPIECE']._serialized_start=384
-  _globals['_PUTBUNDLEPIECE']._serialized_end=428
-  _globals['_BUNDLESERVICE']._serialized_start=431
-  _globals['_BUNDLESERVICE']._serialized_end=741
+  _globals['_BUNDLE']._serialized_end=150
+  _globals['_LISTBUNDLESREQUEST']._serialized_start=152
+  _globals['_LISTBUNDLESREQUEST']._serialized_end=172
+  _globals['_LISTBUNDLESRESPONSE']._serialized_start=174
+  _globals['_LISTBUNDLESRESPONSE']._serialized_end=252
+  _globals['_GETBUNDLEREQUEST']._serialized_start=254
+  _globals['_GETBUNDLEREQUEST']._serialized_end=286
+  _globals['_BUNDLEPIECE']._serialized_start=288
+  _globals['_BUNDLEPIECE']._serialized_end=354
+  _globals['_REMOVEBUNDLEREQUEST']._serialized_start=356
+  _globals['_REMOVEBUNDLEREQUEST']._serialized_end=391
+  _globals['_REMOVEBUNDLERESPONSE']._serialized_start=393
+  _globals['_REMOVEBUNDLERESPONSE']._serialized_end=415
+  _globals['_PUTBUNDLEPIECE']._serialized_start=417
+  _globals['_PUTBUNDLEPIECE']._serialized_end=461
+  _globals['_BUNDLESERVICE']._serialized_start=464
+  _globals['_BUNDLESERVICE']._serialized_end=774
 # @@protoc_insertion_point(module_scope)

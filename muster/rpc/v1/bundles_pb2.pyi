@@ -29,6 +29,7 @@ class Bundle(_message.Message):
     SHA256_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     PLATFORMS_FIELD_NUMBER: _builtins.int
+    SIGNER_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Of the file."""
     size: _builtins.int
@@ -37,6 +38,8 @@ class Bundle(_message.Message):
     """SHA-256 of the file, in hexadecimal digits."""
     version: _builtins.str
     """The version of Muster that it installs."""
+    signer: _builtins.str
+    """Fingerprint of the key that signed it, as `sha256:` and 64 digits; empty: nobody signed it."""
     @_builtins.property
     def platforms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """For which machines, like `cp311-x86_64`."""
@@ -49,10 +52,11 @@ class Bundle(_message.Message):
         sha256: _builtins.str = ...,
         version: _builtins.str = ...,
         platforms: _abc.Iterable[_builtins.str] | None = ...,
+        signer: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "platforms", b"platforms", "sha256", b"sha256", "size", b"size", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "platforms", b"platforms", "sha256", b"sha256", "signer", b"signer", "size", b"size", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -82,18 +86,24 @@ class ListBundlesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     BUNDLES_FIELD_NUMBER: _builtins.int
+    SIGNERS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def bundles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Bundle]:
         """The newest version first."""
+
+    @_builtins.property
+    def signers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Fingerprints of the keys that this coordinator believes; empty: it takes bundles that nobody signed, too."""
 
     def __init__(
         self,
         *,
         bundles: _abc.Iterable[Global___Bundle] | None = ...,
+        signers: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bundles", b"bundles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bundles", b"bundles", "signers", b"signers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
