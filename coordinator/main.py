@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coordinator import garbage, heap
 from coordinator.clock import wall_time
-from coordinator.commands import command, run_command
+from coordinator.commands import is_command, run_command
 from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.fleet.files import FleetFiles
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Entry point of `muster-coordinator`."""
-    if command(sys.argv[1:]) is not None:
+    if is_command(sys.argv[1:]):
         sys.exit(run_command(sys.argv[1:], os.environ))
     settings = parse(sys.argv[1:], os.environ)
     systemd = Systemd(os.environ)

@@ -55,7 +55,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     parser = argparse.ArgumentParser(
         prog="muster-coordinator",
         description="Queues jobs, places them on nodes, calls the roll and starts every worker at once.",
-        epilog="In place of options, a command (`muster-coordinator COMMAND --help`): start-anew, moved.",
+        epilog="In place of options, a command: backup, restore, check, start-anew, moved (each with --help).",
     )
     parser.add_argument(
         "--state", type=Path, default=default_state(environ), help="database, logs, authority (%(default)s)"

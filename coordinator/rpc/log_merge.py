@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from coordinator.core.cluster import Cluster
 from coordinator.core.records import Execution
@@ -13,7 +13,7 @@ from coordinator.store.logs import LogStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import ExecutionId, JobId
 from muster.domain.lifecycle import TERMINAL, State
-from muster.domain.log import Record
+from muster.domain.log import Record, Stream
 from muster.rpc.v1 import jobs_pb2 as pb
 
 READ_AHEAD = 500
@@ -92,6 +92,8 @@ class LogMerge:
     def _fill(self, tails: Sequence["_Tail"], wish: LogWish) -> None:
         """Read on in some logs; blocks."""
         for tail in tails:
+            if tail.offset is None and tail.member.log_complete and not self._logs.kept(tail.execution):
+                tail.ahead.append(_missing(tail.member))
             batch = self._logs.read(
                 tail.execution,
                 offset=tail.offset,
@@ -130,6 +132,13 @@ class _Tail:
         while self.ahead and self.ahead[0].time_ns <= horizon:
             lines.append(_line(self.member, self.ahead.popleft()))
         return lines
+
+
+def _missing(member: Execution) -> Record:
+    """What stands in the place of a log that was complete and is gone."""
+    text = "[muster] the log of this execution is missing: it was complete, and is gone from the coordinator's disk"
+    ended = max(member.times.values(), default=datetime.now(UTC))
+    return Record(time_ns=int(ended.timestamp()) * 10**9, stream=Stream.STDERR, text=text.encode(), marker=True)
 
 
 def _line(member: Execution, record: Record) -> pb.LogLine:

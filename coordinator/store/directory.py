@@ -110,7 +110,7 @@ class StateDirectory:
                     _close_to_others(path, path.stat())
 
     def _is_ours(self) -> bool:
-        names = {path.name for path in self.path.iterdir()}
+        names = {path.name for path in self.path.iterdir()} - {"lost+found"}
         return not names or not names.isdisjoint({"coordinator.lock", "coordinator.db"})
 
 

@@ -62,10 +62,33 @@ class LogFile:
         """At most `limit` records from `offset` on, and the offset after them."""
         block = os.pread(self.fd, max(0, min(MAX_BATCH, self.end - offset)), offset)
         whole = block.rfind(b"\n") + 1
-        if not whole:
-            return [], offset + len(block)  # nothing more, or a megabyte of damage that a reader must get past
+        if not whole:  # nothing more, or a megabyte of damage that a reader must get past
+            return ([self._mark(1, None)] if block else []), offset + len(block)
         lines = block[: whole - 1].split(b"\n")[:limit]
-        return _parsed(lines), offset + sum(map(len, lines)) + len(lines)
+        return list(self._marked(lines)), offset + sum(map(len, lines)) + len(lines)
+
+    def _marked(self, lines: list[bytes]) -> Iterator[Record]:
+        """The records of some lines, with one that says so in the place of those that are damaged."""
+        damaged, before = 0, None
+        for line in lines:
+            record = _parsed(line)
+            if record is None:
+                damaged += 1
+                continue
+            if damaged:
+                yield self._mark(damaged, record)
+            damaged, before = 0, record
+            yield record
+        if damaged:
+            yield self._mark(damaged, before)
+
+    def _mark(self, damaged: int, beside: Record | None) -> Record:
+        """What stands in the place of damaged lines; its time is that of a record beside them, or of the file."""
+        # Only whole records are appended, so a disk or a power cut did this; what is left is still worth reading.
+        lines = "1 line is" if damaged == 1 else f"{damaged} lines are"
+        text = f"[muster] {lines} damaged on the coordinator's disk and cannot be shown here"
+        time_ns = os.fstat(self.fd).st_mtime_ns if beside is None else beside.time_ns
+        return Record(time_ns=time_ns, stream=Stream.STDERR, text=text.encode(), marker=True)
 
     def at_time(self, time_ns: int) -> int:
         """Where the first line that is not older begins; the times of the file must rise."""
@@ -83,12 +106,14 @@ class LogFile:
         """Where the last `count` lines of output begin, with the pieces that they consist of."""
         unfinished = set(Stream)
         for end, line in self._backwards():
-            for record in _parsed([line]):
-                if not record.partial or record.stream in unfinished:
-                    count -= 1
-                if count < 0:
-                    return end
-                unfinished.discard(record.stream)
+            record = _parsed(line)
+            if record is None:
+                continue
+            if not record.partial or record.stream in unfinished:
+                count -= 1
+            if count < 0:
+                return end
+            unfinished.discard(record.stream)
         return 0
 
     def _backwards(self) -> Iterator[tuple[int, bytes]]:
@@ -122,12 +147,20 @@ class LogFile:
             return 0
 
 
-def _parsed(lines: list[bytes]) -> list[Record]:
-    records = []
-    for line in lines:
-        try:
-            records.append(parse_record(line))
-        except ValueError:
-            # Only whole records are appended, so a disk or a power cut did this; what is left is still worth reading.
-            continue
-    return records
+def damaged_lines(log: LogFile) -> int:
+    """How many lines of a log are no records."""
+    damaged = offset = 0
+    while offset < log.end:
+        block = os.pread(log.fd, min(MAX_BATCH, log.end - offset), offset)
+        block = block[: block.rfind(b"\n") + 1] or block
+        if not _CHUNK.fullmatch(block):
+            damaged += sum(_parsed(line) is None for line in block.removesuffix(b"\n").split(b"\n"))
+        offset += len(block)
+    return damaged
+
+
+def _parsed(line: bytes) -> Record | None:
+    try:
+        return parse_record(line)
+    except ValueError:
+        return None

@@ -126,6 +126,10 @@ class LogStore:
         """Whether `finish` was called: the log does not grow any more."""
         return self._marker(execution).exists()
 
+    def kept(self, execution: ExecutionId) -> bool:
+        """Whether there is anything of a log, be it that it is complete and empty."""
+        return self.complete(execution) or self._file(execution).exists()
+
     def size(self, execution: ExecutionId) -> int:
         """How many bytes are stored: where the agent goes on. 0 for a log that is not there."""
         with self._lock, _reported(f"the log of {execution} cannot be kept"):

@@ -1,5 +1,7 @@
 """Brings a database to the schema of this program."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Engine, inspect, text
@@ -17,6 +19,8 @@ def bring_up_to_date(database: Path | str) -> None:
 
     Raises StoreError for a database that is newer than this program or belongs to another program.
     """
+    if isinstance(database, Path):
+        _make_private(database)
     # Without foreign keys, because SQLite alters a table by making it anew, which would delete what refers to it.
     engine = connect(database, foreign_keys=False)
     try:
@@ -26,6 +30,12 @@ def bring_up_to_date(database: Path | str) -> None:
                 _migrate(engine, present)
     finally:
         engine.dispose()
+
+
+def _make_private(database: Path) -> None:
+    """Make a file that is not there, readable by its owner only; what SQLite lays beside it has the same mode."""
+    with suppress(OSError):  # the connection says why it cannot be made
+        os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _version(engine: Engine) -> str | None:

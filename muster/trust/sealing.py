@@ -67,3 +67,9 @@ def key_name(sealed: bytes) -> str:
     if sealed[:1] != _VERSION or len(sealed) < _HEAD_BYTES + _NONCE_BYTES:
         raise SealError("it is not what this version seals")
     return sealed[1:_HEAD_BYTES].hex()
+
+
+def sealing_key_of(passphrase: str, salt: bytes) -> SealingKey:
+    """The key that a passphrase stands for; slow on purpose, so that few passphrases can be tried."""
+    secret = hashlib.scrypt(passphrase.encode(), salt=salt, n=1 << 17, r=8, p=1, maxmem=256 << 20, dklen=KEY_BYTES)
+    return SealingKey(secret)

@@ -59,14 +59,23 @@ def test_one_batch_is_bounded_in_bytes(logs: LogStore) -> None:
     assert seen == long
 
 
-def test_damage_in_the_middle_hides_only_itself(logs: LogStore, file: Path) -> None:
+def test_damage_in_the_middle_hides_only_itself_and_leaves_a_mark(logs: LogStore, file: Path) -> None:
     logs.append(E, 0, chunk(*TEN))
     damaged = bytearray(file.read_bytes())
     fourth = len(chunk(*TEN[:3]))
     damaged[fourth : fourth + 5] = bytes(5)
     file.write_bytes(damaged)
 
-    assert texts(logs.read(E)) == [f"line {number}" for number in range(10) if number != 3]
+    found = texts(logs.read(E))
+    mark = "[muster] 1 line is damaged on the coordinator's disk and cannot be shown here"
+    assert found == ["line 0", "line 1", "line 2", mark, *(f"line {number}" for number in range(4, 10))]
+
+
+def test_a_log_of_nothing_but_damage_is_a_mark(logs: LogStore, file: Path) -> None:
+    logs.append(E, 0, chunk(*TEN))
+    file.write_bytes(b"\0" * 40 + b"\n" + b"\0" * 40 + b"\n")
+
+    assert texts(logs.read(E)) == ["[muster] 2 lines are damaged on the coordinator's disk and cannot be shown here"]
 
 
 def test_lines_since_a_time(logs: LogStore) -> None:
