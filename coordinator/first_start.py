@@ -15,6 +15,7 @@ from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
 from coordinator.trust.secrets import Secrets, SecretStore, forget_unreadable, rotate_key
 from muster.domain.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, Account, AccountKind, AuditEntry, IssuedToken
+from muster.domain.errors import MusterError
 from muster.trust.certificates import facts
 from muster.trust.files import read_secret, write_private
 from muster.trust.tokens import ApiToken, new_api_token, parse_api_token
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 
 _WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound
 _LONGEST_SLEEP = 86_400.0
+_RENEW_AGAIN = 600.0
 
 
 async def prepared(settings: CoordinatorSettings, registry: Registry) -> FleetAuthority:
@@ -47,7 +49,11 @@ async def renew_server(authority: FleetAuthority) -> None:
         due = facts(authority.server.certificate).half_life
         left = (due - wall_time()).total_seconds()
         if left <= 0:
-            authority.renew_server(wall_time())
+            try:
+                authority.renew_server(wall_time())
+            except (OSError, MusterError) as error:  # a full disk, say; half of its life is left to try
+                log.warning("the coordinator's certificate cannot be renewed yet", extra={"cause": str(error)})
+                await asyncio.sleep(_RENEW_AGAIN)
         else:
             # A clock that is set meanwhile is noticed within a day.
             await asyncio.sleep(min(left, _LONGEST_SLEEP))

@@ -9,7 +9,8 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 from coordinator import garbage, heap
@@ -31,9 +32,13 @@ from coordinator.store.store import StoreError
 from coordinator.store.trust import SqlTrust
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.exports.audit_file import AuditFile
+from coordinator.trust.exports.audit_syslog import AuditSyslog
+from coordinator.trust.exports.exporter import Exporter
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import Registry
+from coordinator.trust.retention import prune_seldom
 from coordinator.trust.token_uses import write_seldom
 from muster.domain.access import EVERYWHERE
 from muster.domain.ids import JobId
@@ -145,6 +150,7 @@ async def _serve(
         auditing = tasks.create_task(parts.audit.run(), name="audit log")
         alive = tasks.create_task(systemd.keep_alive(), name="watchdog")
         tidying = tasks.create_task(garbage.tidy(), name="garbage")
+        handing_on = tasks.create_task(_audit_beside(settings, parts.registry), name="audit log's exports and end")
         using = tasks.create_task(write_seldom(parts.registry.keep_uses), name="uses of tokens")
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
@@ -156,12 +162,29 @@ async def _serve(
         alive.cancel()
         tidying.cancel()
         using.cancel()
+        handing_on.cancel()
         working.cancel()
         auditing.cancel()
     await parts.audit.flush()
-    await parts.registry.keep_uses()
     parts.audit.report_unwritten()
+    with suppress(StoreError):  # nobody is misled by an older use
+        await parts.registry.keep_uses()
     log.info("coordinator stopped")
+
+
+async def _audit_beside(settings: CoordinatorSettings, registry: Registry) -> None:
+    """Hand the audit log on to whom the settings name, and remove what is old, until cancelled."""
+    exports = []
+    if settings.audit_file is not None:
+        exports.append(Exporter(registry, AuditFile(settings.audit_file), settings.state / "audit-file.json"))
+    if settings.audit_syslog is not None:
+        exports.append(Exporter(registry, AuditSyslog(settings.audit_syslog), settings.state / "audit-syslog.json"))
+    async with asyncio.TaskGroup() as tasks:
+        for each in exports:
+            tasks.create_task(each.run(), name="audit log's export")
+        if settings.audit_keep is not None:
+            keep = timedelta(days=settings.audit_keep)
+            tasks.create_task(prune_seldom(registry, keep, exports, wall_time), name="old entries of the audit log")
 
 
 @asynccontextmanager

@@ -11,6 +11,22 @@ from muster.endpoint import DEFAULT_ADDRESS
 from muster.options_file import parse_with_file
 
 DEFAULT_LOG_LIMIT = 1024
+_LAST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyslogTarget:
+    """Where a syslog listens: `unix:/dev/log`, `udp://HOST:PORT` or `tcp://HOST:PORT`."""
+
+    scheme: str
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        if self.scheme == "unix":
+            return f"unix:{self.path}"
+        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 _RENAMED = frozenset({"name", "bundle_signer"})
 """Options whose setting has another name, as they may be repeated."""
@@ -43,6 +59,12 @@ class CoordinatorSettings:
     login: LoginSettings | None = None
     """How people log in whom an identity provider knows; None: by token alone."""
     log_level: str = "info"
+    audit_keep: int | None = None
+    """Days that entries of the audit log are kept; None: for ever."""
+    audit_file: Path | None = None
+    """Where the audit log is written as JSON lines, too."""
+    audit_syslog: SyslogTarget | None = None
+    """Who gets the audit log as messages, too."""
 
 
 def default_state(environ: Mapping[str, str]) -> Path:
@@ -93,6 +115,18 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         default="keep",
         help="at this start: seal all secrets with a new key, or forget those whose key is lost (%(default)s)",
     )
+    parser.add_argument(
+        "--audit-keep", type=_positive, metavar="DAYS", help="remove older entries of the audit log (kept for ever)"
+    )
+    parser.add_argument(
+        "--audit-file", type=Path, metavar="FILE", help="write the audit log there, too, as JSON lines, as it happens"
+    )
+    parser.add_argument(
+        "--audit-syslog",
+        type=_syslog_target,
+        metavar="WHERE",
+        help="hand the audit log to a syslog, too: unix:/dev/log, udp://HOST:PORT or tcp://HOST:PORT",
+    )
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     add_arguments(parser)
     given = parse_with_file(parser, arguments)
@@ -119,3 +153,19 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return int(text)
+
+
+def _syslog_target(text: str) -> SyslogTarget:
+    if text.startswith("unix:/"):
+        return SyslogTarget(scheme="unix", path=text.removeprefix("unix:"))
+    scheme, slashes, place = text.partition("://")
+    host, _, port = place.rpartition(":")
+    if (
+        not slashes
+        or scheme not in {"udp", "tcp"}
+        or not host
+        or not port.isdecimal()
+        or not 0 < int(port) <= _LAST_PORT
+    ):
+        raise argparse.ArgumentTypeError(f"{text!r} is none of unix:/dev/log, udp://HOST:PORT and tcp://HOST:PORT")
+    return SyslogTarget(scheme=scheme, host=host.strip("[]"), port=int(port))

@@ -33,6 +33,16 @@ def connect(database: Path | str, *, foreign_keys: bool = True) -> Engine:
     return engine
 
 
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that only reads, and so neither waits for writers nor holds them up."""
+    with explained(engine), engine.connect().execution_options(**_READING) as connection:
+        yield connection
+
+
+_READING = {"muster_only_reads": True}
+
+
 def upsert(dialect: Dialect, table: Table) -> Insert:
     """Insert a row, or replace all of the row that has its key; what follows from the key is as it was."""
     statement = _insert(dialect, table)
@@ -168,4 +178,5 @@ def _prepare_sqlite(engine: Engine, *, foreign_keys: bool) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        only_reads = _READING.items() <= connection.get_execution_options().items()
+        connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Delete, Engine, Table, bindpar
 from coordinator.store import audit
 from coordinator.store import trust_schema as schema
 from coordinator.store.audit_reserve import AuditReserve
-from coordinator.store.dialect import connect, explained, upsert
+from coordinator.store.dialect import connect, explained, reading, upsert
 from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import StoreFullError
 from coordinator.trust.records import (
@@ -108,12 +108,12 @@ class SqlTrust:
 
     def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
         """Entries of the audit log, oldest first."""
-        with explained(self._engine), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             return audit.page(connection, wish)
 
     def audit_anchor(self) -> AuditAnchor:
         """The last entry of those that were removed because they were old."""
-        with explained(self._engine), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             return audit.anchor(connection)
 
     def prune_audit(self, before: datetime, most: int | None, now: datetime) -> int:

@@ -80,8 +80,6 @@ class AuditLog:
         """Why nothing can be written; empty: it can."""
         self._writing: asyncio.Task[MusterError | None] | None = None
         self._news = asyncio.Event()
-        self.on_written = asyncio.Event()
-        """Set when entries were written; for whoever hands them on."""
         self._refusals: dict[tuple[str, str], _Count] = {}
 
     def note(self, entry: AuditEntry) -> None:
@@ -167,7 +165,6 @@ class AuditLog:
         for _ in batch:
             self._waiting.popleft()
         self._written += len(batch)
-        self.on_written.set()
         self._losses = self._losses.without(lost)
         if self._cause:
             log.warning("the audit log is written again", extra={"waiting": len(self._waiting), "lost": lost})

@@ -309,6 +309,10 @@ class Registry(Accounts):
         """The last entry of those that were removed because they were old."""
         return await asyncio.to_thread(self._store.audit_anchor)
 
+    async def prune_audit(self, before: datetime, most: int | None, now: datetime) -> int:
+        """Remove entries from before a time, not beyond the number `most`; how many."""
+        return await asyncio.to_thread(self._store.prune_audit, before, most, now)
+
 
 def _revoked(stored: StoredToken, now: datetime) -> StoredToken:
     return replace(stored, token=replace(stored.token, revoked_at=stored.token.revoked_at or now))
