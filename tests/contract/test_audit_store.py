@@ -1,21 +1,28 @@
 """The audit log on disk: a chain that is only added to, read in pages, and cut off at its old end."""
 
+import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from coordinator.store import migrations
+from coordinator.store.audit_reserve import RESERVE_SIZE
 from coordinator.store.dialect import connect
 from coordinator.store.trust import PRUNED, SqlTrust
 from coordinator.trust.records import AuditWish
 from muster.domain.access import AuditAnchor, AuditEntry
 from muster.domain.audit_chain import ChainCheck, hash_of
+from tests.contract.postgresql import MissingServerError, PostgreSQL, postgresql
 
+ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
@@ -26,24 +33,39 @@ def entry(number: int) -> AuditEntry:
     )
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "coordinator.db"
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgreSQL]:
+    try:
+        with postgresql() as running:
+            yield running
+    except MissingServerError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where an empty database is, of each kind."""
+    if request.param == "SQLite":
+        return tmp_path / "coordinator.db"
+    running: PostgreSQL = request.getfixturevalue("server")
+    return running.new_database()
 
 
 @pytest.fixture
-def store(database: Path) -> Iterator[SqlTrust]:
+def store(database: Path | str) -> Iterator[SqlTrust]:
     opened = SqlTrust.open(database)
     yield opened
     opened.close()
 
 
-def execute(database: Path, *statements: str) -> None:
-    engine = create_engine(f"sqlite:///{database}")
+def execute(database: Path | str, *statements: str) -> None:
+    """Do something to a database past the coordinator; `DROP TRIGGER` is said as the database wants it."""
+    engine = connect(database)
+    named = " ON audit" if engine.dialect.name == "postgresql" else ""
     try:
         with engine.begin() as connection:
             for statement in statements:
-                connection.execute(text(statement))
+                connection.execute(text(statement + named if statement.startswith("DROP TRIGGER") else statement))
     finally:
         engine.dispose()
 
@@ -57,7 +79,7 @@ def broken(store: SqlTrust, expected: AuditAnchor | None = None) -> int | None:
     return None if found is None else found.number
 
 
-def test_each_entry_follows_the_one_before_whoever_writes_it(store: SqlTrust, database: Path) -> None:
+def test_each_entry_follows_the_one_before_whoever_writes_it(store: SqlTrust, database: Path | str) -> None:
     store.commit_trust([], [entry(1), entry(2)])
     other = SqlTrust.open(database)
     other.commit_trust([], [entry(3)])
@@ -80,7 +102,7 @@ GUARDED = (
 
 
 @pytest.mark.parametrize("order", GUARDED)
-def test_nobody_changes_the_audit_log(store: SqlTrust, database: Path, order: str) -> None:
+def test_nobody_changes_the_audit_log(store: SqlTrust, database: Path | str, order: str) -> None:
     store.commit_trust([], [entry(1), entry(2), entry(3)])
     assert store.prune_audit(NOW + timedelta(seconds=2), None, NOW) == 1
     before = store.audit(AuditWish())
@@ -89,7 +111,7 @@ def test_nobody_changes_the_audit_log(store: SqlTrust, database: Path, order: st
     assert store.audit(AuditWish()) == before
 
 
-def test_nobody_makes_an_anchor_of_what_is_no_entry(store: SqlTrust, database: Path) -> None:
+def test_nobody_makes_an_anchor_of_what_is_no_entry(store: SqlTrust, database: Path | str) -> None:
     store.commit_trust([], [entry(1), entry(2)])
     with pytest.raises(DBAPIError, match="must be one of its entries"):
         execute(database, "INSERT INTO audit_anchors VALUES (2, 'f00', '2026-05-01 12:00:00')")
@@ -105,7 +127,7 @@ def test_nobody_makes_an_anchor_of_what_is_no_entry(store: SqlTrust, database: P
     ],
 )
 def test_whoever_changes_it_past_the_database_is_found_out(
-    store: SqlTrust, database: Path, tampering: str, first: int
+    store: SqlTrust, database: Path | str, tampering: str, first: int
 ) -> None:
     store.commit_trust([], [entry(1), entry(2), entry(3), entry(4)])
     execute(database, "DROP TRIGGER audit_no_update", "DROP TRIGGER audit_no_delete", tampering)
@@ -124,7 +146,9 @@ def test_a_log_that_was_rewritten_from_the_first_entry_on_does_not_have_the_note
     forged.close()
 
 
-def test_entries_that_were_cut_off_at_the_new_end_are_missed_by_the_noted_hash(store: SqlTrust, database: Path) -> None:
+def test_entries_that_were_cut_off_at_the_new_end_are_missed_by_the_noted_hash(
+    store: SqlTrust, database: Path | str
+) -> None:
     store.commit_trust([], [entry(1), entry(2), entry(3)])
     noted = store.audit(AuditWish())[-1]
     execute(database, "DROP TRIGGER audit_no_delete", "DELETE FROM audit WHERE number > 1")
@@ -169,7 +193,7 @@ def test_it_is_read_in_pages_from_either_end(store: SqlTrust) -> None:
     assert numbers(store, until=until, since=NOW + timedelta(seconds=2)) == [2, 3]
 
 
-def test_entries_of_an_older_database_are_chained_when_it_is_brought_up_to_date(database: Path) -> None:
+def test_entries_of_an_older_database_are_chained_when_it_is_brought_up_to_date(database: Path | str) -> None:
     engine = connect(database, foreign_keys=False)
     with engine.begin() as connection:
         migrations.upgrade(connection, "0004")
@@ -183,3 +207,21 @@ def test_entries_of_an_older_database_are_chained_when_it_is_brought_up_to_date(
     store.commit_trust([], [entry(4)])
     assert broken(store) is None
     store.close()
+
+
+def test_room_is_kept_for_the_audit_log_on_a_disk_that_somebody_else_fills(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    if not unshare:
+        pytest.skip("needs unshare, for a small file system of its own")
+    mount = 'mount -t tmpfs -o size=64m none "$1" || exit 77; exec "$2" -m tests.contract.filling_audit "$1"'
+    program = [unshare, "--map-root-user", "--mount", "sh", "-c", mount, "sh", str(tmp_path), sys.executable]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"no file system of its own here: {done.stderr.strip()}")
+    result = json.loads(done.stdout)
+    assert result["held"] == RESERVE_SIZE
+    assert result["batches"] >= 10
+    assert result["used up"] == 0
+    assert "disk is full" in result["message"]
+    assert result["kept"] == (result["batches"] + 1) * 100
+    assert result["again"] == RESERVE_SIZE

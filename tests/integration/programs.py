@@ -6,7 +6,7 @@ The coordinator's state is in `coordinator`, the agent's in `node`, both below o
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +21,47 @@ PORTS = range(30_180, 30_200)
 """Of the agent."""
 
 
+@dataclass
+class Coordinator:
+    """One that serves."""
+
+    login: Login
+    program: asyncio.subprocess.Process
+
+    async def says(self, words: bytes) -> bytes:
+        """All that it logs up to the line with these words."""
+        return await _said(self.program, words)
+
+    async def killed(self) -> None:
+        """End it without a chance to write anything down."""
+        self.program.kill()
+        await self.program.wait()
+
+
 @asynccontextmanager
 async def coordinator(directory: Path, listen: str = "127.0.0.1:0") -> AsyncIterator[Login]:
     """A coordinator without nodes, ended in order."""
+    async with coordinator_program(directory, listen) as running:
+        yield running.login
+
+
+@asynccontextmanager
+async def coordinator_program(
+    directory: Path, listen: str = "127.0.0.1:0", *options: str, before: Sequence[str] = ()
+) -> AsyncIterator[Coordinator]:
+    """As `coordinator`, for whoever kills it or reads its log; `before`: words that start it, as of another program."""
     state = directory / "coordinator"
-    program = await _started("coordinator", "--local", "--state", str(state), "--listen", listen)
+    program = await _started(
+        "coordinator", "--local", "--state", str(state), "--listen", listen, *options, before=before
+    )
     try:
         served = (await _said(program, b"coordinator serves")).decode()
         address = served.rpartition("address=")[2].split()[0]
-        yield Login(address=address, token=read_secret(state / "local-token"))
+        inside = Path(f"/proc/{program.pid}/root") / state.relative_to("/")
+        yield Coordinator(Login(address=address, token=read_secret(inside / "local-token")), program)
     finally:
-        program.terminate()
+        if program.returncode is None:
+            program.terminate()
         await program.communicate()
 
 
@@ -72,9 +102,9 @@ def runs(process: psutil.Process) -> bool:
         return False
 
 
-async def _started(module: str, *words: str) -> asyncio.subprocess.Process:
+async def _started(module: str, *words: str, before: Sequence[str] = ()) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, *words, cwd=ROOT, stderr=asyncio.subprocess.PIPE
+        *before, sys.executable, "-m", module, *words, cwd=ROOT, stderr=asyncio.subprocess.PIPE
     )
 
 

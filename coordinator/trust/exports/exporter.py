@@ -64,7 +64,7 @@ class Exporter:
             while True:
                 try:
                     if not begun:
-                        await self._begin()
+                        await self.begin()
                         begun = True
                     await self.hand_on()
                 except (OSError, MusterError) as error:
@@ -86,7 +86,7 @@ class Exporter:
             log.warning("the audit log is exported again", extra={"to": self._sink.name})
             self._failing = ""
 
-    async def _begin(self) -> None:
+    async def begin(self) -> None:
         """Go on where the last run ended; after a restore of an older database, from the oldest entry."""
         written = await asyncio.to_thread(self._sink.written)
         reached = self._noted() if written is None else written
