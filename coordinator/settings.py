@@ -28,6 +28,7 @@ class SyslogTarget:
             return f"unix:{self.path}"
         return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
+
 _RENAMED = frozenset({"name", "bundle_signer"})
 """Options whose setting has another name, as they may be repeated."""
 
