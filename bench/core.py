@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from bench.figures import Bar
 from bench.programs import ProgramError
 from bench.setting import Setting
-from coordinator.core.cluster import Cluster, load
+from coordinator.core.cluster import Cluster
 from coordinator.core.events import (
     Event,
     ExecutionsReported,
@@ -22,6 +22,7 @@ from coordinator.core.events import (
     NodeConnected,
     TimePassed,
 )
+from coordinator.core.loading import load
 from coordinator.core.records import Execution
 from coordinator.core.scheduling import schedule
 from coordinator.core.step import finish, step

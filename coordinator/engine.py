@@ -13,9 +13,10 @@ from typing import Generic, TypeVar
 
 from coordinator.clock import SteadyClock
 from coordinator.core.answers import Answer
-from coordinator.core.cluster import Cluster, load
+from coordinator.core.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import Event, TimePassed
+from coordinator.core.loading import load
 from coordinator.core.records import Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn

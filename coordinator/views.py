@@ -148,7 +148,7 @@ def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
     why = cluster.refused.get(job.id, "waits for its turn")
     if job.attempt == 1:
         return why
-    before, begins_at = (job.id, job.attempt - 1), cluster.begins_at(attempt)
+    before, begins_at = (job.id, job.attempt - 1), attempt.not_before
     if begins_at is not None and job.id not in cluster.refused:
         why = f"not before {silence.clock(begins_at)}"
         if attempt.fenced_until is not None:
@@ -179,7 +179,7 @@ def explain(
 def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callable[[Job], bool]) -> Explanation:
     position = cluster.queue_position(job)
     attempt = cluster.newest_attempt(job)
-    begins_at = cluster.begins_at(attempt)
+    begins_at = attempt.not_before
     if begins_at is not None and begins_at > now:
         text = summary(cluster, job)
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from coordinator.core import plans
 from coordinator.core.answers import Accepted, Answer
-from coordinator.core.cluster import Cluster, load
+from coordinator.core.cluster import Cluster
 from coordinator.core.effects import Effect, SendPlan
 from coordinator.core.events import (
     DeleteRequested,
@@ -20,8 +20,9 @@ from coordinator.core.events import (
     StopRequested,
     TimePassed,
 )
+from coordinator.core.loading import load
 from coordinator.core.placement import Offer
-from coordinator.core.records import Attempt, Execution
+from coordinator.core.records import Attempt, Execution, Record
 from coordinator.core.step import finish, step
 from coordinator.core.stock import Room, Stock
 from coordinator.core.turn import Turn
@@ -34,7 +35,7 @@ from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.domain.roster import MASTER_PORT_NAME, PortLease, Roster
-from tests.invariants import Witness, validate
+from tests.invariants import Witness, lasting, validate
 
 AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 GIB = 2**30
@@ -164,7 +165,8 @@ class World:
         turn = Turn(self.cluster, self.now)
         answers = [step(turn, event) for event in events]
         finish(turn)
-        assert snapshot_of(turn.before()) == self.store.load(), "a turn does not know what was before it"
+        stored = snapshot_of(tuple(lasting(stored_records(self.store))))
+        assert snapshot_of(tuple(lasting(turn.before()))) == stored, "a turn does not know what was before it"
         self.store.commit(turn.changes())
         self.effects = list(turn.effects())
         for effect in self.effects:
@@ -298,8 +300,13 @@ class World:
 
 def reload(store: MemoryStore, now: datetime) -> Cluster:
     """The cluster of a coordinator that starts on what is stored."""
+    return load(stored_records(store), now)
+
+
+def stored_records(store: MemoryStore) -> tuple[Record, ...]:
+    """All that is stored."""
     kept = store.load()
-    return load((*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes), now)
+    return (*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes)
 
 
 def pass_time(world: World, seconds: int, *silent: NodeId) -> None:

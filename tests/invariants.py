@@ -1,13 +1,14 @@
 """What must hold of the coordinator's cluster after every step, whatever happened; each check is a sentence."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 from coordinator.core import plans
 from coordinator.core.cluster import AttemptKey, Cluster
-from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.records import Attempt, Execution, Job, Record
 from coordinator.core.rooms import Usage, capacity
 from muster.domain.failure import Exit
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
@@ -228,3 +229,14 @@ def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
 
 def _live(execution: Execution) -> bool:
     return execution.state is not State.QUEUED and execution.state not in TERMINAL
+
+
+def lasting(records: Iterable[Record]) -> Iterator[Record]:
+    """Records without the times that a start tells anew, by its own clock."""
+    for record in records:
+        if isinstance(record, Attempt) and record.not_before is not None:
+            yield replace(record, not_before=None, fenced_until=None, fence_noted_at=None)
+        elif isinstance(record, Execution) and (record.silent_until or record.last_permit_at) is not None:
+            yield replace(record, silent_until=None, last_permit_at=None)
+        else:
+            yield record

@@ -18,7 +18,7 @@ from coordinator.core.reservation import Reservation
 from coordinator.core.rooms import Usage, capacity, less
 from coordinator.core.shapes import Shapes
 from coordinator.core.stock import LiveStock, Room
-from muster.domain.fence import LEASE, PERMIT_ENDS_WITHIN
+from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
 from muster.domain.roster import Roster
@@ -26,6 +26,8 @@ from muster.domain.roster import Roster
 HEARTBEAT_INTERVAL = timedelta(seconds=10)
 OVERSLEPT = timedelta(seconds=10)
 """A look at a lease that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
+FENCE_NOTED_EVERY = timedelta(minutes=1)
+"""How often it is stored how much of a fence is over; a restart makes fences longer by no more than that."""
 
 AttemptKey = tuple[JobId, int]
 
@@ -123,15 +125,6 @@ class Cluster:
     def planned(self, node: NodeId) -> Iterable[Execution]:
         """The executions that the plan of a node lists: live ones, and ended ones whose log is not complete."""
         return (self.executions[execution] for execution in self._planned[node])
-
-    def begins_at(self, attempt: Attempt) -> datetime | None:
-        """Before which time an attempt is not placed; None: it may be at once.
-
-        A fence of before the coordinator's start was told by a clock that may have been set since; it is kept in full.
-        """
-        if attempt.fenced_until is None or attempt.not_before is None:
-            return attempt.not_before
-        return max(attempt.not_before, self.started_at + PERMIT_ENDS_WITHIN)
 
     def is_planned(self, node: NodeId, execution: ExecutionId) -> bool:
         """Whether the plan of a node lists an execution."""
@@ -359,25 +352,12 @@ class Cluster:
             usage.executions.discard(after.id)
 
 
-def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cluster:
-    """The cluster as stored: jobs come before their attempts and executions."""
-    cluster = Cluster()
-    cluster.fleet_key, cluster.started_at = fleet_key, now
-    for record in records:
-        cluster.put(record)
-        if isinstance(record, Node):
-            cluster.appear(record.name, now)
-    for key, attempt in cluster.attempts.items():
-        if attempt.ended_at is None:
-            watch_deadlines(cluster, key, attempt)
-    return cluster
-
-
 def watch_deadlines(cluster: Cluster, key: AttemptKey, attempt: Attempt) -> None:
     """Have the limits in time of an attempt looked at when they are due."""
-    begins_at = cluster.begins_at(attempt)
-    if begins_at is not None and attempt.goal is None:
-        cluster.wake_at(begins_at, "restart", key)
+    if attempt.not_before is not None and attempt.goal is None:
+        noted_at = attempt.fence_noted_at
+        looks = attempt.not_before if noted_at is None else min(attempt.not_before, noted_at + FENCE_NOTED_EVERY)
+        cluster.wake_at(looks, "restart", key)
     if attempt.deadline is not None and attempt.released_at is None:
         cluster.wake_at(attempt.deadline, "check-in", key)
     limit = cluster.jobs[key[0]].spec.timeouts.run

@@ -45,6 +45,8 @@ class Attempt:
     """It is not placed earlier: a pause after a failure."""
     fenced_until: datetime | None = None
     """Until then the one before may still run on a node that was lost; not after `not_before`."""
+    fence_noted_at: datetime | None = None
+    """When it was last stored that this fence still stands; what is left from then on survives a restart."""
     avoid: NodeId | None = None
     """Where the attempt before failed; other nodes are preferred."""
     placed_at: datetime | None = None

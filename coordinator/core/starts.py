@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from coordinator.core.cluster import AttemptKey, watch_deadlines
+from coordinator.core.cluster import FENCE_NOTED_EVERY, AttemptKey, watch_deadlines
 from coordinator.core.fencing import Unproven, over_from
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.restarts import GiveUp, Restart, verdict
@@ -62,6 +62,7 @@ def _begin_anew(turn: Turn, job: Job, pause: timedelta, over: datetime, avoid: N
         number=again.attempt,
         not_before=not_before if not_before > turn.now else None,
         fenced_until=over if over > turn.now else None,
+        fence_noted_at=turn.now if over > turn.now else None,
         avoid=avoid,
     )
     turn.put(again)
@@ -69,13 +70,19 @@ def _begin_anew(turn: Turn, job: Job, pause: timedelta, over: datetime, avoid: N
 
 
 def come_due(turn: Turn, key: AttemptKey) -> None:
-    """The pause before an attempt may be over."""
+    """The pause before an attempt may be over; if it is not, store how much of a fence is."""
     attempt = turn.cluster.attempts.get(key)
-    if attempt is not None and attempt.goal is None and not paused(attempt, turn):
+    if attempt is None or attempt.goal is not None:
+        return
+    if not paused(attempt, turn):
         turn.room_changed = True
+        return
+    if attempt.fence_noted_at is not None and turn.now >= attempt.fence_noted_at + FENCE_NOTED_EVERY:
+        attempt = replace(attempt, fence_noted_at=turn.now)
+        turn.put(attempt)
+    watch_deadlines(turn.cluster, key, attempt)
 
 
 def paused(attempt: Attempt, turn: Turn) -> bool:
     """Whether an attempt must not be placed yet."""
-    begins_at = turn.cluster.begins_at(attempt)
-    return begins_at is not None and begins_at > turn.now
+    return attempt.not_before is not None and attempt.not_before > turn.now

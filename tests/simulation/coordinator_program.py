@@ -11,7 +11,7 @@ from random import Random
 from typing import Protocol
 
 from coordinator.core.answers import Answer, Refused
-from coordinator.core.cluster import Cluster, load
+from coordinator.core.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import (
     Event,
@@ -22,6 +22,7 @@ from coordinator.core.events import (
     NodeDisconnected,
     TimePassed,
 )
+from coordinator.core.loading import load
 from coordinator.core.records import Change, Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn

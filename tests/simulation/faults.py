@@ -1,6 +1,7 @@
 """What goes wrong from outside: links, programs, nodes and GPUs, each for a while."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 
 from muster.domain.ids import JobId, NodeId
@@ -14,6 +15,8 @@ from tests.simulation.truth import Sandbox, SimulatedNode
 from tests.simulation.weakness import Weakness
 from tests.simulation.world import World
 
+CLOCK_SET = 0.2
+"""How often the coordinator finds another wall clock when it starts."""
 LATE_ANSWERS = 14.0
 """Most seconds by which acknowledgements come late, well within the silence after which a stream is given up."""
 
@@ -37,6 +40,7 @@ class Faults:
         self._clients = clients
         self._scenario = scenario
         self._chance = world.chance("faults")
+        self._clocks = world.chance("clocks")
         self._over = False
         self._ambushed: set[JobId] = set()
         self._kinds: Mapping[str, Callable[[], None]] = {
@@ -236,6 +240,10 @@ class Faults:
 
     def _restart_coordinator_now(self) -> None:
         if not self._coordinator.up:
+            if self._clocks.random() < CLOCK_SET:
+                days = self._clocks.randint(1, 30)
+                self._world.tell(f"has its clock set {days} days ahead", "coordinator")
+                self._coordinator.clock.turn(timedelta(days=days))
             self._coordinator.start()
 
     def _kill_agent(self) -> None:

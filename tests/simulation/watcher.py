@@ -12,7 +12,7 @@ from muster.domain.job import JobSpec
 from muster.domain.lifecycle import PROGRESS, TERMINAL, State
 from muster.domain.plan import Assignment
 from muster.domain.roster import Member
-from tests.invariants import validate, validate_job
+from tests.invariants import lasting, validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.world import Violation, World
@@ -148,10 +148,10 @@ class Watcher:
             if job not in cluster.jobs and job not in self.deletable:
                 raise Violation(f"accepted job {job} is lost over a restart", job, "coordinator")
         for execution in self._records:
-            if (
-                execution.partition("-")[0] in cluster.jobs
-                and cluster.executions[execution] != self._records[execution]
-            ):
+            if execution.partition("-")[0] not in cluster.jobs:
+                continue
+            here, committed = lasting([cluster.executions[execution], self._records[execution]])
+            if here != committed:
                 raise Violation(f"{execution} is not as it was committed", execution.partition("-")[0])
 
     def committed(self, changes: tuple[Change, ...]) -> None:

@@ -11,7 +11,7 @@ from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import SuccessRule
 from muster.domain.restart import RestartPolicy
 from tests.builders import World, gpu, gpus, limits, reload, role, spec
-from tests.invariants import fits_into_its_nodes
+from tests.invariants import fits_into_its_nodes, lasting
 from tests.unit.coordinator.obedient_agents import Agent
 
 NODES = {"a": 1, "b": 2, "c": 2}
@@ -206,8 +206,8 @@ def facts(cluster: Cluster) -> dict[str, object]:
     """Everything that must survive a restart."""
     return {
         "jobs": cluster.jobs,
-        "attempts": cluster.attempts,
-        "executions": cluster.executions,
+        "attempts": dict(zip(cluster.attempts, lasting(cluster.attempts.values()), strict=True)),
+        "executions": dict(zip(cluster.executions, lasting(cluster.executions.values()), strict=True)),
         "nodes": cluster.nodes,
         "queue": [job.id for job in cluster.queued()],
         "usage": {node: cluster.usage(node) for node in cluster.nodes},

@@ -1,0 +1,57 @@
+"""The cluster of a coordinator that starts: what was stored, with times that mean something by the clock of this start.
+
+Times of before were told by another clock, which may have been set by days since. So of whatever keeps two attempts
+apart only lengths count: how much was left when it was stored. That is counted anew from the start.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from coordinator.core.cluster import Cluster, watch_deadlines
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.restarts import LONGEST_PAUSE
+from muster.domain.fence import PERMIT_ENDS_WITHIN
+from muster.domain.lifecycle import State
+
+
+def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cluster:
+    """The cluster as stored: jobs come before their attempts and executions."""
+    cluster = Cluster()
+    cluster.fleet_key, cluster.started_at = fleet_key, now
+    for record in records:
+        cluster.put(record)
+        if isinstance(record, Node):
+            cluster.appear(record.name, now)
+    for key, stored in list(cluster.attempts.items()):
+        if stored.ended_at is not None:
+            continue
+        attempt = _waiting_anew(stored, cluster.jobs[key[0]], now)
+        if attempt is not stored:
+            cluster.put(attempt)
+        for member in list(cluster.members(key)):
+            if member.silent_until is not None or member.last_permit_at is not None:
+                cluster.put(_silent_anew(member, now))
+        watch_deadlines(cluster, key, attempt)
+    return cluster
+
+
+def _waiting_anew(attempt: Attempt, job: Job, now: datetime) -> Attempt:
+    """An attempt that waits, with what was left of its fence, and with no more than the longest pause."""
+    if attempt.not_before is None or attempt.goal is not None:
+        return attempt
+    not_before = min(attempt.not_before, now + LONGEST_PAUSE)
+    if attempt.fenced_until is None:
+        return replace(attempt, not_before=not_before)
+    left = job.spec.timeouts.lost_after + PERMIT_ENDS_WITHIN
+    if attempt.fence_noted_at is not None:
+        left = max(timedelta(), attempt.fenced_until - attempt.fence_noted_at)
+    return replace(attempt, not_before=max(not_before, now + left), fenced_until=now + left, fence_noted_at=now)
+
+
+def _silent_anew(member: Execution, now: datetime) -> Execution:
+    """A member of an attempt that ends: what was left when it was lost is left now, and its last permit may be new."""
+    silent_until, lost_at = member.silent_until, member.times.get(State.LOST)
+    if silent_until is not None and lost_at is not None:
+        silent_until = now + max(timedelta(), silent_until - lost_at)
+    return replace(member, silent_until=silent_until, last_permit_at=None if member.last_permit_at is None else now)
