@@ -20,11 +20,15 @@ service_changed=
 switched_from=
 previous=
 unfinished=
+stopped=
+put_aside=
 
 usage() {
   cat <<'END'
 usage: sh install.sh agent|coordinator|cli [options]     install or upgrade, and start the service
-       sh install.sh --rollback agent|coordinator|cli    go back to the version before
+       sh install.sh --rollback agent|coordinator|cli    go back to the version before; with --restore-database even if
+                                                         the coordinator's database was converted since, which loses
+                                                         what was stored since then
        sh install.sh remove agent|coordinator|cli [--purge]   with --purge its state, settings and users, too
        sh install.sh check BUNDLE.tar [--signer SIGNER]  see who signed another bundle and whether it is whole;
                                                          changes nothing. A bundle cannot vouch for itself: use the
@@ -51,7 +55,7 @@ change() {
 }
 
 main() {
-  action=install role='' config='' join='' method=auto start=1 purge='' signers='' archive=''
+  action=install role='' config='' join='' method=auto start=1 purge='' signers='' archive='' restore=''
   while [ $# -gt 0 ]; do
     case $1 in
       agent | coordinator | cli) role=$1 ;;
@@ -59,6 +63,7 @@ main() {
       check) action=check; shift; archive=${1:?check needs a bundle} ;;
       --signer) shift; add_signer "${1:?--signer needs a fingerprint or a file}" ;;
       --rollback) action=rollback ;;
+      --restore-database) restore=1 ;;
       --config-from) shift; config=${1:?--config-from needs a file} ;;
       --join-file) shift; join=${1:?--join-file needs a file} ;;
       --method) shift; method=${1:?--method needs venv, frozen or auto} ;;
@@ -101,9 +106,12 @@ finish() {
   [ -z "$unfinished" ] || rm -rf "$unfinished"
   if [ $status != 0 ] && [ -n "$switched_from" ]; then
     warn "going back to version $switched_from"
+    failed=$(version_of current)
+    stop_coordinator
     link_version current "$switched_from"
     if [ -n "$previous" ]; then link_version previous "$previous"; else rm -f "$PREFIX/previous"; fi
     install_units
+    if [ -n "$put_aside" ]; then put_database_back; else restore_database "$failed" "$switched_from"; fi
     restart_all || true
   fi
   exit $status
@@ -431,6 +439,7 @@ switch_version() {
     switched_from=$now
     link_version previous "$now"
   fi
+  copies >"$PREFIX/.copies.$1"
   link_version current "$1"
   change "version $1 is in use"
 }
@@ -449,7 +458,7 @@ prune_versions() {
   for old in "$PREFIX"/[0-9]*; do
     case ${old##*/} in "$(version_of current)" | "$(version_of previous)") continue ;; esac
     if [ ! -d "$old" ] || grep -qaF "$old/" /proc/[0-9]*/maps /proc/[0-9]*/cmdline 2>/dev/null; then continue; fi
-    rm -rf "$old"
+    rm -rf "$old" "$PREFIX/.copies.${old##*/}"
     say "removed version ${old##*/}"
   done
 }
@@ -457,11 +466,83 @@ prune_versions() {
 rollback_role() {
   before=$(version_of previous)
   if [ -z "$before" ] || [ ! -d "$PREFIX/$before" ]; then fail "there is no version before the one in use"; fi
+  now=$(version_of current)
+  number=$(converted_by "$now")
+  if [ -n "$number" ] && [ -z "$restore" ]; then
+    fail "version $now has converted the coordinator's database, and version $before cannot read it any more. To go back
+all the same, say --restore-database: its copy from before, of $(made_at "$(copy_of "$number")"), takes its place.
+What was stored since then is lost: jobs, tokens, revocations, secrets; what runs of jobs since then is stopped.
+The database of version $now stays beside it."
+  fi
   switch_version "$before"
   tree=$PREFIX/$before
-  if [ "$role" = cli ]; then return; fi
+  if [ -n "$number" ]; then
+    stop_coordinator
+    restore_database "$now" "$before"
+  fi
+  if [ "$role" = cli ]; then
+    if [ -n "$stopped" ]; then restart_all; fi
+    return
+  fi
   install_units
   start_service
+}
+
+# ---- the coordinator's database
+
+copy_of() { printf '%s' "$STATE/coordinator/coordinator.db.before-v$1"; }
+
+made_at() { date -r "$1" '+%Y-%m-%d %H:%M:%S'; }
+
+# Copies that the coordinator has made before it converted its database, each with what tells it from another of that name.
+copies() {
+  for copy in "$(copy_of '')"*; do
+    if [ -f "$copy" ]; then stat -c '%n %i %Y' "$copy"; fi
+  done
+}
+
+# The number of the copy that was made since this version took the place of the one before; empty if there is none, so
+# that the one before can go on with the database as it is.
+converted_by() {
+  [ -e "$PREFIX/.copies.$1" ] || return 0
+  copies | grep -vxF -f "$PREFIX/.copies.$1" | sed -n 's/^.*\.before-v\([0-9]*\) .*$/\1/p' | sort -n | head -n 1
+}
+
+stop_coordinator() {
+  if [ -e "$UNITS/muster-coordinator.service" ] && systemctl -q is-enabled muster-coordinator.service 2>/dev/null; then
+    systemctl stop muster-coordinator.service || true
+    stopped=coordinator
+  fi
+}
+
+# Gives version $2 the database back that it had before version $1 converted it; the newer one stays beside it.
+restore_database() {
+  number=$(converted_by "$1")
+  if [ -z "$number" ]; then return; fi
+  since=$(made_at "$(copy_of "$number")")
+  database=$STATE/coordinator/coordinator.db
+  put_aside=$database.after-$1
+  if [ -e "$put_aside" ]; then put_aside=$put_aside-$(date +%s); fi
+  move_database "$database" "$put_aside"
+  mv "$(copy_of "$number")" "$database"
+  rm -f "$STATE/coordinator/coordinator.running"
+  warn "version $1 had converted the coordinator's database; version $2 gets its copy of $since back. What was stored \
+since then is lost to it: jobs, tokens, revocations, secrets. It is kept in $put_aside; remove that once all is well"
+}
+
+# After a way back that did not end well: the newer version goes on with its own database.
+put_database_back() {
+  move_database "$database" "$(copy_of "$number")"
+  move_database "$put_aside" "$database"
+  rm -f "$STATE/coordinator/coordinator.running"
+  warn "the database of version $switched_from is in its place again"
+}
+
+# With its log of what is not in the file yet.
+move_database() {
+  for part in -wal -shm ''; do
+    if [ -e "$1$part" ]; then mv "$1$part" "$2$part"; else rm -f "$2$part"; fi
+  done
 }
 
 # ---- services
@@ -509,7 +590,7 @@ start_service() {
 restart_all() {
   for each in coordinator agent; do
     unit=muster-$each.service
-    if [ -e "$UNITS/$unit" ] && { [ "$each" = "$role" ] || systemctl -q is-active "$unit"; }; then
+    if [ -e "$UNITS/$unit" ] && { [ "$each" = "$role" ] || [ "$each" = "$stopped" ] || systemctl -q is-active "$unit"; }; then
       systemctl restart "$unit" || return 1
     fi
   done
@@ -562,7 +643,7 @@ remove_role() {
       change "removed $each"
     fi
   done
-  rm -f "$PREFIX/.lock" "$PREFIX/.install.log"
+  rm -f "$PREFIX/.lock" "$PREFIX/.install.log" "$PREFIX"/.copies.*
   rmdir "$PREFIX" 2>/dev/null || true
 }
 
