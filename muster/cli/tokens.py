@@ -1,7 +1,5 @@
 """Commands about API tokens, and what commands about trust have in common."""
 
-import asyncio
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -12,7 +10,7 @@ from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
 from muster.cli.session import answers, print_dim, screen, session_of
 from muster.domain.access import Access
-from muster.domain.errors import InvalidJobError, PermissionDeniedError
+from muster.domain.errors import InvalidJobError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -104,7 +102,7 @@ async def prune_tokens(
 
         screen(err=True).print(tokens_table(found, now))
         if not yes:
-            await asyncio.to_thread(_confirm, f"revoke or forget {len(found)} tokens?")
+            typer.confirm(f"Revoke or forget {len(found)} tokens?", abort=True, err=True)
         revoked = 0
         for first in range(0, len(found), MOST_PRUNED_AT_ONCE):
             part = [token.id for token in found[first : first + MOST_PRUNED_AT_ONCE]]
@@ -131,12 +129,3 @@ def span_of(text: str | None) -> timedelta | None:
         return parse_duration(text)
     except FieldError as error:
         raise InvalidJobError(f"a time {error}") from None
-
-
-def _confirm(question: str) -> None:
-    """Ask before something is taken away; raises PermissionDeniedError for a no, or where nobody can be asked."""
-    if not sys.stdin.isatty():
-        raise PermissionDeniedError("there is no terminal to ask at; say --yes")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise PermissionDeniedError("nothing was changed")

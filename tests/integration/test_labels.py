@@ -14,7 +14,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import shell
-from tests.integration.secured import joined, joining, secured, until_ready
+from tests.integration.secured import joined, joining, muster, secured, until_ready
 from tests.integration.strangers import hello
 
 
@@ -71,6 +71,16 @@ async def test_an_operator_labels_a_node_and_jobs_find_it_at_once_and_after_it_c
             each for each in await admin.trust.audit() if each.what == "NodeService.Label" and "rack-" in each.result
         ]
         assert (entry.who, entry.target, entry.result) == ("admin", "a", "ok, pool=secure rack-")
+
+
+async def test_the_command_line_gives_and_takes_labels(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        await joined(fleet, "a", labels={"rack": "7"})
+        words = ("nodes", "label", "a", "pool=x", "rack-")
+        told = [(await muster(fleet, fleet.admin_token, *words)).stdout for _ in range(2)]
+        assert told == ["a: pool=x\n", "a: pool=x (as before)\n"]
+        wrong = await muster(fleet, fleet.admin_token, "nodes", "label", "a", "pool")
+        assert (wrong.exit_code != 0, "neither a label" in wrong.stderr) == (True, True)
 
 
 async def test_only_operators_label_and_nobody_in_the_name_of_an_agent(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ async def test_pruning_revokes_what_nobody_uses_and_forgets_what_has_ended(tmp_p
         _, over = await admin.trust.create_token(note="over")
         await admin.trust.revoke_token(over.id)
         refused = await muster(fleet, fleet.admin_token, "tokens", "prune", "--unused", "1ms")
-        assert (refused.exit_code != 0, "--yes" in refused.stderr) == (True, True)
+        assert (refused.exit_code, "unused" in refused.stderr) == (1, True)
         assert {each.id for each in await admin.trust.tokens()} >= {unused.id, over.id}
         done = await muster(fleet, fleet.admin_token, "tokens", "prune", "--unused", "1ms", "--yes")
         assert done.stdout == "1 tokens revoked, 1 forgotten\n"
