@@ -12,11 +12,19 @@ from datetime import datetime
 
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
-from muster.trust.certificates import facts, fingerprint, new_key, request_certificate, verify
+from muster.trust.certificates import (
+    facts,
+    fingerprint,
+    fingerprints,
+    handed_over,
+    new_key,
+    request_certificate,
+    verify,
+)
 from muster.trust.handshake import shown_at
 from muster.trust.identity import CertificateError, Facts
 
-Told = str | dict[str, str | None]
+Told = str | list[str] | dict[str, str | None]
 
 
 def main() -> None:
@@ -36,7 +44,7 @@ def answer(question: list[str]) -> dict[str, Told]:
         return {"silence": str(error)}
 
 
-def _answer(kind: str, *told: str) -> Told:
+def _answer(kind: str, *told: str) -> Told:  # noqa: PLR0911 - one for each question
     match kind, [each.encode("latin-1") for each in told]:
         case "key", []:
             return new_key().decode()
@@ -46,6 +54,10 @@ def _answer(kind: str, *told: str) -> Told:
             return shown_at(address.decode()).decode()
         case "fingerprint", [certificate]:
             return fingerprint(certificate)
+        case "fingerprints", [bundle]:
+            return list(fingerprints(bundle))
+        case "handed over", [statement, authority, now]:
+            return handed_over(statement, authority, datetime.fromisoformat(now.decode()))
         case "facts", [certificate]:
             return _told(facts(certificate))
         case "verify", [certificate, authority, now]:

@@ -52,6 +52,14 @@ class Certificates:
         """The fingerprint of a certificate's key."""
         return str(await self._ask("fingerprint", certificate))
 
+    async def fingerprints(self, bundle: bytes) -> list[str]:
+        """The fingerprints of the keys of all certificates in a bundle."""
+        return list(await self._ask("fingerprints", bundle))
+
+    async def handed_over(self, statement: bytes, authority: bytes, now: datetime) -> str:
+        """The fingerprint of the key that an authority says succeeds it."""
+        return str(await self._ask("handed over", statement, authority, now.isoformat().encode()))
+
     async def facts(self, certificate: bytes) -> Facts:
         """What a certificate says, whoever signed it."""
         return _facts(await self._ask("facts", certificate))

@@ -1,7 +1,8 @@
 """How a node joins a fleet and stays in it: its key, its certificate, and the renewal of the certificate.
 
-In the state directory, readable by the agent's user only: `trust/key.pem` (never leaves the node), `trust/node.json`
-(certificates, authority, where agents are served).
+In the state directory, readable by the agent's user only: `trust/node.json` (certificates, their key, authorities,
+where agents are served). Until the node has joined, `trust/key.pem` has the key; afterwards it is a copy. No key leaves
+the node.
 """
 
 import asyncio
@@ -9,7 +10,8 @@ import json
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedEr
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.pinning import pinned_authority
-from muster.rpc.status import error_from
+from muster.rpc.status import UNKNOWN_AUTHORITY, error_from
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, trust_pb2, trust_pb2_grpc
 from muster.trust.files import write_private
 from muster.trust.identity import Facts
@@ -48,7 +50,12 @@ class Membership:
     """That the node has joined."""
 
     certificate: bytes
+    key: bytes = field(repr=False)
+    """The key of `certificate` and `peer`."""
     authority: bytes
+    """Certificates of all authorities that count."""
+    former: tuple[str, ...] = ()
+    """Fingerprints of authorities that counted before; a join token of one of them says nothing new."""
     agents: str
     """`host:port` where agents are served."""
     peer: bytes = b""
@@ -64,8 +71,10 @@ class Enrolment:
         self._directory = state / "trust"
         self._node = node
         self._coordinator = coordinator
-        self._key = b""
         self._membership: Membership
+        self._asked = asyncio.Event()
+        """Set when the coordinator wants the certificate to be renewed before it is due."""
+        self._spread = 0.0
 
     @property
     def address(self) -> str:
@@ -75,43 +84,58 @@ class Enrolment:
     def credentials(self) -> Credentials:
         """What the node shows, once it has joined."""
         joined = self._membership
-        return Credentials(authority=joined.authority, certificate=joined.certificate, key=self._key)
+        return Credentials(authority=joined.authority, certificate=joined.certificate, key=joined.key)
 
     def peer_credentials(self) -> Credentials:
         """What the node shows to other nodes; before it has a certificate for that, one that they do not believe."""
         joined = self._membership
-        return Credentials(authority=joined.authority, certificate=joined.peer or joined.certificate, key=self._key)
+        return Credentials(authority=joined.authority, certificate=joined.peer or joined.certificate, key=joined.key)
 
     async def ensure(self, token: str | None) -> None:
         """Join if need be; waits for a coordinator that does not answer, raises MusterError for one that refuses."""
         async with Certificates() as certificates:
-            self._key = await self._load_key(certificates)
             kept = await self._load(certificates)
+            shown = parse_join_token(token) if token else None
             if kept is not None and kept.facts.node == self._node and kept.facts.not_after > utc_now():
-                self._membership = kept
-                return
-            if not token:
+                known = {*kept.former, *await certificates.fingerprints(kept.authority)}
+                if shown is None or shown.authority in known:
+                    self._membership = kept
+                    return
+                log.info("joining again, as the token is of an authority that is new here", extra={"node": self._node})
+            if shown is None:
                 raise PermissionDeniedError(_how_to_join(self._node, kept))
-            joined = await self._join_patiently(parse_join_token(token), certificates)
+            key = await self._load_key(certificates) if kept is None else kept.key
+            joined = await self._join_patiently(shown, key, certificates)
         await asyncio.to_thread(self._keep, joined)
         log.info("node joined the fleet", extra={"node": self._node, "agents": joined.agents})
 
     async def renew(self, renewed: Callable[[], None]) -> None:
         """Get the next certificate at half of the life of each, until cancelled; `renewed` is called each time."""
-        lacks_peer = not self._membership.peer  # what an older coordinator has not given, this one may
+        early = not self._membership.peer  # what an older coordinator has not given, this one may
         while True:
             left = (self._membership.facts.half_life - utc_now()).total_seconds()
-            if left > 0 and not lacks_peer:
-                await asyncio.sleep(min(left, LONGEST_SLEEP))
-                continue
+            if left > 0 and not early:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, LONGEST_SLEEP)):
+                        await self._asked.wait()
+                if not self._asked.is_set():
+                    continue
+                await asyncio.sleep(random.uniform(0, self._spread))  # noqa: S311 - jitter, not a secret
+            self._asked.clear()
+            early = True  # until it has worked
             try:
                 await self.renew_now()
             except MusterError as error:
                 log.warning("the certificate cannot be renewed", extra={"node": self._node, "cause": str(error)})
                 await asyncio.sleep(min(RENEW_PAUSE, self._life() / 20))
             else:
-                lacks_peer = False
+                early = False
                 renewed()
+
+    def renew_soon(self, spread: float) -> None:
+        """Renew the certificate before it is due, after a random part of so many seconds."""
+        self._spread = spread
+        self._asked.set()
 
     async def follow(self, away: Callable[[], bool], moved: Callable[[], None]) -> None:
         """Find agents' door again when it is at another port than before, until cancelled.
@@ -128,6 +152,8 @@ class Enrolment:
             try:
                 if await self.look():
                     moved()
+            except PermissionDeniedError as error:
+                log.warning("the coordinator cannot be believed", extra={"node": self._node, "cause": str(error)})
             except MusterError as error:
                 log.info("cannot ask where agents are served", extra={"node": self._node, "cause": str(error)})
 
@@ -139,6 +165,8 @@ class Enrolment:
             try:
                 answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=PATIENCE)
             except grpc.aio.AioRpcError as error:
+                if UNKNOWN_AUTHORITY in (error.details() or ""):
+                    raise PermissionDeniedError(_other_authority(self._node)) from error
                 raise error_from(error.code(), error.details() or "", address=self._coordinator) from error
         agents = _beside(self._coordinator, answer.agents_port)
         if not answer.agents_port or agents == joined.agents:
@@ -151,14 +179,27 @@ class Enrolment:
         """Get the next certificate; raises MusterError."""
         joined = self._membership
         async with Certificates() as certificates, open_channel(joined.agents, self.credentials()) as channel:
-            request = agents_pb2.RenewRequest(request=await certificates.request(self._key, self._node))
+            key = await certificates.new_key()
+            request = agents_pb2.RenewRequest(request=await certificates.request(key, self._node))
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
             try:
                 answer = await stub.Renew(request, timeout=PATIENCE)
             except grpc.aio.AioRpcError as error:
                 raise error_from(error.code(), error.details() or "", address=joined.agents) from error
-            said = await certificates.verify(answer.certificate, joined.authority, utc_now())
-        fresh = replace(self._membership, certificate=answer.certificate, peer=answer.peer_certificate, facts=said)
+            authorities = answer.authorities or joined.authority
+            said = await certificates.verify(answer.certificate, authorities, utc_now())
+            former = joined.former
+            if authorities != joined.authority:
+                former = tuple({*former, *await certificates.fingerprints(joined.authority)})
+        fresh = replace(
+            self._membership,
+            certificate=answer.certificate,
+            key=key,
+            authority=authorities,
+            former=former,
+            peer=answer.peer_certificate,
+            facts=said,
+        )
         await asyncio.to_thread(self._keep, fresh)
         until = said.not_after.isoformat(timespec="seconds")
         log.info("certificate renewed", extra={"node": self._node, "until": until})
@@ -167,10 +208,10 @@ class Enrolment:
         said = self._membership.facts
         return (said.not_after - said.not_before).total_seconds()
 
-    async def _join_patiently(self, token: JoinToken, certificates: Certificates) -> Membership:
+    async def _join_patiently(self, token: JoinToken, key: bytes, certificates: Certificates) -> Membership:
         while True:
             try:
-                return await _join(self._coordinator, token, self._node, self._key, certificates)
+                return await _join(self._coordinator, token, self._node, key, certificates)
             except (UnavailableError, ExhaustedError) as error:
                 log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
                 await asyncio.sleep(JOIN_PAUSE)
@@ -189,9 +230,12 @@ class Enrolment:
         try:
             kept = json.loads(await asyncio.to_thread(file.read_text))
             certificate = kept["certificate"].encode()
+            key = kept["key"].encode() if "key" in kept else await self._load_key(certificates)
             return Membership(
                 certificate=certificate,
+                key=key,
                 authority=kept["authority"].encode(),
+                former=tuple(kept.get("former", ())),
                 agents=kept["agents"],
                 peer=kept.get("peer", "").encode(),
                 facts=await certificates.facts(certificate),
@@ -202,11 +246,15 @@ class Enrolment:
     def _keep(self, joined: Membership) -> None:
         kept = {
             "certificate": joined.certificate.decode(),
+            "key": joined.key.decode(),
             "authority": joined.authority.decode(),
+            "former": list(joined.former),
             "agents": joined.agents,
             "peer": joined.peer.decode(),
         }
+        # Certificate and key change at once; the copy is for older agents, which look for it there.
         write_private(self._directory / "node.json", json.dumps(kept, indent=1).encode())
+        write_private(self._directory / "key.pem", joined.key)
         self._membership = joined
 
 
@@ -229,10 +277,12 @@ async def _join(coordinator: str, token: JoinToken, node: NodeId, key: bytes, ce
             answer = await stub.Join(request, timeout=PATIENCE)
         except grpc.aio.AioRpcError as error:
             raise error_from(error.code(), error.details() or "", address=coordinator) from error
-    said = await certificates.verify(answer.certificate, authority, utc_now())
+    authorities = answer.authorities or authority
+    said = await certificates.verify(answer.certificate, authorities, utc_now())
     return Membership(
         certificate=answer.certificate,
-        authority=authority,
+        key=key,
+        authority=authorities,
         agents=_beside(coordinator, answer.agents_port),
         peer=answer.peer_certificate,
         facts=said,
@@ -247,6 +297,14 @@ def utc_now() -> datetime:
 def _beside(coordinator: str, port: int) -> str:
     """Another port at the coordinator's address."""
     return f"{coordinator.rpartition(':')[0]}:{port}"
+
+
+def _other_authority(node: NodeId) -> str:
+    return (
+        f"it shows a certificate of an authority that node {node} does not know. If the fleet's authority was changed "
+        "while this node was away, have it join again: make a token with `muster nodes token create`, start the agent "
+        "with it, and what it runs goes on"
+    )
 
 
 def _how_to_join(node: NodeId, kept: Membership | None) -> str:

@@ -51,6 +51,8 @@ class Coordinator:
     """`host:port`; asked at every new connection, as it may have moved."""
     credentials: Callable[[], Credentials] = Credentials
     """Asked at every new connection, because certificates are renewed."""
+    renew_soon: Callable[[float], None] = lambda _: None
+    """Called when the certificate is to be renewed before it is due, within so many seconds."""
     patience: float = 15.0
     """Seconds in which it must answer Hello; more than it needs for a whole fleet that comes back at once."""
 
@@ -221,6 +223,8 @@ class Link:
                     self._take(plans, message.plan)
                 case "heartbeat_ack":
                     self._acknowledged(message.heartbeat_ack.sequence)
+                case "renew_soon":
+                    self._coordinator.renew_soon(message.renew_soon.spread.ToTimedelta().total_seconds())
 
     def _take(self, plans: "wire.PlanReader", message: pb.Plan) -> None:
         try:

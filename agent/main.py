@@ -113,7 +113,9 @@ async def _enrolled(settings: AgentSettings, systemd: Systemd, stopped: asyncio.
 
 def _coordinator(settings: AgentSettings, enrolment: Enrolment | None) -> Coordinator:
     if enrolment is not None:
-        return Coordinator(address=lambda: enrolment.address, credentials=enrolment.credentials)
+        return Coordinator(
+            address=lambda: enrolment.address, credentials=enrolment.credentials, renew_soon=enrolment.renew_soon
+        )
     assert settings.token_file is not None
     shown = Credentials(token=read_secret(settings.token_file))
     return Coordinator(address=lambda: settings.coordinator, credentials=lambda: shown)

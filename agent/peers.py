@@ -127,7 +127,9 @@ async def answering(
         if authority is None:
             bound = server.add_insecure_port(listen)
         else:
-            bound = server.add_secure_port(listen, served_credentials(lambda: _identity(shown()), authority))
+            bound = server.add_secure_port(
+                listen, served_credentials(lambda: _identity(shown()), lambda: _authorities(shown()))
+            )
     except RuntimeError as error:
         raise OSError(f"port {port} of {address} cannot be had for questions of peers: {error}") from error
     await server.start()
@@ -200,6 +202,11 @@ def _opened(witness: Witness, shown: Credentials) -> grpc.aio.Channel:
 def _shows_itself(context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]", node: NodeId) -> bool:
     """Whether the certificate that was shown, which gRPC has verified, is that with which this node asks others."""
     return list(context.auth_context().get("peer_dns", ())) == [peer_name(node).encode()]
+
+
+def _authorities(shown: Credentials) -> bytes:
+    assert shown.authority is not None
+    return shown.authority
 
 
 def _identity(shown: Credentials) -> Identity:

@@ -13,6 +13,7 @@ from coordinator.fleet.put_aside import put_aside
 from coordinator.settings import CoordinatorSettings
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
+from coordinator.trust.rotation import RotationFile
 from coordinator.trust.secrets import Secrets, SecretStore, forget_unreadable, rotate_key
 from muster.domain.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.errors import MusterError
@@ -32,7 +33,7 @@ async def prepared(settings: CoordinatorSettings, registry: Registry) -> FleetAu
     now = wall_time()
     identity = await asyncio.to_thread(load_or_make, settings.state / "trust", now)
     names = await asyncio.to_thread(lambda: tuple(_names(settings)))
-    authority = FleetAuthority(identity, names, now)
+    authority = FleetAuthority(identity, names, now, RotationFile(settings.state / "trust"))
     file = settings.state / "admin-token"
     if not registry.accounts:
         await _make_admin(registry, file)

@@ -21,6 +21,7 @@ from coordinator.first_start import local_token, opened_secrets, prepared, renew
 from coordinator.fleet.files import FleetFiles
 from coordinator.fleet.put_aside import put_aside
 from coordinator.login_settings import LoginSettings
+from coordinator.rpc.authority import Rotations
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.rpc.wakeups import CoordinatorLoop
 from coordinator.settings import CoordinatorSettings, parse
@@ -197,11 +198,14 @@ async def _door(
             yield address
         return
     renewing = tasks.create_task(renew_server(authority), name="server certificate")
+    rotations = Rotations(authority, parts.registry, parts.engine)
+    rotating = tasks.create_task(rotations.watch(), name="change of the authority")
     doors = Doors(clients=settings.listen, agents=settings.listen_agents)
     async with serving(parts, doors, authority) as bound:
         log.info("agents are served", extra={"address": bound.agents})
         yield bound.clients
     renewing.cancel()
+    rotating.cancel()
 
 
 async def _first(stopped: asyncio.Event, working: "asyncio.Task[None]", tasks: asyncio.TaskGroup) -> None:

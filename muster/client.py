@@ -88,7 +88,7 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._channel.close()
+        await self._connection.close(self._channel)
 
     # What few need is loaded when it is asked for, as the command line is started anew for every question.
 

@@ -5,7 +5,7 @@ and `logins/HOST:PORT` what is needed there, readable by this user only.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from muster.domain.errors import MusterError
@@ -69,6 +69,13 @@ def keep_login(home: Path, login: Login, *, current: bool = True) -> None:
     write_private(_file(home, login.address), json.dumps(asdict(login)).encode())
     if current:
         write_private(home / _CURRENT, f"{login.address}\n".encode())
+
+
+def keep_authorities(environ: Mapping[str, str], address: str, known: str, authorities: str) -> None:
+    """Trust these authorities at an address, where a login is kept that trusts the known ones."""
+    kept = _kept(home(environ), address)
+    if kept.authority == known:
+        keep_login(home(environ), replace(kept, authority=authorities), current=False)
 
 
 def forget_login(home: Path, address: str) -> None:

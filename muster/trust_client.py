@@ -12,6 +12,7 @@ from muster.domain.access import (
     AuditAnchor,
     AuditEntry,
     AuditPage,
+    AuthorityStatus,
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
@@ -143,6 +144,20 @@ class TrustClient:
     async def revoke_node(self, node: str) -> EnrolledNode:
         """A node that was sent away."""
         return trust.enrolled_node_from_wire(await self._ask(self._stub.RevokeNode, pb.RevokeNodeRequest(node=node)))
+
+    async def authority(self) -> AuthorityStatus:
+        """Which authorities of the fleet count, and which nodes know of them."""
+        return trust.authority_status_from_wire(await self._ask(self._stub.ShowAuthority, pb.ShowAuthorityRequest()))
+
+    async def rotate_authority(self) -> AuthorityStatus:
+        """Begin to change the fleet's authority; nodes learn the next one and get certificates from it."""
+        request = pb.RotateAuthorityRequest()
+        return trust.authority_status_from_wire(await self._ask(self._stub.RotateAuthority, request, pauses=()))
+
+    async def finish_rotation(self, *, force: bool = False) -> AuthorityStatus:
+        """Have the former authority count no more; ConflictError while nodes that are there need it, unless `force`."""
+        request = pb.FinishRotationRequest(force=force)
+        return trust.authority_status_from_wire(await self._ask(self._stub.FinishRotation, request, pauses=()))
 
     async def audit(
         self,

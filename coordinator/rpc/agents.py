@@ -35,12 +35,13 @@ from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.store.logs import LogStore
-from coordinator.trust.audit import AuditLog
+from coordinator.trust.audit import AuditLog, shortened
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.caller import CallerKind
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster import __version__, wire
+from muster.domain.access import AuditEntry
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
@@ -62,6 +63,8 @@ SMALL_PLAN = 64 * 1024
 """Bytes of a plan that goes out at once; larger ones, as those with rosters or files are, wait for a lane."""
 LANES = 32
 """So many larger plans are written at a time. Of a gang of 5,000 each has 2 MB, unless it is compressed."""
+RENEWALS = 25
+"""Nodes that are asked to renew in one second when the authority changes; each takes some milliseconds of signing."""
 LANE_PATIENCE = 2.0
 """Seconds after which the next one is written although an agent has not taken its own yet."""
 
@@ -95,6 +98,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._heartbeats = Heartbeats(engine)
         self._leftovers = Leftovers()
         self.closing = asyncio.Event()
+        self._downs: dict[NodeId, Downlink] = {}
+        """The stream to each node that is connected."""
+        self._asking: asyncio.Task[None] | None = None
+        if authority is not None:
+            authority.on_change.append(self._ask_all_to_renew)
 
     @streaming
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
@@ -111,6 +119,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                     "node connected", extra={"node": node, "address": connected.address, "version": connected.version}
                 )
                 del connected
+                await self._settle_key(context)
                 await self._serve(node, session, messages, context, spoken)
             finally:
                 self._leftovers.one_more()
@@ -129,18 +138,22 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             await send(context, ack)
 
     @translated
-    async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:  # noqa: ARG002, N802
-        """The next certificate for the key of the present one."""
+    async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:  # noqa: N802
+        """The next certificate, as a rule for another key than that of the present one."""
         who = caller()
         if self._authority is None or who.node is None:
             raise PermissionDeniedError("only a node that has joined has a certificate to renew")
-        if requested_key(request.request) != who.key:
-            raise PermissionDeniedError("a certificate is renewed for the key that it has; for another one, join anew")
-        now = wall_time()
-        return pb.RenewResponse(
+        now, key = wall_time(), requested_key(request.request)
+        epoch, authorities = self._authority.rotation.epoch, self._authority.trusted
+        answer = pb.RenewResponse(
             certificate=self._authority.certify(request.request, who.node, now),
             peer_certificate=self._authority.certify_peer(request.request, who.node, now),
+            authorities=authorities,
         )
+        if key != who.key:
+            # The key of before counts until the new one is shown, as this answer may get lost.
+            await self._registry.offer_key(who.node, key, epoch, _entry(context, "Renew", who.node, "ok, another key"))
+        return answer
 
     @translated
     async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: N802
@@ -195,6 +208,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         down = Downlink(context)
         try:
             await send(context, _WELCOMES[spoken])
+            self._downs[node] = down
+            await self._ask_to_renew(node, down)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send_plans(node, session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
@@ -205,7 +220,35 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         except* StreamEnded:
             pass
         finally:
+            if self._downs.get(node) is down:
+                del self._downs[node]
             log.info("node disconnected", extra={"node": node})
+
+    async def _settle_key(self, context: Context) -> None:
+        """A node that shows its new key has kept it, with the authorities that came with it."""
+        who = caller()
+        known = None if who.node is None else self._registry.nodes.get(who.node)
+        if known is not None and known.next_key == who.key:
+            entry = _entry(context, "Connect", known.name, "ok, the key of before counts no more")
+            await self._registry.settle_key(known.name, who.key, entry)
+
+    def _ask_all_to_renew(self) -> None:
+        """Other authorities count than before."""
+        self._asking = asyncio.get_running_loop().create_task(self._ask_each_to_renew(), name="ask nodes to renew")
+
+    async def _ask_each_to_renew(self) -> None:
+        # Each waits for its own agent to read; what ends meanwhile is asked when it is back.
+        asked = [self._ask_to_renew(node, down) for node, down in self._downs.items()]
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    async def _ask_to_renew(self, node: NodeId, down: Downlink) -> None:
+        """Ask a node that has not learned of the last change of the authorities; others are left alone."""
+        known = self._registry.nodes.get(node)
+        if self._authority is None or known is None or known.epoch >= self._authority.rotation.epoch:
+            return
+        message = pb.RenewSoon()
+        message.spread.FromMilliseconds(int(1000 * len(self._downs) / RENEWALS))
+        await down.send(pb.CoordinatorMessage(renew_soon=message))
 
     async def _send_plans(self, node: NodeId, session: Session, down: Downlink) -> None:
         """Send what the engine wants a node to do; acknowledgements overtake plans that wait for a lane."""
@@ -243,6 +286,10 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             else:
                 await self._engine.tell(event)
         raise StreamEnded
+
+
+def _entry(context: Context, call: str, node: NodeId, result: str) -> AuditEntry:
+    return shortened(entry(context, f"/muster.rpc.v1.AgentService/{call}", node, result, wall_time()))
 
 
 def _require_own(node: NodeId) -> None:

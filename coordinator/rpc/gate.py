@@ -25,7 +25,7 @@ from coordinator.trust.registry import RefusedError, Registry
 from muster.domain.access import Access
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
 from muster.domain.job import DEFAULT_PROJECT
-from muster.rpc.notices import TOKEN_ENDS
+from muster.rpc.notices import AUTHORITIES, TOKEN_ENDS
 
 Handler = Callable[[Any, Context], Awaitable[Any]]
 Who = Callable[[Mapping[str, str], Context, datetime], Caller]
@@ -43,6 +43,8 @@ class Gate(grpc.aio.ServerInterceptor):
         self._registry = registry
         self._audit = audit
         self._engine = engine
+        self.authorities: Callable[[], str] = str
+        """Gives the digest of the authorities that count, for clients that may know others; empty: nothing to tell."""
         self._streams: dict[object, tuple[Caller, Callable[[], None]]] = {}
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:  # noqa: ANN401 - as gRPC has it
@@ -71,9 +73,15 @@ class Gate(grpc.aio.ServerInterceptor):
             self.pace.wrong(str(context.peer()))
             raise
         self.pace.known(who)
-        if who.warned_from is not None and who.until is not None and who.warned_from <= wall_time():
-            context.set_trailing_metadata(((TOKEN_ENDS, who.until.isoformat()),))
+        if notices := [*self._notices(who)]:
+            context.set_trailing_metadata(tuple(notices))
         return who
+
+    def _notices(self, who: Caller) -> Iterator[tuple[str, str]]:
+        if who.warned_from is not None and who.until is not None and who.warned_from <= wall_time():
+            yield TOKEN_ENDS, who.until.isoformat()
+        if authorities := self.authorities():
+            yield AUTHORITIES, authorities
 
     async def check(self, rule: Rule, request: Any) -> None:  # noqa: ANN401 - any message
         """Raise PermissionDeniedError, or UnknownNameError for what the caller must not even know of."""

@@ -38,7 +38,15 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
 
     async def Authority(self, request: pb.AuthorityRequest, context: Any) -> pb.AuthorityResponse:  # noqa: ANN401, ARG002, N802
         """The certificate that a node is to pin, and where it finds its door."""
-        return pb.AuthorityResponse(certificate=self._authority.certificate, agents_port=self._agents_port)
+        return pb.AuthorityResponse(
+            certificate=self._authority.certificate,
+            agents_port=self._agents_port,
+            authorities=self._authority.trusted,
+            handovers=[
+                pb.Handover(authority=each.authority, statement=each.statement)
+                for each in self._authority.rotation.handovers
+            ],
+        )
 
     @translated
     async def Join(self, request: pb.JoinRequest, context: Context) -> pb.JoinResponse:  # noqa: N802
@@ -59,12 +67,15 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
             raise checks.WireError("JoinRequest.request", f"is longer than {_TEXT} bytes")
         token, now = parse_join_token(request.token), wall_time()
         self._registry.join_token(token)  # before anything is signed for a stranger
+        epoch, authorities = self._authority.rotation.epoch, self._authority.trusted
         certificate = self._authority.certify(request.request, node, now)
         peer = self._authority.certify_peer(request.request, node, now)
         joined = shortened(entry(context, _JOIN, node, f"ok, join token {token.id}", now))
-        await self._registry.enrol(token, node, requested_key(request.request), joined)
+        await self._registry.enrol(token, node, requested_key(request.request), joined, epoch)
         self._pace.joined(str(context.peer()))
-        return pb.JoinResponse(certificate=certificate, agents_port=self._agents_port, peer_certificate=peer)
+        return pb.JoinResponse(
+            certificate=certificate, agents_port=self._agents_port, peer_certificate=peer, authorities=authorities
+        )
 
     def _refused(self, context: Context, request: pb.JoinRequest, cause: str) -> None:
         self._audit.note_refusal(entry(context, _JOIN, request.node, cause, wall_time()))

@@ -45,6 +45,7 @@ _ORDER = Rule(Scope.JOB, Access.MEMBER, Record.ALL)
 _LET_IN = Rule(Scope.EVERYWHERE, Access.OPERATOR)
 _LET_IN_CHANGE = Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.FAILURES)
 _RULE = Rule(Scope.EVERYWHERE, Access.ADMIN)
+_RULE_ORDER = Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL)
 _RULE_CHANGE = Rule(Scope.EVERYWHERE, Access.ADMIN, Record.FAILURES)
 
 _OURS: Mapping[str, Mapping[str, Rule]] = {
@@ -113,6 +114,9 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
         "RevokeJoinToken": _LET_IN_CHANGE,
         "ListEnrolledNodes": _LET_IN,
         "RevokeNode": _LET_IN_CHANGE,
+        "ShowAuthority": _RULE,
+        "RotateAuthority": _RULE_ORDER,
+        "FinishRotation": _RULE_ORDER,
         "ListAudit": _RULE,
     },
 }

@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection
 from coordinator.engine import Engine
 from coordinator.rpc import limits
 from coordinator.rpc.agents import AgentService
+from coordinator.rpc.authority import Rotations
 from coordinator.rpc.bundles import BundleService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate, Who
@@ -118,8 +119,11 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
     async with _closing() as closings:
         agents, agents_gate = _server(by_certificate(parts.registry), parts, limits.AGENTS)
         _add_agents(agents, parts, authority, closings)
-        agents_port = _bound(agents, doors.agents, served_credentials(lambda: authority.server, authority.certificate))
+        agents_port = _bound(
+            agents, doors.agents, served_credentials(lambda: authority.server, lambda: authority.trusted)
+        )
         clients, clients_gate = _server(by_token(parts.registry), parts, limits.CLIENTS)
+        clients_gate.authorities = lambda: authority.told
 
         def look_again() -> None:
             agents_gate.look_again()
@@ -166,7 +170,8 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     jobs = JobService(parts.engine, policy_of, LogMerge(parts.engine, parts.logs), parts.secrets, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine, parts.registry), server)
-    trust = TrustService(parts.registry, authority, parts.audit)
+    rotations = Rotations(authority, parts.registry, parts.engine)
+    trust = TrustService(parts.registry, authority, parts.audit, rotations)
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
     logins = LoginService(parts.registry, parts.audit, parts.logins)
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)

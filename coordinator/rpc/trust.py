@@ -7,6 +7,7 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 
 from coordinator.clock import wall_time
+from coordinator.rpc.authority import AuthorityCalls, Rotations
 from coordinator.rpc.callers import Context, caller, entry
 from coordinator.rpc.refusals import translated
 from coordinator.trust.audit import AuditLog, shortened
@@ -44,10 +45,13 @@ NOTE = 200
 """Longest note on a token."""
 
 
-class TrustService(trust_pb2_grpc.TrustServiceServicer):
+class TrustService(AuthorityCalls, trust_pb2_grpc.TrustServiceServicer):
     """Look at trust and change it; the gate has asked already whether the caller may."""
 
-    def __init__(self, registry: Registry, authority: FleetAuthority | None, audit: AuditLog) -> None:
+    def __init__(
+        self, registry: Registry, authority: FleetAuthority | None, audit: AuditLog, rotations: Rotations
+    ) -> None:
+        super().__init__(rotations)
         self._registry = registry
         self._authority = authority
         self._audit = audit

@@ -88,6 +88,9 @@ enrolled_nodes = Table(
     Column("token", String, nullable=False),
     Column("labels", JSON, nullable=False),
     Column("revoked_at", UtcTime),
+    Column("epoch", Integer, nullable=False, server_default="0"),
+    Column("next_key", String, nullable=False, server_default=""),
+    Column("next_epoch", Integer, nullable=False, server_default="0"),
 )
 
 audit = Table(

@@ -99,7 +99,7 @@ class Registry(Accounts):
             raise RefusedError(f"node {name} has not joined this fleet", "unknown node", who)
         if node.revoked_at is not None:
             raise RefusedError(f"node {name} was sent away; it may join again with a new token", "revoked node", who)
-        if node.key != key:
+        if not node.has_key(key):
             raise RefusedError(f"node {name} has joined anew with another key", "outdated key", who)
         return Caller(kind=CallerKind.NODE, name=who, node=node.name, key=key, until=until)
 
@@ -108,7 +108,7 @@ class Registry(Accounts):
         if caller.kind is CallerKind.NODE:
             assert caller.node is not None
             node = self.nodes.get(caller.node)
-            return node is not None and node.revoked_at is None and node.key == caller.key
+            return node is not None and node.revoked_at is None and node.has_key(caller.key)
         if not caller.token:
             return True
         stored, account = self.tokens.get(caller.token), self.accounts.get(caller.name)
@@ -241,7 +241,7 @@ class Registry(Accounts):
             raise RefusedError(_NO_JOIN, "wrong join token")
         return stored
 
-    async def enrol(self, shown: JoinToken, name: NodeId, key: str, entry: AuditEntry) -> EnrolledNode:
+    async def enrol(self, shown: JoinToken, name: NodeId, key: str, entry: AuditEntry, epoch: int = 0) -> EnrolledNode:
         """Take a node in on a token; raises RefusedError, and ConflictError for a name that another node has."""
         async with self._writing:
             stored = self.join_token(shown)
@@ -252,15 +252,15 @@ class Registry(Accounts):
                 raise RefusedError(_NO_JOIN, f"join token {shown.id} {cause}")
             if known is not None and again:
                 return known  # it asks once more because the answer got lost
-            if known is not None and known.revoked_at is None and known.key != key:
+            if known is not None and known.revoked_at is None and not known.has_key(key):
                 raise ConflictError(
                     f"there is a node {name} with another key; if that one is gone for good, say `muster nodes revoke "
                     f"{name}` and join again, else give this one another --name",
                 )
             # The same machine once more: what operators have said of it since it joined first still holds.
-            same = known is not None and known.revoked_at is None and known.key == key
+            same = known is not None and known.revoked_at is None
             labels = {**(known.labels if known is not None and same else {}), **stored.token.labels}
-            node = EnrolledNode(name=name, key=key, enrolled_at=entry.at, token=shown.id, labels=labels)
+            node = EnrolledNode(name=name, key=key, enrolled_at=entry.at, token=shown.id, labels=labels, epoch=epoch)
             used = await asyncio.to_thread(self._store.enrol, shown.id, node, entry)
             if used is None:
                 raise RefusedError(_NO_JOIN, f"join token {shown.id} has no use left")
@@ -268,6 +268,25 @@ class Registry(Accounts):
             self.nodes[name] = node
         self.on_less()
         return node
+
+    async def offer_key(self, name: NodeId, key: str, epoch: int, entry: AuditEntry) -> None:
+        """Have another key of a node count as well; once it is shown, the key of before counts no more."""
+        async with self._writing:
+            node = kept_as(self.nodes, name, "enrolled node")
+            changed = replace(node, next_key=key, next_epoch=epoch)
+            await self._commit([changed], entry)
+            self.nodes[name] = changed
+
+    async def settle_key(self, name: NodeId, key: str, entry: AuditEntry) -> None:
+        """A node has shown this key: if it is the newer one, the key of before counts no more."""
+        async with self._writing:
+            node = kept_as(self.nodes, name, "enrolled node")
+            if node.next_key != key:
+                return
+            settled = replace(node, key=key, epoch=node.next_epoch, next_key="", next_epoch=0)
+            await self._commit([settled], entry)
+            self.nodes[name] = settled
+        self.on_less()
 
     async def revoke_node(self, name: NodeId, now: datetime, entry: AuditEntry) -> EnrolledNode:
         """A node whose certificate does not count any more."""

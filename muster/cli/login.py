@@ -5,6 +5,7 @@ import getpass
 import os
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from muster.cli.session import answers, screen, session_of
 from muster.cli.sign_in import document_line, signed_in
 from muster.domain.access import Myself
 from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
-from muster.endpoint import Login, coordinator_address, forget_login, home, keep_login
+from muster.endpoint import Login, coordinator_address, forget_login, home, keep_login, login_of
 from muster.own_programs import command_of
 
 
@@ -62,7 +63,8 @@ async def login(
 
     if sso and token_file is not None:
         raise InvalidJobError("--sso and --token-file are two ways to be known; take one")
-    certificate = await pinned_authority(address, lambda found: _is_wanted(address, found, authority))
+    known = () if authority else await asyncio.to_thread(_known_authorities, address)
+    certificate = await pinned_authority(address, lambda found: _is_wanted(address, found, authority, known))
     token = None if sso else await asyncio.to_thread(_given_token, token_file)
     if token is None:
         token = await _token_of_person(address, certificate, output, asked=sso)
@@ -118,7 +120,17 @@ async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> No
     )
 
 
-def _is_wanted(address: str, found: str, wanted: str | None) -> bool:
+def _known_authorities(address: str) -> tuple[str, ...]:
+    """The fingerprints of the authorities that an earlier login at the address trusts."""
+    from muster.trust.certificates import fingerprints  # noqa: PLC0415
+
+    kept = login_of(os.environ, address).authority
+    return fingerprints(kept.encode()) if kept else ()
+
+
+def _is_wanted(address: str, found: str, wanted: str | None, known: Collection[str]) -> bool:
+    if known:
+        return found in known
     if wanted is not None:
         return found == wanted.removeprefix("sha256:").lower()
     if not sys.stdin.isatty():

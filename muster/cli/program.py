@@ -87,6 +87,12 @@ def _add_audit(app: typer.Typer) -> None:
     app.add_typer(audit.audit, name="audit")
 
 
+def _add_authority(app: typer.Typer) -> None:
+    from muster.cli import authority  # noqa: PLC0415
+
+    app.add_typer(authority.authority, name="authority")
+
+
 def _add_secrets(app: typer.Typer) -> None:
     from muster.cli import secrets  # noqa: PLC0415
 
@@ -120,6 +126,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_trust: ("users", "accounts", "tokens", "projects"),
     _add_audit: ("audit",),
     _add_bundles: ("bundle",),
+    _add_authority: ("authority",),
     _add_login: ("init", "login", "logout", "whoami"),
     _add_version: ("version",),
 }

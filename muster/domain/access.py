@@ -176,6 +176,16 @@ class EnrolledNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     """From the join token and from operators."""
     revoked_at: datetime | None = None
+    epoch: int = 0
+    """The stage of changes of the authority that it has learned of."""
+    next_key: str = ""
+    """The fingerprint of a key that was certified for it, and not shown yet; until then both count."""
+    next_epoch: int = 0
+    """The epoch that it has learned of once it shows that key."""
+
+    def has_key(self, key: str) -> bool:
+        """Whether a key, by its fingerprint, speaks for this node."""
+        return key in {self.key, self.next_key} - {""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,3 +243,30 @@ class Myself:
     expires_at: datetime | None = None
     identity: str = ""
     """Who one is at the identity provider; empty: one is not known there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAuthority:
+    """An authority of the fleet that counts."""
+
+    fingerprint: str
+    signs: str
+    """What it signs, in words."""
+    not_after: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorityStatus:
+    """How far a change of the fleet's authority is."""
+
+    stage: str
+    authorities: tuple[KnownAuthority, ...] = ()
+    """The present one first."""
+    begun_at: datetime | None = None
+    """None: there is no change."""
+    moved: int = 0
+    """How many nodes have done what this stage asks of them."""
+    waiting: tuple[NodeId, ...] = ()
+    """Nodes that are there and have not."""
+    away: tuple[NodeId, ...] = ()
+    """Nodes that are silent and have not."""

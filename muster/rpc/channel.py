@@ -122,27 +122,33 @@ def open_channel(
     return grpc.aio.insecure_channel(address, options)
 
 
-def served_credentials(identity: "Callable[[], Identity]", clients: bytes | None) -> grpc.ServerCredentials:
-    """TLS for whoever listens, with the identity that there is at each handshake.
+def served_credentials(
+    identity: "Callable[[], Identity]", clients: Callable[[], bytes] | None
+) -> grpc.ServerCredentials:
+    """TLS for whoever listens, with the identity and the authorities that there are at each handshake.
 
-    `clients` is the authority (PEM) of whom callers must show a certificate; None: they need none.
+    `clients` gives the authorities (PEM) of which callers must show a certificate; None: they need none.
     """
-    shown = identity()
+
+    def present() -> "tuple[Identity, bytes | None]":
+        return identity(), None if clients is None else clients()
+
+    shown = present()
 
     def fetch() -> grpc.ServerCertificateConfiguration | None:
         nonlocal shown
-        now = identity()
+        now = present()
         if now == shown:
             return None
         shown = now
-        return configuration(shown)
+        return configuration(*shown)
 
-    def configuration(each: "Identity") -> grpc.ServerCertificateConfiguration:
-        return grpc.ssl_server_certificate_configuration([(each.key, each.certificate)], clients)
+    def configuration(each: "Identity", authorities: bytes | None) -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([(each.key, each.certificate)], authorities)
 
     # The stubs do not know that None means: as before.
     must_show = clients is not None
-    return grpc.dynamic_ssl_server_credentials(configuration(shown), fetch, must_show)  # type: ignore[arg-type]
+    return grpc.dynamic_ssl_server_credentials(configuration(*shown), fetch, must_show)  # type: ignore[arg-type]
 
 
 def is_loopback(address: str) -> bool:

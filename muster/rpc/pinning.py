@@ -1,7 +1,8 @@
 """How the authority of a fleet is learned by who can verify nobody yet: a stranger says it, a fingerprint proves it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Protocol
 
 import grpc
@@ -28,6 +29,10 @@ class Reader(Protocol):
         """Of a certificate's key; raises CertificateError."""
         ...
 
+    async def handed_over(self, statement: bytes, authority: bytes, now: datetime) -> str:
+        """The fingerprint of who succeeds an authority by its own statement; raises CertificateError."""
+        ...
+
 
 class ReaderHere:
     """Does so in this program, with libraries that agents do without."""
@@ -44,9 +49,18 @@ class ReaderHere:
 
         return fingerprint(certificate)
 
+    async def handed_over(self, statement: bytes, authority: bytes, now: datetime) -> str:
+        """The fingerprint of who succeeds an authority by its own statement."""
+        from muster.trust.certificates import handed_over  # noqa: PLC0415
+
+        return handed_over(statement, authority, now)
+
 
 async def pinned_authority(address: str, is_wanted: Callable[[str], bool], reader: Reader | None = None) -> bytes:
-    """The authority of whoever answers, if its fingerprint is wanted; PermissionDeniedError otherwise."""
+    """The authority of whoever answers, if its fingerprint is wanted; PermissionDeniedError otherwise.
+
+    It also counts if an authority whose fingerprint is wanted has handed over to it.
+    """
     reader = reader or ReaderHere()
     shown = await reader.shown(address)
     # Believed for this one question, whose answer is checked.
@@ -60,9 +74,24 @@ async def pinned_authority(address: str, is_wanted: Callable[[str], bool], reade
         found = await reader.fingerprint(answer.certificate)
     except CertificateError as error:
         raise PermissionDeniedError(f"who answers at {address} shows no authority: {error}") from error
-    if not is_wanted(found):
+    if not is_wanted(found) and not await _is_heir(found, answer.handovers, is_wanted, reader):
         raise PermissionDeniedError(
             f"who answers at {address} is not the coordinator that is meant: its authority has the fingerprint "
             f"sha256:{found}",
         )
     return answer.certificate
+
+
+async def _is_heir(
+    found: str, handovers: Iterable[trust_pb2.Handover], is_wanted: Callable[[str], bool], reader: Reader
+) -> bool:
+    """Whether statements of one authority after the other, oldest first, lead from a wanted one to the one found."""
+    now, trusted = datetime.now(UTC), set[str]()
+    for each in handovers:
+        try:
+            former = await reader.fingerprint(each.authority)
+            if former in trusted or is_wanted(former):
+                trusted.add(await reader.handed_over(each.statement, each.authority, now))
+        except CertificateError:
+            continue  # says nothing
+    return found in trusted

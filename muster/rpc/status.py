@@ -32,6 +32,10 @@ ERRORS: Mapping[grpc.StatusCode, type[MusterError]] = {
 """Statuses that are not listed are faults of the coordinator and become a plain MusterError."""
 
 
+UNKNOWN_AUTHORITY = "CERTIFICATE_VERIFY_FAILED"
+"""What the TLS of gRPC says of a certificate that no authority has signed that is trusted."""
+
+
 def reason_lost(error: grpc.aio.AioRpcError) -> bool:
     """Whether the other side ended a call while something was being sent, and gRPC has lost why.
 
@@ -53,6 +57,11 @@ def error_from(status: grpc.StatusCode, details: str, *, address: str) -> Muster
 
 
 def _nobody_answers(address: str, details: str) -> str:
+    if UNKNOWN_AUTHORITY in details:
+        return (
+            f"who answers at {address} shows a certificate of an authority that is not known here. If the fleet's "
+            f"authority was changed, `muster login {address}` learns the new one [{details}]"
+        )
     # A refused connection needs no more words; a failed TLS handshake or an unknown name does.
     cause = "" if "onnection refused" in details or not details else f" [{details}]"
     return (

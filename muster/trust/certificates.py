@@ -20,12 +20,15 @@ from muster.trust.identity import SKEW, CertificateError, Facts, Identity
 from muster.trust.names import SERVER_NAME, node_in_uri, peer_name, uri_of_node
 
 AUTHORITY_LIFE = timedelta(days=3650)
+HANDOVER_LIFE = timedelta(days=180)
+"""Time in which those who knew an authority learn its successor by themselves."""
 SERVER_LIFE = timedelta(days=90)
 NODE_LIFE = timedelta(hours=24)
 PEER_LIFE = timedelta(days=30)
 """Nodes ask each other while the coordinator is away, and then nobody renews their certificates."""
 
 _COMMON_NAME_LIMIT = 64
+_NAME_DIGITS = 16
 _UNREADABLE = (
     *(ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm),
     *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType),
@@ -44,13 +47,35 @@ def make_authority(now: datetime) -> Identity:
     """A new authority; its certificate signs itself."""
     key = new_key()
     private = _private(key)
-    name = _name("Muster fleet authority")
-    builder = (
-        _builder(name, name, private.public_key(), now, AUTHORITY_LIFE)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-    )
-    return Identity(certificate=_pem(builder.sign(private, hashes.SHA256())), key=key)
+    # With a name of its own, so that nobody who trusts two of them takes one for the other.
+    name = _name(f"Muster fleet authority {_fingerprint(private.public_key())[:_NAME_DIGITS]}")
+    builder = _builder(name, name, private.public_key(), now, AUTHORITY_LIFE)
+    return Identity(certificate=_pem(_as_authority(builder).sign(private, hashes.SHA256())), key=key)
+
+
+def hand_over(authority: Identity, successor: bytes, now: datetime, life: timedelta = HANDOVER_LIFE) -> bytes:
+    """The statement of an authority that another one, whose certificate that is, succeeds it.
+
+    It has the form of a certificate for the successor's key. It is read as a statement only and never part of a TLS
+    chain, where the authority's own certificate forbids others below it.
+    """
+    signer, root, other = _private(authority.key), _certificate(authority.certificate), _certificate(successor)
+    key = other.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    builder = _as_authority(_builder(other.subject, root.subject, key, now, life))
+    return _pem(builder.sign(signer, hashes.SHA256()))
+
+
+def handed_over(statement: bytes, authority: bytes, now: datetime) -> str:
+    """The fingerprint of the key that an authority says succeeds it; raises CertificateError if it does not say so."""
+    said = verify(statement, authority, now)
+    try:
+        limits = _certificate(statement).extensions.get_extension_for_class(x509.BasicConstraints).value
+    except (x509.ExtensionNotFound, *_UNREADABLE) as error:
+        raise CertificateError("the statement does not speak of an authority") from error
+    if not limits.ca:  # the certificate of a node, say, which is signed by the authority as well
+        raise CertificateError("the statement does not speak of an authority")
+    return said.key
 
 
 def issue_server(authority: Identity, names: Iterable[str], now: datetime, life: timedelta = SERVER_LIFE) -> Identity:
@@ -100,6 +125,11 @@ def fingerprint(certificate: bytes) -> str:
     return _fingerprint(_key_of(_certificate(certificate)))
 
 
+def fingerprints(bundle: bytes) -> tuple[str, ...]:
+    """The fingerprints of the keys of all certificates in a bundle."""
+    return tuple(_fingerprint(_key_of(each)) for each in _certificates(bundle))
+
+
 def requested_key(request: bytes) -> str:
     """The fingerprint of the key in a request whose sender has proved that he has it."""
     return _fingerprint(_request(request).public_key())
@@ -117,12 +147,10 @@ def facts(certificate: bytes) -> Facts:
 
 
 def verify(certificate: bytes, authority: bytes, now: datetime) -> Facts:
-    """What a certificate says, if this authority signed it and it is valid now; raises CertificateError."""
-    parsed, root = _certificate(certificate), _certificate(authority)
-    try:
-        parsed.verify_directly_issued_by(root)
-    except _UNREADABLE as error:
-        raise CertificateError("the certificate was not signed by the authority of this fleet") from error
+    """What a certificate says, if one of these authorities signed it and it is valid now; raises CertificateError."""
+    parsed = _certificate(certificate)
+    if not any(_has_issued(root, parsed) for root in _certificates(authority)):
+        raise CertificateError("the certificate was not signed by the authority of this fleet")
     if not parsed.not_valid_before_utc <= now <= parsed.not_valid_after_utc:
         span = f"{parsed.not_valid_before_utc:%Y-%m-%d %H:%M} to {parsed.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
         raise CertificateError(f"the certificate is valid from {span}, and now it is {now:%Y-%m-%d %H:%M}")
@@ -153,6 +181,20 @@ def _issue(
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
     )
     return _pem(builder.sign(signer, hashes.SHA256()))
+
+
+def _has_issued(root: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(root)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def _as_authority(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
+    return builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True).add_extension(
+        _usage(signs_certificates=True), critical=True
+    )
 
 
 def _builder(
@@ -197,6 +239,13 @@ def _private(key: bytes) -> ec.EllipticCurvePrivateKey:
 def _certificate(pem: bytes) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(pem)
+    except _UNREADABLE as error:
+        raise CertificateError("the certificate cannot be read") from error
+
+
+def _certificates(bundle: bytes) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(bundle)
     except _UNREADABLE as error:
         raise CertificateError("the certificate cannot be read") from error
 

@@ -10,9 +10,11 @@ from muster.domain.access import (
     AuditAnchor,
     AuditEntry,
     AuditPage,
+    AuthorityStatus,
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
+    KnownAuthority,
     Myself,
     Project,
 )
@@ -201,4 +203,40 @@ def myself_from_wire(message: pb.WhoAmIResponse) -> Myself:
         token=message.token,
         expires_at=checks.optional_moment(message, "expires_at"),
         identity=checks.text(message.identity, "WhoAmIResponse.identity"),
+    )
+
+
+def authority_status_to_wire(status: AuthorityStatus) -> pb.AuthorityStatus:
+    """How far a change of the authority is."""
+    return pb.AuthorityStatus(
+        stage=status.stage,
+        authorities=[
+            pb.KnownAuthority(
+                fingerprint=each.fingerprint, signs=each.signs, not_after=checks.timestamp(each.not_after)
+            )
+            for each in status.authorities
+        ],
+        begun_at=checks.timestamp(status.begun_at),
+        moved=status.moved,
+        waiting=status.waiting,
+        away=status.away,
+    )
+
+
+def authority_status_from_wire(message: pb.AuthorityStatus) -> AuthorityStatus:
+    """How far a change of the authority is; raises WireError."""
+    return AuthorityStatus(
+        stage=checks.text(message.stage, "AuthorityStatus.stage"),
+        authorities=tuple(
+            KnownAuthority(
+                fingerprint=each.fingerprint,
+                signs=each.signs,
+                not_after=checks.moment(each.not_after, "KnownAuthority.not_after"),
+            )
+            for each in message.authorities
+        ),
+        begun_at=checks.optional_moment(message, "begun_at"),
+        moved=message.moved,
+        waiting=tuple(NodeId(checks.identifier(each, "AuthorityStatus.waiting")) for each in message.waiting),
+        away=tuple(NodeId(checks.identifier(each, "AuthorityStatus.away")) for each in message.away),
     )

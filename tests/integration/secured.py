@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 from agent.enrolment import join
 from coordinator.clock import wall_time
 from coordinator.login_settings import LoginSettings
+from coordinator.rpc.authority import Rotations
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, serving
 from coordinator.store.bundles import BundleStore
@@ -27,6 +28,7 @@ from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import ADMIN, Registry
+from coordinator.trust.rotation import RotationFile
 from muster.cli.program import program
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
@@ -116,8 +118,12 @@ async def secured(
         token = IssuedToken(id=secret.id, account=ADMIN, note="", created_at=now)
         made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
         await parts.registry.add_first_admin(admin, secret, token, made)
-        authority = FleetAuthority(load_or_make(directory / "trust", now), ["127.0.0.1"], now)
-        async with serving(parts, Doors(clients=clients, agents="127.0.0.1:0"), authority) as doors:
+        trust = directory / "trust"
+        authority = FleetAuthority(load_or_make(trust, now), ["127.0.0.1"], now, RotationFile(trust))
+        async with (
+            serving(parts, Doors(clients=clients, agents="127.0.0.1:0"), authority) as doors,
+            _watched(Rotations(authority, parts.registry, parts.engine)),
+        ):
             yield Secured(
                 directory=directory,
                 doors=doors,
@@ -127,6 +133,14 @@ async def secured(
                 admin_token=str(secret),
                 secrets=[str(secret), secret.secret],
             )
+
+
+@asynccontextmanager
+async def _watched(rotations: Rotations) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(rotations.watch())
+        yield
+        watching.cancel()
 
 
 @asynccontextmanager

@@ -69,3 +69,14 @@ audit_entries = st.builds(
     previous=texts,
     hash=texts,
 )
+authority_statuses = st.builds(
+    access.AuthorityStatus,
+    stage=texts,
+    authorities=st.lists(
+        st.builds(access.KnownAuthority, fingerprint=texts, signs=texts, not_after=moments), max_size=2
+    ).map(tuple),
+    begun_at=maybe_moments,
+    moved=st.integers(0, 10_000),
+    waiting=st.lists(node_ids, max_size=3).map(tuple),
+    away=st.lists(node_ids, max_size=3).map(tuple),
+)

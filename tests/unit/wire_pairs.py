@@ -32,6 +32,7 @@ class Pair:
 
 PAIRS = (
     Pair("account", trust_values.accounts, trust_pb2.Account),
+    Pair("authority_status", trust_values.authority_statuses, trust_pb2.AuthorityStatus),
     Pair("audit_entry", trust_values.audit_entries, trust_pb2.AuditEntry),
     Pair("enrolled_node", trust_values.enrolled_nodes, trust_pb2.EnrolledNode),
     Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),

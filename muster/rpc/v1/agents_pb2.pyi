@@ -151,6 +151,7 @@ class CoordinatorMessage(_message.Message):
     WELCOME_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
     HEARTBEAT_ACK_FIELD_NUMBER: _builtins.int
+    RENEW_SOON_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome:
         """The answer to Hello."""
@@ -163,18 +164,23 @@ class CoordinatorMessage(_message.Message):
     def heartbeat_ack(self) -> Global___HeartbeatAck:
         """The answer to a heartbeat."""
 
+    @_builtins.property
+    def renew_soon(self) -> Global___RenewSoon:
+        """Other authorities count than before: the node is to renew its certificate early."""
+
     def __init__(
         self,
         *,
         welcome: Global___Welcome | None = ...,
         plan: Global___Plan | None = ...,
         heartbeat_ack: Global___HeartbeatAck | None = ...,
+        renew_soon: Global___RenewSoon | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "renew_soon"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -843,7 +849,7 @@ class RenewRequest(_message.Message):
 
     REQUEST_FIELD_NUMBER: _builtins.int
     request: _builtins.bytes
-    """A certificate request (PKCS 10, PEM) for the key of the present certificate."""
+    """A certificate request (PKCS 10, PEM), for the key of the present certificate or for a new one."""
     def __init__(
         self,
         *,
@@ -865,23 +871,51 @@ class RenewResponse(_message.Message):
 
     CERTIFICATE_FIELD_NUMBER: _builtins.int
     PEER_CERTIFICATE_FIELD_NUMBER: _builtins.int
+    AUTHORITIES_FIELD_NUMBER: _builtins.int
     certificate: _builtins.bytes
     """In PEM form."""
     peer_certificate: _builtins.bytes
     """With what the node asks other nodes and answers them, in PEM form; empty: an older coordinator."""
+    authorities: _builtins.bytes
+    """Certificates of all authorities that count from now on, in PEM form; empty: those that the node knows."""
     def __init__(
         self,
         *,
         certificate: _builtins.bytes = ...,
         peer_certificate: _builtins.bytes = ...,
+        authorities: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["certificate", b"certificate", "peer_certificate", b"peer_certificate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorities", b"authorities", "certificate", b"certificate", "peer_certificate", b"peer_certificate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RenewResponse: _TypeAlias = RenewResponse  # noqa: Y015
+
+@_typing.final
+class RenewSoon(_message.Message):
+    """Asks a node to renew its certificate before it is due."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPREAD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def spread(self) -> _duration_pb2.Duration:
+        """The node waits for a random part of this time, so that not all come at once."""
+
+    def __init__(
+        self,
+        *,
+        spread: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["spread", b"spread"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["spread", b"spread"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewSoon: _TypeAlias = RenewSoon  # noqa: Y015
 
 @_typing.final
 class SecretsRequest(_message.Message):

@@ -45,23 +45,59 @@ class AuthorityResponse(_message.Message):
 
     CERTIFICATE_FIELD_NUMBER: _builtins.int
     AGENTS_PORT_FIELD_NUMBER: _builtins.int
+    AUTHORITIES_FIELD_NUMBER: _builtins.int
+    HANDOVERS_FIELD_NUMBER: _builtins.int
     certificate: _builtins.bytes
     """Its certificate in PEM form."""
     agents_port: _builtins.int
     """The port at the coordinator's address on which agents are served; a node asks for it where it finds nobody any more."""
+    authorities: _builtins.bytes
+    """Certificates of all authorities that count, in PEM form: believed only by who has verified the coordinator."""
+    @_builtins.property
+    def handovers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Handover]:
+        """How former authorities have handed over; each is believed by who trusts its former authority."""
+
     def __init__(
         self,
         *,
         certificate: _builtins.bytes = ...,
         agents_port: _builtins.int = ...,
+        authorities: _builtins.bytes = ...,
+        handovers: _abc.Iterable[Global___Handover] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents_port", b"agents_port", "certificate", b"certificate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents_port", b"agents_port", "authorities", b"authorities", "certificate", b"certificate", "handovers", b"handovers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AuthorityResponse: _TypeAlias = AuthorityResponse  # noqa: Y015
+
+@_typing.final
+class Handover(_message.Message):
+    """The statement of an authority that another one succeeds it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AUTHORITY_FIELD_NUMBER: _builtins.int
+    STATEMENT_FIELD_NUMBER: _builtins.int
+    authority: _builtins.bytes
+    """The certificate of the former authority in PEM form."""
+    statement: _builtins.bytes
+    """A certificate for the key of its successor, signed by it, in PEM form."""
+    def __init__(
+        self,
+        *,
+        authority: _builtins.bytes = ...,
+        statement: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority", "statement", b"statement"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Handover: _TypeAlias = Handover  # noqa: Y015
 
 @_typing.final
 class JoinRequest(_message.Message):
@@ -102,22 +138,26 @@ class JoinResponse(_message.Message):
     CERTIFICATE_FIELD_NUMBER: _builtins.int
     AGENTS_PORT_FIELD_NUMBER: _builtins.int
     PEER_CERTIFICATE_FIELD_NUMBER: _builtins.int
+    AUTHORITIES_FIELD_NUMBER: _builtins.int
     certificate: _builtins.bytes
     """The node's certificate in PEM form."""
     agents_port: _builtins.int
     """The port at the coordinator's address on which agents are served."""
     peer_certificate: _builtins.bytes
     """With what the node asks other nodes and answers them, in PEM form; empty: an older coordinator."""
+    authorities: _builtins.bytes
+    """Certificates of all authorities that count, in PEM form; empty: the one that the node has pinned."""
     def __init__(
         self,
         *,
         certificate: _builtins.bytes = ...,
         agents_port: _builtins.int = ...,
         peer_certificate: _builtins.bytes = ...,
+        authorities: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents_port", b"agents_port", "certificate", b"certificate", "peer_certificate", b"peer_certificate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents_port", b"agents_port", "authorities", b"authorities", "certificate", b"certificate", "peer_certificate", b"peer_certificate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1204,6 +1244,144 @@ class RevokeNodeRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RevokeNodeRequest: _TypeAlias = RevokeNodeRequest  # noqa: Y015
+
+@_typing.final
+class ShowAuthorityRequest(_message.Message):
+    """Asks which authorities count."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShowAuthorityRequest: _TypeAlias = ShowAuthorityRequest  # noqa: Y015
+
+@_typing.final
+class RotateAuthorityRequest(_message.Message):
+    """Asks for the fleet's authority to be changed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RotateAuthorityRequest: _TypeAlias = RotateAuthorityRequest  # noqa: Y015
+
+@_typing.final
+class FinishRotationRequest(_message.Message):
+    """Asks for the change of the authority to be ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FORCE_FIELD_NUMBER: _builtins.int
+    force: _builtins.bool
+    """Whether it ends although nodes that are there do not know the next authority yet."""
+    def __init__(
+        self,
+        *,
+        force: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["force", b"force"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FinishRotationRequest: _TypeAlias = FinishRotationRequest  # noqa: Y015
+
+@_typing.final
+class KnownAuthority(_message.Message):
+    """An authority that counts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
+    SIGNS_FIELD_NUMBER: _builtins.int
+    NOT_AFTER_FIELD_NUMBER: _builtins.int
+    fingerprint: _builtins.str
+    """The fingerprint of its key."""
+    signs: _builtins.str
+    """What it signs: `everything`, `the coordinator`, `nodes` or `nothing yet`."""
+    @_builtins.property
+    def not_after(self) -> _timestamp_pb2.Timestamp:
+        """When its certificate ends."""
+
+    def __init__(
+        self,
+        *,
+        fingerprint: _builtins.str = ...,
+        signs: _builtins.str = ...,
+        not_after: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["not_after", b"not_after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fingerprint", b"fingerprint", "not_after", b"not_after", "signs", b"signs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KnownAuthority: _TypeAlias = KnownAuthority  # noqa: Y015
+
+@_typing.final
+class AuthorityStatus(_message.Message):
+    """How far a change of the authority is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: _builtins.int
+    AUTHORITIES_FIELD_NUMBER: _builtins.int
+    BEGUN_AT_FIELD_NUMBER: _builtins.int
+    MOVED_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    AWAY_FIELD_NUMBER: _builtins.int
+    stage: _builtins.str
+    """`steady`, `introducing`, `issuing` or `finishing`."""
+    moved: _builtins.int
+    """How many nodes that have joined have done what this stage asks of them."""
+    @_builtins.property
+    def authorities(self) -> _containers.RepeatedCompositeFieldContainer[Global___KnownAuthority]:
+        """The authorities that count, the present one first."""
+
+    @_builtins.property
+    def begun_at(self) -> _timestamp_pb2.Timestamp:
+        """When the change began; absent: there is none."""
+
+    @_builtins.property
+    def waiting(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes that are there and have not, by name."""
+
+    @_builtins.property
+    def away(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes that are silent and have not, by name."""
+
+    def __init__(
+        self,
+        *,
+        stage: _builtins.str = ...,
+        authorities: _abc.Iterable[Global___KnownAuthority] | None = ...,
+        begun_at: _timestamp_pb2.Timestamp | None = ...,
+        moved: _builtins.int = ...,
+        waiting: _abc.Iterable[_builtins.str] | None = ...,
+        away: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["begun_at", b"begun_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorities", b"authorities", "away", b"away", "begun_at", b"begun_at", "moved", b"moved", "stage", b"stage", "waiting", b"waiting"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AuthorityStatus: _TypeAlias = AuthorityStatus  # noqa: Y015
 
 @_typing.final
 class ListAuditRequest(_message.Message):

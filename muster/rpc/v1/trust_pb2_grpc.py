@@ -525,6 +525,21 @@ class TrustServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RevokeNodeRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.EnrolledNode.FromString,
                 _registered_method=True)
+        self.ShowAuthority = channel.unary_unary(
+                '/muster.rpc.v1.TrustService/ShowAuthority',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ShowAuthorityRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.FromString,
+                _registered_method=True)
+        self.RotateAuthority = channel.unary_unary(
+                '/muster.rpc.v1.TrustService/RotateAuthority',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RotateAuthorityRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.FromString,
+                _registered_method=True)
+        self.FinishRotation = channel.unary_unary(
+                '/muster.rpc.v1.TrustService/FinishRotation',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishRotationRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.FromString,
+                _registered_method=True)
         self.ListAudit = channel.unary_unary(
                 '/muster.rpc.v1.TrustService/ListAudit',
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListAuditRequest.SerializeToString,
@@ -655,6 +670,27 @@ class TrustServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ShowAuthority(self, request, context):
+        """Which authorities count, and which nodes know of them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RotateAuthority(self, request, context):
+        """Begins to change the fleet's authority: nodes learn the next one, then get certificates from it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FinishRotation(self, request, context):
+        """Ends the change: the former authority counts no more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListAudit(self, request, context):
         """Entries of the audit log.
         """
@@ -749,6 +785,21 @@ def add_TrustServiceServicer_to_server(servicer, server):
                     servicer.RevokeNode,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RevokeNodeRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.EnrolledNode.SerializeToString,
+            ),
+            'ShowAuthority': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShowAuthority,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ShowAuthorityRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.SerializeToString,
+            ),
+            'RotateAuthority': grpc.unary_unary_rpc_method_handler(
+                    servicer.RotateAuthority,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RotateAuthorityRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.SerializeToString,
+            ),
+            'FinishRotation': grpc.unary_unary_rpc_method_handler(
+                    servicer.FinishRotation,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishRotationRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.SerializeToString,
             ),
             'ListAudit': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAudit,
@@ -1216,6 +1267,87 @@ class TrustService(object):
             '/muster.rpc.v1.TrustService/RevokeNode',
             muster_dot_rpc_dot_v1_dot_trust__pb2.RevokeNodeRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_trust__pb2.EnrolledNode.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShowAuthority(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.TrustService/ShowAuthority',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.ShowAuthorityRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RotateAuthority(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.TrustService/RotateAuthority',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.RotateAuthorityRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FinishRotation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.TrustService/FinishRotation',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.FinishRotationRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.AuthorityStatus.FromString,
             options,
             channel_credentials,
             insecure,

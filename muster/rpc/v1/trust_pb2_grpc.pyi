@@ -214,6 +214,12 @@ class TrustServiceStub:
     """Nodes that have joined."""
     RevokeNode: _grpc.UnaryUnaryMultiCallable[_trust_pb2.RevokeNodeRequest, _trust_pb2.EnrolledNode]
     """Sends a node away: its certificate counts no more and its streams end."""
+    ShowAuthority: _grpc.UnaryUnaryMultiCallable[_trust_pb2.ShowAuthorityRequest, _trust_pb2.AuthorityStatus]
+    """Which authorities count, and which nodes know of them."""
+    RotateAuthority: _grpc.UnaryUnaryMultiCallable[_trust_pb2.RotateAuthorityRequest, _trust_pb2.AuthorityStatus]
+    """Begins to change the fleet's authority: nodes learn the next one, then get certificates from it."""
+    FinishRotation: _grpc.UnaryUnaryMultiCallable[_trust_pb2.FinishRotationRequest, _trust_pb2.AuthorityStatus]
+    """Ends the change: the former authority counts no more."""
     ListAudit: _grpc.UnaryUnaryMultiCallable[_trust_pb2.ListAuditRequest, _trust_pb2.ListAuditResponse]
     """Entries of the audit log."""
 
@@ -256,6 +262,12 @@ class TrustServiceAsyncStub(TrustServiceStub):
     """Nodes that have joined."""
     RevokeNode: _aio.UnaryUnaryMultiCallable[_trust_pb2.RevokeNodeRequest, _trust_pb2.EnrolledNode]  # type: ignore[assignment]
     """Sends a node away: its certificate counts no more and its streams end."""
+    ShowAuthority: _aio.UnaryUnaryMultiCallable[_trust_pb2.ShowAuthorityRequest, _trust_pb2.AuthorityStatus]  # type: ignore[assignment]
+    """Which authorities count, and which nodes know of them."""
+    RotateAuthority: _aio.UnaryUnaryMultiCallable[_trust_pb2.RotateAuthorityRequest, _trust_pb2.AuthorityStatus]  # type: ignore[assignment]
+    """Begins to change the fleet's authority: nodes learn the next one, then get certificates from it."""
+    FinishRotation: _aio.UnaryUnaryMultiCallable[_trust_pb2.FinishRotationRequest, _trust_pb2.AuthorityStatus]  # type: ignore[assignment]
+    """Ends the change: the former authority counts no more."""
     ListAudit: _aio.UnaryUnaryMultiCallable[_trust_pb2.ListAuditRequest, _trust_pb2.ListAuditResponse]  # type: ignore[assignment]
     """Entries of the audit log."""
 
@@ -397,6 +409,30 @@ class TrustServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_trust_pb2.EnrolledNode, _abc.Awaitable[_trust_pb2.EnrolledNode]]:
         """Sends a node away: its certificate counts no more and its streams end."""
+
+    @_abc_1.abstractmethod
+    def ShowAuthority(
+        self,
+        request: _trust_pb2.ShowAuthorityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.AuthorityStatus, _abc.Awaitable[_trust_pb2.AuthorityStatus]]:
+        """Which authorities count, and which nodes know of them."""
+
+    @_abc_1.abstractmethod
+    def RotateAuthority(
+        self,
+        request: _trust_pb2.RotateAuthorityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.AuthorityStatus, _abc.Awaitable[_trust_pb2.AuthorityStatus]]:
+        """Begins to change the fleet's authority: nodes learn the next one, then get certificates from it."""
+
+    @_abc_1.abstractmethod
+    def FinishRotation(
+        self,
+        request: _trust_pb2.FinishRotationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.AuthorityStatus, _abc.Awaitable[_trust_pb2.AuthorityStatus]]:
+        """Ends the change: the former authority counts no more."""
 
     @_abc_1.abstractmethod
     def ListAudit(

@@ -3,10 +3,13 @@
 import asyncio
 from datetime import timedelta
 
+import pytest
+
 from coordinator.trust.records import TokensUsed
-from coordinator.trust.registry import Registry
-from muster.domain.access import Access, Account, AccountKind, AuditEntry, IssuedToken
+from coordinator.trust.registry import RefusedError, Registry
+from muster.domain.access import Access, Account, AccountKind, AuditEntry, EnrolledNode, IssuedToken
 from muster.domain.errors import UnknownNameError
+from muster.domain.ids import NodeId
 from muster.trust.tokens import new_api_token
 from tests.unit.coordinator.memory_trust import NOW, MemoryTrust
 
@@ -58,3 +61,22 @@ async def test_a_token_that_is_narrowed_counts_as_long_as_its_account_has_the_sa
     assert registry.still_counts(who, NOW)
     await registry.grant("ada", "red", Access.VIEWER, ENTRY)
     assert not registry.still_counts(who, NOW)
+
+
+async def test_two_keys_of_a_node_count_until_it_shows_the_newer_one() -> None:
+    registry, name = Registry(MemoryTrust(), NOW), NodeId("a")
+    registry.nodes[name] = EnrolledNode(name=name, key="old", enrolled_at=NOW, token="t")
+    before = registry.node_with(name, "old", NOW)
+    await registry.offer_key(name, "lost", 1, ENTRY)
+    await registry.offer_key(name, "new", 1, ENTRY)
+    with pytest.raises(RefusedError):
+        registry.node_with(name, "lost", NOW)
+    assert (registry.still_counts(before, NOW), registry.nodes[name].epoch) == (True, 0)
+    await registry.settle_key(name, "old", ENTRY)
+    assert registry.still_counts(before, NOW)
+    after = registry.node_with(name, "new", NOW)
+    await registry.settle_key(name, "new", ENTRY)
+    assert (registry.still_counts(before, NOW), registry.still_counts(after, NOW)) == (False, True)
+    assert registry.nodes[name].epoch == 1
+    with pytest.raises(RefusedError):
+        registry.node_with(name, "", NOW)
