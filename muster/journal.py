@@ -3,18 +3,25 @@
 import logging
 from datetime import UTC, datetime
 
+from muster.visible_text import visible
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_AMBIGUOUS = frozenset(' ="')
 
 
 class FieldFormatter(logging.Formatter):
-    """`2026-11-21T08:48:50.123Z info execution moved execution=j-1-0 to=running`."""
+    """`2026-11-21T08:48:50.123Z info execution moved execution=j-1-0 to=running`.
+
+    Text from others stays in its own field of its own line.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record, with the traceback below where there is one."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
-        line = " ".join([time, record.levelname.lower(), record.getMessage(), *(f"{k}={v}" for k, v in fields.items())])
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        said = [f"{key}={_field(str(value))}" for key, value in fields.items()]
+        line = " ".join([time, record.levelname.lower(), visible(record.getMessage()), *said])
+        return f"{line}\n{_below(self.formatException(record.exc_info))}" if record.exc_info else line
 
 
 def configure(level: str) -> None:
@@ -23,3 +30,15 @@ def configure(level: str) -> None:
     handler.setFormatter(FieldFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def _field(value: str) -> str:
+    """A value; in quotes where it could be taken for several fields, or for none."""
+    if value and not _AMBIGUOUS.intersection(value):
+        return visible(value)
+    return '"' + visible(value.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def _below(traceback: str) -> str:
+    """A traceback, indented: none of its lines looks like one of the journal's own."""
+    return "\n".join(f"  {line}" for line in visible(traceback, lines=True).splitlines())

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from muster.domain.errors import MusterError, first_of
+from muster.visible_text import visible
 
 
 @contextmanager
@@ -16,4 +17,4 @@ def refusing(program: str) -> Iterator[None]:
     except* MusterError as errors:
         refusal = f"{program}: {first_of(errors)}"
     if refusal:  # raised further up it would come in a group before Python 3.11.4
-        sys.exit(refusal)
+        sys.exit(visible(refusal, lines=True))

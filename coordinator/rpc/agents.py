@@ -322,11 +322,13 @@ def _connected(hello: pb.Hello, session: Session) -> NodeConnected:
     if not hello.identity:
         raise wire.WireError("Hello.identity", "is empty")
     checks.require(hello, "inventory")
+    for text in (*hello.inventory.labels, *hello.inventory.labels.values()):
+        checks.plain(text, "Inventory.labels")
     return NodeConnected(
         node=NodeId(checks.identifier(hello.node, "Hello.node")),
         session=session.number,
         identity=hello.identity,
-        version=hello.version,
+        version=checks.plain(hello.version, "Hello.version"),
         address=checks.address(hello.address, "Hello.address"),
         inventory=wire.inventory_from_wire(hello.inventory),
         reports=tuple(wire.report_from_wire(report) for report in hello.executions),

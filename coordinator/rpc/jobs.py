@@ -36,6 +36,7 @@ from muster.domain.view import JobView
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
 from muster.wire import checks
+from muster.wire.plain_texts import require_plain
 
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
@@ -276,12 +277,14 @@ def _submitted(request: pb.SubmitRequest) -> JobSubmitted:
         raise InvalidJobError(
             f"the job is {size:g} MiB large; {most:g} MiB are the most. Put large files into the image"
         )
+    spec = wire.job_spec_from_wire(request.spec)
+    require_plain(spec)
     return JobSubmitted(
         job=new_job_id(),
-        spec=wire.job_spec_from_wire(request.spec),
+        spec=spec,
         queue_anyway=request.queue_anyway,
         dry_run=request.dry_run,
-        idempotency_key=_own_key(checks.text(request.idempotency_key, "SubmitRequest.idempotency_key")),
+        idempotency_key=_own_key(_key(request)),
     )
 
 
@@ -311,6 +314,11 @@ def _as_answered(cluster: Cluster, answer: Answer) -> JobView | Answer:
         return answer
     there = answer.job.id in cluster.jobs
     return views.job_view(cluster, answer.job.id) if there else views.unaccepted_view(answer.job)
+
+
+def _key(request: pb.SubmitRequest) -> str:
+    where = "SubmitRequest.idempotency_key"
+    return checks.plain(checks.text(request.idempotency_key, where), where)
 
 
 def _own_key(key: str) -> str:

@@ -84,6 +84,7 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         """Place nothing new on a node; the node as it is then."""
         if len(request.reason) > REASON:
             raise InvalidJobError(f"the reason has {len(request.reason)} characters; {REASON} are kept")
+        checks.plain(request.reason, "CordonNodeRequest.reason")
         node = NodeId(request.node)
         return await self._told(
             CordonRequested(node=node, reason=request.reason, restart_jobs=request.restart_jobs), node, context

@@ -99,6 +99,7 @@ class TrustService(AuthorityCalls, trust_pb2_grpc.TrustServiceServicer):
     @translated
     async def CreateToken(self, request: pb.CreateTokenRequest, context: Context) -> pb.CreateTokenResponse:  # noqa: N802
         """A new API token; for oneself, or as an admin for anybody."""
+        note = checks.plain(request.note, "CreateTokenRequest.note")
         who, now, secret = caller(), wall_time(), new_api_token()
         account = request.account or who.name
         _require_own(account, "tokens of others are made by an admin")
@@ -115,7 +116,7 @@ class TrustService(AuthorityCalls, trust_pb2_grpc.TrustServiceServicer):
         token = IssuedToken(
             id=secret.id,
             account=account,
-            note=request.note[:NOTE],
+            note=note[:NOTE],
             created_at=now,
             expires_at=ends,
             access=access,

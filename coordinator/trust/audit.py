@@ -13,6 +13,7 @@ from coordinator.trust.places import place_of
 from coordinator.trust.registry import Registry
 from muster.domain.access import AuditEntry
 from muster.domain.errors import ExhaustedError, MusterError
+from muster.visible_text import visible
 
 log = logging.getLogger(__name__)
 
@@ -207,6 +208,5 @@ def shortened(entry: AuditEntry) -> AuditEntry:
 
 
 def _storable(text: str) -> str:
-    """At most so many characters; those that are none in UTF-8, and NUL, are replaced."""
-    short = text[:TEXT]
-    return short if short.isprintable() else short.encode(errors="replace").decode().replace("\0", "\ufffd")
+    """At most so many characters, all of them visible: a terminal shows and a database takes them."""
+    return visible(text[:TEXT])[:TEXT]

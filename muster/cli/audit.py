@@ -9,7 +9,8 @@ import typer
 from muster.cli.documents import Format
 from muster.cli.exit_codes import ExitCode
 from muster.cli.options import Output
-from muster.cli.session import answers, print_dim, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import print_dim, say
 from muster.cli.tokens import show, span_of
 from muster.domain.errors import InvalidJobError
 
@@ -117,11 +118,11 @@ def _checked(file: Path, noted: "AuditAnchor | None") -> "ChainCheck":
 
 def _told(check: "ChainCheck") -> ExitCode:
     if check.broken is not None:
-        print(f"the chain does not hold at entry {check.broken.number}: {check.broken.problem}")
+        say(f"the chain does not hold at entry {check.broken.number}: {check.broken.problem}")
         return ExitCode.JOB_FAILED
     if check.first is None or check.last is None:
-        print("there are no entries")
+        say("there are no entries")
         return ExitCode.SUCCESS
-    print(f"{check.count} entries hold, from {check.first.number} to {check.last.number}")
+    say(f"{check.count} entries hold, from {check.first.number} to {check.last.number}")
     print_dim(f"to prove later that none of them was rewritten, note: --expect {check.last.number}:{check.last.hash}")
     return ExitCode.SUCCESS

@@ -6,7 +6,8 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import say_lines, screen
 from muster.domain.access import AuthorityStatus
 
 _NAMED = 10
@@ -51,7 +52,7 @@ async def finish(
 
 def _tell(status: AuthorityStatus, output: Format) -> None:
     if output is not Format.TABLE:
-        print(text_of(status, output), end="")
+        say_lines(text_of(status, output))
         return
     from muster.cli.render_tables import facts  # noqa: PLC0415 - Rich
     from muster.cli.render_units import time_text  # noqa: PLC0415

@@ -1,6 +1,5 @@
 """Commands that reach computers by SSH: `nodes add`, `nodes check`, `nodes upgrade`, and the half of `nodes remove`."""
 
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,8 @@ import typer
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode
 from muster.cli.options import Output, Signers, complete_nodes
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import say, say_lines, screen
 from muster.domain.errors import InvalidJobError, MusterError
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ async def check(  # noqa: PLR0913 - one for each option
         screen().print(findings_table(found))
     else:
         hosts_found = [{"host": host, "findings": findings} for host, findings in found]
-        print(text_of({"hosts": hosts_found}, output), end="")
+        say_lines(text_of({"hosts": hosts_found}, output))
     bad = any(worst(findings) is Severity.ERROR for _, findings in found)
     return ExitCode.JOB_FAILED if bad else ExitCode.SUCCESS
 
@@ -284,7 +284,7 @@ async def _asked(context: typer.Context) -> "tuple[Mapping[str, Known], str | No
         async with session_of(context).client(timeout=_PATIENCE) as client:
             known, agents_port = await ClientRegistry(client).known(), await client.agents_port()
     except MusterError as error:
-        print(f"the coordinator is not asked: {error}", file=sys.stderr)
+        say(f"the coordinator is not asked: {error}", err=True)
         return {}, None, 0
     return known, None if is_loopback(client.address) else client.address, agents_port
 

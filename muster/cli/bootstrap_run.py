@@ -27,7 +27,7 @@ from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode
 from muster.cli.questions import Questions
 from muster.cli.render_bootstrap import Progress, document_of, outcomes_table, plans
-from muster.cli.session import screen
+from muster.cli.terminal import say, say_lines, screen
 from muster.client import Client
 from muster.domain.errors import InvalidJobError, MusterError, UnknownNameError
 from muster.domain.node import NodeState
@@ -75,7 +75,7 @@ class Run:
             have = await opened(bundle, believed)
         else:
             have = await fetched(client, own_cache(), signers=believed)
-        print(_signed_by(have, believed), file=sys.stderr)
+        say(_signed_by(have, believed), err=True)
         agents_port = await client.agents_port()
         return cls(client=client, way=way, bundle=have, known=known, agents_port=agents_port, output=output)
 
@@ -138,9 +138,9 @@ class Run:
         if self.output is Format.TABLE:
             screen().print(outcomes_table(outcomes))
             if outcomes and all(outcome.status is Status.UNCHANGED for outcome in outcomes):
-                print("unchanged")
+                say("unchanged")
         else:
-            print(text_of(document_of(outcomes, dry_run=dry_run), self.output), end="")
+            say_lines(text_of(document_of(outcomes, dry_run=dry_run), self.output))
         return ExitCode.SUCCESS if all(each.status in SUCCESSES for each in outcomes) else ExitCode.JOB_FAILED
 
 

@@ -12,7 +12,8 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, Signers
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import say, say_lines, screen
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 
 bundle = typer.Typer(help="Bundles, from which machines are installed without internet.", no_args_is_help=True)
@@ -68,8 +69,8 @@ async def create(  # noqa: PLR0913 - one for each option
         find_links=find_links,
         sign_key=sign_key,
     )
-    made = await asyncio.to_thread(create_bundle, plan, lambda text: print(text, file=sys.stderr))
-    print(made)
+    made = await asyncio.to_thread(create_bundle, plan, lambda text: say(text, err=True))
+    say(str(made))
 
 
 @bundle.command("upload")
@@ -89,7 +90,7 @@ async def upload(
     with _progress(f"uploads {file.name}") as tell:
         async with session_of(context).client() as client:
             kept = await client.bundles.upload(file, name, lambda sent: tell(sent, size))
-    print(f"the coordinator keeps {kept.name}, sha256:{kept.sha256}; {_signed(kept.signer)}")
+    say(f"the coordinator keeps {kept.name}, sha256:{kept.sha256}; {_signed(kept.signer)}")
 
 
 @bundle.command("list")
@@ -99,7 +100,7 @@ async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE)
     async with session_of(context).client() as client:
         found = await client.bundles.all()
     if output is not Format.TABLE:
-        print(text_of(found, output), end="")
+        say_lines(text_of(found, output))
         return
     from muster.cli.render_tables import listing  # noqa: PLC0415 - Rich
 
@@ -133,8 +134,8 @@ async def get(
     except InvalidBundleError:
         path.unlink(missing_ok=True)
         raise
-    print(_signed(found.signer), file=sys.stderr)
-    print(path)
+    say(_signed(found.signer), err=True)
+    say(str(path))
 
 
 @bundle.command("remove")
@@ -143,7 +144,7 @@ async def remove(context: typer.Context, name: Annotated[str, typer.Argument(met
     """Have the coordinator keep a bundle no longer."""
     async with session_of(context).client() as client:
         await client.bundles.remove(name)
-    print(f"{name} is removed")
+    say(f"{name} is removed")
 
 
 @bundle.command("show")
@@ -155,7 +156,7 @@ async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
 
     manifest, signer = read_bundle(file), signer_of(file)
     if output is not Format.TABLE:
-        print(text_of(manifest, output), end="")
+        say_lines(text_of(manifest, output))
         return
     from muster.cli.render_tables import facts  # noqa: PLC0415 - Rich
 
@@ -186,9 +187,9 @@ async def verify(file: BundleFile, *, signer: Signers = None) -> None:
 
     found = await asyncio.to_thread(checked_bundle, file, signers_in(signer or ()))
     files, version = len(found.manifest.files), found.manifest.version
-    print(f"{file} is whole: {files} files of version {version}; {_signed(found.signer)}")
+    say(f"{file} is whole: {files} files of version {version}; {_signed(found.signer)}")
     if not signer:
-        print("who made it is not checked: say --signer sha256:… or a file with the public key", file=sys.stderr)
+        say("who made it is not checked: say --signer sha256:… or a file with the public key", err=True)
 
 
 @bundle.command("keygen")
@@ -212,8 +213,8 @@ async def keygen(
     private = new_signing_key()
     write_private(file, private)
     await asyncio.to_thread(public.write_bytes, public_half(private))
-    print(f"{file} signs; keep it where only those who release bundles can read it", file=sys.stderr)
-    print(key_fingerprint(public_half(private)))
+    say(f"{file} signs; keep it where only those who release bundles can read it", err=True)
+    say(key_fingerprint(public_half(private)))
 
 
 @bundle.command("sign")
@@ -229,7 +230,7 @@ async def sign(
     """
     from muster.bundle.signature import sign_bundle  # noqa: PLC0415 - cryptography
 
-    print(f"{file} is {_signed(await asyncio.to_thread(sign_bundle, file, sign_key))}")
+    say(f"{file} is {_signed(await asyncio.to_thread(sign_bundle, file, sign_key))}")
 
 
 @bundle.command("sbom")
@@ -264,11 +265,11 @@ async def sbom(
             file = (await fetched(client, own_cache(), which)).file
     document = await asyncio.to_thread(read_part, file, BILL_NAME, LARGEST_BILL)
     if output is None:
-        print(document.decode(), end="")
+        say_lines(document.decode())
         return
     with replaced(output) as target:
         target.write(document)
-    print(output)
+    say(str(output))
 
 
 def _signed(signer: str) -> str:
@@ -281,9 +282,10 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda _done, _all: None
         return
-    from rich.progress import DownloadColumn, Progress, TransferSpeedColumn  # noqa: PLC0415 - Rich
+    from rich.progress import DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415 - Rich
 
-    with Progress("{task.description}", DownloadColumn(), TransferSpeedColumn(), console=screen(err=True)) as shown:
+    named = TextColumn("{task.description}", markup=False)
+    with Progress(named, DownloadColumn(), TransferSpeedColumn(), console=screen(err=True)) as shown:
         line = shown.add_task(what)
         yield lambda done, size: shown.update(line, completed=done, total=size)
 

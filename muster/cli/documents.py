@@ -12,6 +12,7 @@ from math import isfinite
 from typing import TypeAlias
 
 from muster.domain.job import JobSpec
+from muster.visible_text import visible_json
 
 Document: TypeAlias = "str | int | float | bool | list[Document] | dict[str, Document] | None"
 
@@ -60,7 +61,7 @@ def line_of(value: object) -> str:
 def _json(value: Document, *, indent: int | None = None, ascii_only: bool = False) -> str:
     import json  # noqa: PLC0415
 
-    return json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    return visible_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
 
 
 def _plain(value: object) -> Document:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from muster.cli.exit_codes import ExitCode, code_of_job
 from muster.cli.job_sentences import changes, verdict_words
 from muster.cli.log_printer import LogPrinter, style_for
-from muster.cli.session import is_drawn, screen
+from muster.cli.terminal import is_drawn, say, screen
 from muster.client import Client
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import JobView
@@ -43,7 +43,7 @@ def print_verdict(job: JobView, *, err: bool = False) -> None:
     """Say how the job ended."""
     stream = sys.stderr if err else sys.stdout
     if not is_drawn(stream):
-        print("".join(verdict_words(job)), file=stream)
+        say("".join(verdict_words(job)), err=err)
         return
     from muster.cli.render_jobs import verdict  # noqa: PLC0415 - Rich only when something is drawn
 
@@ -148,4 +148,4 @@ def _on_interrupt(act: Callable[[], None]) -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text, err=True, flush=True)

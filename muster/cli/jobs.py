@@ -13,7 +13,8 @@ from muster.cli.exit_codes import ExitCode, code_of_job
 from muster.cli.job_rows import HEADERS, job_row
 from muster.cli.options import JobName, JobNames, Output
 from muster.cli.plain_table import plain_table
-from muster.cli.session import PIPE_WIDTH, answers, is_drawn, print_dim, report, screen, session_of
+from muster.cli.session import answers, report, session_of
+from muster.cli.terminal import PIPE_WIDTH, is_drawn, print_dim, say, say_lines, screen
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import JobView
@@ -36,7 +37,7 @@ async def jobs(
         found = [job async for job in client.jobs(phases=phase or (), name_contains=name, limit=asked)]
     shown = found if everything else found[:limit]
     if output is not Format.TABLE:
-        print(text_of(shown, output), end="")
+        say_lines(text_of(shown, output))
         return
     _print_table(shown, datetime.now(UTC))
     if len(shown) < len(found):
@@ -46,7 +47,7 @@ async def jobs(
 def _print_table(jobs: Sequence[JobView], now: datetime) -> None:
     plain = None if is_drawn(sys.stdout) else plain_table(HEADERS, [job_row(job, now) for job in jobs], PIPE_WIDTH)
     if plain is not None:
-        print(plain, end="", flush=True)
+        say_lines(plain, flush=True)
         return
     from muster.cli.render_jobs import jobs_table  # noqa: PLC0415 - Rich only where it makes a difference
 
@@ -59,7 +60,7 @@ async def show(context: typer.Context, job: JobName, *, output: Output = Format.
     async with session_of(context).client() as client:
         found = await client.job(job)
     if output is not Format.TABLE:
-        print(text_of(found, output), end="")
+        say_lines(text_of(found, output))
         return
     from muster.cli.render_jobs import job_details  # noqa: PLC0415
 
@@ -72,7 +73,7 @@ async def why(context: typer.Context, job: JobName, *, output: Output = Format.T
     async with session_of(context).client() as client:
         explained = await client.why(job)
     if output is not Format.TABLE:
-        print(text_of(explained, output), end="")
+        say_lines(text_of(explained, output))
         return
     from muster.cli.render_jobs import explanation  # noqa: PLC0415
 
@@ -130,7 +131,7 @@ async def wait(
     if ended is None:
         return ExitCode.INTERRUPTED
     if output is not Format.TABLE:
-        print(text_of(ended, output), end="")
+        say_lines(text_of(ended, output))
         return code_of_job(ended.phase)
     print_verdict(ended)
     return code_of_job(ended.phase)
@@ -141,7 +142,7 @@ async def _each(names: Sequence[str], act: Callable[[str], Awaitable[str]]) -> E
     code = ExitCode.SUCCESS
     for name in names:
         try:
-            print(await act(name))
+            say(await act(name))
         except MusterError as error:
             sys.stdout.flush()
             failed = report(error)

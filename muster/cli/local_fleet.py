@@ -3,12 +3,12 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.cli.terminal import say
 from muster.client import Client
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.node import NodeState, NodeView
@@ -133,7 +133,7 @@ async def _stop(name: str, process: asyncio.subprocess.Process) -> None:
         async with asyncio.timeout(_STOP_LIMIT):
             await process.wait()
     except TimeoutError:
-        print(f"the {name} did not stop within {_STOP_LIMIT:.0f} s and is killed", file=sys.stderr)
+        say(f"the {name} did not stop within {_STOP_LIMIT:.0f} s and is killed", err=True)
     finally:
         if process.returncode is None:
             process.kill()

@@ -5,17 +5,17 @@ from types import TracebackType
 from typing import Self
 
 from muster.cli.render_logs import LineJoiner, LogStyle, log_bytes
-from muster.cli.session import colour_wanted
+from muster.cli.terminal import colour_wanted, say
 from muster.domain.view import JobView, LogLine
 
 
-def style_for(job: JobView, *, prefix: bool = True, timestamps: bool = False) -> LogStyle:
-    """How the lines of a job look on this stdout."""
+def style_for(job: JobView, *, prefix: bool = True, timestamps: bool = False, raw: bool = False) -> LogStyle:
+    """How the lines of a job look on this stdout; `raw`: also on a terminal as they were printed."""
     return LogStyle(
         prefix=prefix,
         timestamps=timestamps,
         colour=colour_wanted(),
-        terminal=sys.stdout.isatty(),
+        terminal=sys.stdout.isatty() and not raw,
         width=len(str(job.spec.size - 1)),
     )
 
@@ -44,7 +44,7 @@ class LogPrinter:
         """Print the line if it is whole now; between two attempts, say that another one begins."""
         if self._attempt not in {None, piece.attempt}:
             self._finish()
-            print(f"-- attempt {piece.attempt}", file=sys.stderr, flush=True)
+            say(f"-- attempt {piece.attempt}", err=True, flush=True)
         self._attempt = piece.attempt
         line = self._joiner.add(piece)
         if line is not None:

@@ -13,8 +13,9 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, session_of
 from muster.cli.sign_in import document_line, signed_in
+from muster.cli.terminal import say, say_lines, screen
 from muster.domain.access import Myself
 from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.endpoint import Login, coordinator_address, forget_login, home, keep_login, login_of
@@ -73,9 +74,9 @@ async def login(
         myself = await client.trust.myself()
     keep_login(home(os.environ), Login(address=address, authority=certificate.decode(), token=token))
     if output is Format.TABLE:
-        print(f"logged in to {address} as {myself.name}{_until(myself)}")
+        say(f"logged in to {address} as {myself.name}{_until(myself)}")
     else:
-        print(document_line({"address": address, "account": myself}, output), end="")
+        say_lines(document_line({"address": address, "account": myself}, output))
 
 
 @answers
@@ -90,7 +91,7 @@ async def logout(
         async with session_of(context).client() as client:
             await client.trust.revoke_token((await client.trust.myself()).token)
     forget_login(home(os.environ), address)
-    print(f"logged out of {address}")
+    say(f"logged out of {address}")
 
 
 @answers
@@ -99,7 +100,7 @@ async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> No
     async with session_of(context).client() as client:
         myself = await client.trust.myself()
     if output is not Format.TABLE:
-        print(text_of(myself, output), end="")
+        say_lines(text_of(myself, output))
         return
     from muster.cli.render_tables import facts  # noqa: PLC0415
     from muster.cli.render_trust import grants_text  # noqa: PLC0415
@@ -135,7 +136,8 @@ def _is_wanted(address: str, found: str, wanted: str | None, known: Collection[s
         return found == wanted.removeprefix("sha256:").lower()
     if not sys.stdin.isatty():
         raise InvalidJobError("say which authority is meant: --authority sha256:…, as its first start printed it")
-    print(f"the authority of the fleet at {address} has the fingerprint\n  sha256:{found}", file=sys.stderr)
+    say(f"the authority of the fleet at {address} has the fingerprint", err=True)
+    say(f"  sha256:{found}", err=True)
     if input("is that the one that the coordinator's first start printed? [y/N] ").strip().lower() != "y":
         raise PermissionDeniedError("not logged in")
     return True

@@ -14,6 +14,7 @@ from muster.cli.log_printer import LogPrinter, style_for
 from muster.cli.options import JobName, Output
 from muster.cli.render_logs import LogStyle
 from muster.cli.session import answers, session_of
+from muster.cli.terminal import say_lines
 from muster.domain.view import LogLine
 from muster.spec import FieldError
 
@@ -34,6 +35,9 @@ async def logs(  # noqa: PLR0913 - one for each option
     attempt: Annotated[int | None, typer.Option(min=1, help="Of this attempt, not of the newest.")] = None,
     timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="When each line was printed.")] = False,
     prefix: Annotated[bool, typer.Option(help="Which rank printed each line; ! marks stderr.")] = True,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Also on a terminal every byte as it was printed, which may act on it.")
+    ] = False,
     output: Output = Format.TABLE,
 ) -> ExitCode:
     """Print what the executions of a job printed, merged."""
@@ -41,7 +45,7 @@ async def logs(  # noqa: PLR0913 - one for each option
     earliest = since_from(since, datetime.now(UTC)) if since is not None else None
     async with session_of(context).client() as client:
         known = await client.job(job)
-        style = style_for(known, prefix=prefix, timestamps=timestamps)
+        style = style_for(known, prefix=prefix, timestamps=timestamps, raw=raw)
         lines = client.logs(known, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
         printing = _print_all(lines, style) if output is Format.TABLE else _print_documents(lines, output)
         if not follow:
@@ -94,5 +98,5 @@ async def _print_documents(lines: AsyncGenerator[LogLine, None], form: Format) -
     head = "- " if form is Format.YAML else ""
     async with aclosing(lines):
         async for line in lines:
-            print(head + line_of(line), end="", flush=True)
+            say_lines(head + line_of(line), flush=True)
     return True

@@ -8,7 +8,8 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
-from muster.cli.session import answers, print_dim, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import print_dim, say, say_lines
 from muster.domain.errors import InvalidJobError, UnavailableError
 from muster.domain.node import NodeView
 
@@ -101,7 +102,7 @@ async def label(
     async with session_of(context).client() as client:
         found, changed = await client.label_node(name, given, removed)
     told = ", ".join(f"{key}={value}" for key, value in sorted(found.items())) or "no labels"
-    print(f"{name}: {told}{'' if changed else ' (as before)'}")
+    say(f"{name}: {told}{'' if changed else ' (as before)'}")
 
 
 async def _known(client: "Client", names: Sequence[str]) -> None:
@@ -132,10 +133,10 @@ def _left(node: NodeView) -> str:
 
 def _tell(found: Sequence[NodeView], sentences: Mapping[str, str], output: Format) -> None:
     if output is not Format.TABLE:
-        print(text_of(found, output), end="")
+        say_lines(text_of(found, output))
         return
     for node in found:
-        print(sentences[node.name])
+        say(sentences[node.name])
 
 
 def _limit(within: str | None) -> float | None:

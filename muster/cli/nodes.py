@@ -9,7 +9,8 @@ from typer.core import TyperGroup
 from muster.cli import bootstrap, maintenance, trust
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output, complete_nodes
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import say_lines, screen
 from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.node import NodeState, NodeView
 
@@ -47,7 +48,7 @@ async def every_node(context: typer.Context, *, output: Output = Format.TABLE) -
     async with session_of(context).client() as client:
         found = await client.nodes()
     if output is not Format.TABLE:
-        print(text_of(found, output), end="")
+        say_lines(text_of(found, output))
         return
     from muster.cli.render_nodes import nodes_table  # noqa: PLC0415
 
@@ -62,7 +63,7 @@ async def show(context: typer.Context, node: NodeName, *, output: Output = Forma
     async with session_of(context).client() as client:
         found = await client.node(node)
     if form is not Format.TABLE:
-        print(text_of(found, form), end="")
+        say_lines(text_of(found, form))
         return
     from muster.cli.render_nodes import node_details  # noqa: PLC0415
 
@@ -100,7 +101,7 @@ async def remove(  # noqa: PLR0913 - one for each option
             said = await bootstrap.remove_by_ssh(
                 client, node, ssh, jump=jump, key=key, accepted=accept_host_key or (), purge=purge, force=force, ask=ask
             )
-            print(text_of({"node": node, "removed": True}, form) if form is not Format.TABLE else f"{said}\n", end="")
+            say_lines(text_of({"node": node, "removed": True}, form) if form is not Format.TABLE else f"{said}\n")
             return
         found = await client.node(node)
         if found.state is NodeState.READY:
@@ -108,7 +109,7 @@ async def remove(  # noqa: PLR0913 - one for each option
         if not yes:
             typer.confirm(_question(found), abort=True, err=True)
         removed = await client.remove_node(node)
-    print(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n", end="")
+    say_lines(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n")
 
 
 nodes.command()(bootstrap.add)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from muster.cli.session import answers, session_of
+from muster.cli.terminal import say
 from muster.domain.access import Policy
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.job import MOST_PIDS
@@ -56,7 +57,7 @@ async def allow(  # noqa: PLR0913 - one for each option
             raise UnknownNameError(f"there is no project {project!r}; `muster projects list` shows yours")
         if nothing or wished != Policy():
             found = await client.trust.set_policy(project, wished if nothing else _both(found.policy, wished))
-    print(f"{found.name}: {policy_text(found.policy)}")
+    say(f"{found.name}: {policy_text(found.policy)}")
 
 
 def _both(had: Policy, more: Policy) -> Policy:

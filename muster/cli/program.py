@@ -12,6 +12,7 @@ from typer.models import CommandInfo
 
 from muster import __version__
 from muster.cli.session import Session
+from muster.cli.terminal import say
 
 Add: TypeAlias = Callable[[typer.Typer], None]
 """Adds a command, or several."""
@@ -35,7 +36,7 @@ def options(
 
 def version() -> None:
     """Print the version of this program."""
-    print(__version__)
+    say(__version__)
 
 
 def _add_up(app: typer.Typer) -> None:

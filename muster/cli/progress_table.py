@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.live import Live
 
 from muster.cli.render_progress import progress
-from muster.cli.session import screen
+from muster.cli.terminal import screen
 from muster.domain.view import JobView
 
 

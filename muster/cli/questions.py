@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from muster.bootstrap.known_hosts import HostKey
+from muster.cli.terminal import say
 from muster.domain.errors import InvalidJobError, PermissionDeniedError
 
 
@@ -23,7 +24,8 @@ class Questions:
             return True
         if not sys.stdin.isatty():
             return False
-        print(f"nothing is known of {key.name}; it shows the key\n  {key.kind} {key.fingerprint}", file=sys.stderr)
+        say(f"nothing is known of {key.name}; it shows the key", err=True)
+        say(f"  {key.kind} {key.fingerprint}", err=True)
         said = _asked(lambda: input("is that the one of `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` there? [y/N] "))
         return said.strip().lower() in {"y", "yes"}
 

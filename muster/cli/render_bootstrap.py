@@ -1,6 +1,5 @@
 """Computers that become nodes: what was found, what is planned, what is being done, how it ended."""
 
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,8 @@ from rich.text import Text
 from muster.bootstrap.checks import Finding, Severity
 from muster.bootstrap.outcome import SUCCESSES, Outcome, Status
 from muster.bootstrap.work import Candidate
-from muster.cli.render_tables import listing
+from muster.cli.render_tables import joined, listing, shown
+from muster.cli.terminal import say
 
 _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
@@ -23,10 +23,10 @@ def findings_table(hosts: Sequence[tuple[str, Sequence[Finding]]]) -> Table:
     rows: list[tuple[str | Text, ...]] = []
     for host, findings in hosts:
         for number, finding in enumerate(findings):
-            said = Text(finding.sentence)
+            said = shown(finding.sentence)
             if finding.remedy:
-                said.append(f"\n-> {finding.remedy}", style="dim")
-            mark = Text(finding.severity, style=_STYLES[finding.severity])
+                said.append("\n").append_text(shown(f"-> {finding.remedy}", "dim"))
+            mark = shown(finding.severity, _STYLES[finding.severity])
             rows.append((host if number == 0 else "", mark, finding.id, said))
     return listing(("HOST", "", "CHECK", "FOUND"), rows)
 
@@ -35,17 +35,17 @@ def plans(candidates: Sequence[Candidate]) -> RenderableType:
     """What would be done on each, and what is to be known before."""
     parts: list[RenderableType] = []
     for candidate in candidates:
-        parts.append(Text.assemble((candidate.host, "bold"), f" -> {candidate.node}" if candidate.node else ""))
+        parts.append(joined(shown(candidate.host, "bold"), f" -> {candidate.node}" if candidate.node else ""))
         if candidate.plan is None:
-            parts.append(Text(f"  error: {candidate.seen.problem}", style="red"))
+            parts.append(shown(f"  error: {candidate.seen.problem}", "red"))
             continue
         for finding in candidate.notable:
-            parts.append(Text(f"  {finding.severity}: {finding.sentence}", style=_STYLES[finding.severity]))
+            parts.append(shown(f"  {finding.severity}: {finding.sentence}", _STYLES[finding.severity]))
             if finding.remedy:
-                parts.append(Text(f"    -> {finding.remedy}", style="dim"))
+                parts.append(shown(f"    -> {finding.remedy}", "dim"))
         if not candidate.plan.blockers:
             steps = list(map(str, candidate.plan.steps)) or ["nothing; all is as it should be"]
-            parts += [Text(f"  {number}. {step}") for number, step in enumerate(steps, 1)]
+            parts += [shown(f"  {number}. {step}") for number, step in enumerate(steps, 1)]
     return Group(*parts)
 
 
@@ -55,7 +55,7 @@ def outcomes_table(outcomes: Sequence[Outcome]) -> RenderableType:
         (
             outcome.host,
             outcome.node or "-",
-            Text(outcome.status, style="green" if outcome.status in SUCCESSES else "red"),
+            shown(outcome.status, "green" if outcome.status in SUCCESSES else "red"),
             f"{outcome.seconds:.0f} s" if outcome.seconds else "-",
             "; ".join(filter(None, (outcome.message, *(f"left: {each}" for each in outcome.left)))),
         )
@@ -76,7 +76,7 @@ class Progress:
         """Something else is being done now."""
         self._doing[host] = (doing, time.monotonic())
         if self._live is None:
-            print(f"{host}: {doing}", file=sys.stderr, flush=True)
+            say(f"{host}: {doing}", err=True, flush=True)
 
     @contextmanager
     def shown(self) -> Iterator[None]:

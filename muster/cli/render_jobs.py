@@ -12,13 +12,14 @@ from rich.text import Text
 
 from muster.cli.job_rows import HEADERS, PHASE, job_row
 from muster.cli.job_sentences import verdict_words
-from muster.cli.render_tables import facts, listing, word
+from muster.cli.render_tables import facts, joined, listing, shown, word
 from muster.cli.render_units import between_text, cpus_text, ranks_text, size_text, span_text, time_text
 from muster.domain.explanation import Explanation
 from muster.domain.failure import Failure
 from muster.domain.job import JobSpec, Role
 from muster.domain.lifecycle import State
 from muster.domain.view import AttemptView, ExecutionView, JobView
+from muster.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ def job_details(job: JobView, now: datetime) -> Group:
             (
                 ("job", f"{job.spec.name} ({job.id})"),
                 ("phase", word(job.phase)),
-                ("", job.summary),
+                ("", visible(job.summary)),
                 ("executions", _roles_text(job.spec)),
                 ("network", str(job.spec.network)),
                 ("submitted", time_text(job.submitted_at)),
@@ -55,9 +56,9 @@ def job_details(job: JobView, now: datetime) -> Group:
         ),
     ]
     for attempt in job.attempts:
-        parts += [Text(), *_attempt_details(job, attempt, now)]
+        parts += [shown(""), *_attempt_details(job, attempt, now)]
     if job.failure is not None:
-        parts += [Text(), failure_block(job.failure)]
+        parts += [shown(""), failure_block(job.failure)]
     return Group(*parts)
 
 
@@ -99,30 +100,30 @@ def attempt_times(job: JobView, attempt: AttemptView, now: datetime) -> tuple[Ph
 
 def failure_block(failure: Failure) -> Group:
     """The culprit and the last lines that it printed."""
-    lines = [Text(f"first failure  {failure}", style="red")]
-    lines += [Text(f"  | {line}") for line in failure.log_tail]
+    lines = [shown(f"first failure  {failure}", "red")]
+    lines += [shown(f"  | {line.expandtabs()}") for line in failure.log_tail]
     return Group(*lines)
 
 
 def explanation(why: Explanation) -> Group:
     """Why a job is where it is."""
-    parts: list[RenderableType] = [Text(why.summary)]
+    parts: list[RenderableType] = [shown(why.summary)]
     if why.queue_position:
-        parts.append(Text(f"place in the queue: {why.queue_position}"))
+        parts.append(shown(f"place in the queue: {why.queue_position}"))
     if why.refusals:
-        parts += [Text(), listing(("NODE", "LACKS"), ((refusal.node, refusal.reason) for refusal in why.refusals))]
+        parts += [shown(""), listing(("NODE", "LACKS"), ((refusal.node, refusal.reason) for refusal in why.refusals))]
     if why.awaited:
         rows = ((str(who.rank), who.node or "-", word(who.state), who.detail) for who in why.awaited)
-        parts += [Text(), listing(("RANK", "NODE", "STATE", "DOING"), rows)]
+        parts += [shown(""), listing(("RANK", "NODE", "STATE", "DOING"), rows)]
     if why.failure is not None:
-        parts += [Text(), failure_block(why.failure)]
+        parts += [shown(""), failure_block(why.failure)]
     return Group(*parts)
 
 
 def verdict(job: JobView) -> Text:
     """How an ended job ended, in one line."""
     before, _, after = verdict_words(job)
-    return Text.assemble(before, word(job.phase), after)
+    return joined(before, word(job.phase), after)
 
 
 def _coloured(job: JobView, row: Sequence[str]) -> Sequence[str | Text]:
@@ -140,14 +141,14 @@ def _needs(role: Role) -> Iterator[str]:
         yield f"{size_text(needs.memory)} memory"
     if needs.gpus:
         yield f"{needs.gpus} x GPU" + (f" {needs.gpu_model}" if needs.gpu_model else "")
-    yield role.image or "process"
+    yield visible(role.image or "process")
     if role.command:
-        yield shlex.join(role.command)
+        yield visible(shlex.join(role.command))
 
 
 def _attempt_details(job: JobView, attempt: AttemptView, now: datetime) -> Iterator[RenderableType]:
     times = " · ".join(map(str, attempt_times(job, attempt, now)))
-    yield Text.assemble((f"attempt {attempt.number}", "bold"), f"  {times}")
+    yield joined(shown(f"attempt {attempt.number}", "bold"), f"  {times}")
     if attempt.failure is not None and attempt.failure != job.failure:
         yield failure_block(attempt.failure)
     if attempt.executions:

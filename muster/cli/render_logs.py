@@ -1,4 +1,4 @@
-"""Log lines as bytes for the terminal or a file; what user code printed is never decoded on its way."""
+"""Log lines as bytes for the terminal or a file; what user code printed goes into files as it is."""
 
 import re
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from muster.domain.view import LogLine
+from muster.visible_text import visible_line
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _LONGEST = 2**20
 """Bytes after which a line without an end is shown as it is."""
 
-# All control characters except tab, and escape sequences except those that only choose colours: a log must not be
-# able to move the cursor, retitle the window or answer for the user.
-_UNSAFE = re.compile(rb"\x1b(?!\[[0-9;:]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f]|\xc2[\x80-\x9f]")
+# Only these sequences pass: a log must not be able to move the cursor, retitle the window or answer for the user.
+_COLOUR = re.compile(rb"(\x1b\[[0-9;:]*m)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class LogStyle:
     timestamps: bool = False
     colour: bool = False
     terminal: bool = False
-    """Someone looks: control characters are shown, not obeyed."""
+    """Somebody looks at it: control characters are shown, not obeyed."""
     width: int = 1
     """Digits of the highest rank."""
 
@@ -73,11 +73,14 @@ def _prefix(line: LogLine, style: LogStyle) -> bytes:
 
 def _shown(text: bytes, style: LogStyle) -> bytes:
     # Of a progress bar that rewrites its line, what would be left standing.
-    visible = text.rstrip(b"\r").rpartition(b"\r")[2]
-    safe = _UNSAFE.sub(lambda match: b"^" + bytes((match[0][-1] & 0x1F | 0x40,)), visible)
-    if b"\x1b" not in safe:
-        return safe
-    return safe + b"\x1b[0m" if style.colour else re.sub(rb"\x1b\[[0-9;:]*m", b"", safe)
+    standing = text.rstrip(b"\r").rpartition(b"\r")[2]
+    parts = _COLOUR.split(standing)
+    parts[::2] = (visible_line(text).encode() for text in parts[::2])
+    if not style.colour:
+        del parts[1::2]
+    elif len(parts) > 1:
+        parts.append(b"\x1b[0m")
+    return b"".join(parts)
 
 
 def _moment(at: datetime) -> bytes:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from muster.cli.render_tables import facts, listing, word
+from muster.cli.render_tables import facts, joined, listing, shown, word
 from muster.cli.render_units import cpus_text, size_text, span_text, time_text
 from muster.domain.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
 
@@ -63,18 +63,18 @@ def node_details(node: NodeView, now: datetime) -> Group:
         ),
     ]
     if node.state is not NodeState.READY and node.executions:
-        parts += [Text(), Text(_SILENT, style="yellow")]
+        parts += [shown(""), shown(_SILENT, "yellow")]
     if inventory.gpu_problem is not None:
-        parts.append(Text(f"GPUs cannot be read: {inventory.gpu_problem}", style="red"))
+        parts.append(shown(f"GPUs cannot be read: {inventory.gpu_problem}", "red"))
     if inventory.gpus:
         headers = (">GPU", "UUID", "MODEL", "MEMORY", "NUMA", "NVLINK", "USE", "PROBLEMS")
         rows = (_gpu_row(gpu, taken=gpu.uuid in node.gpus_taken) for gpu in inventory.gpus)
-        parts += [Text(), listing(headers, rows)]
+        parts += [shown(""), listing(headers, rows)]
     return Group(*parts)
 
 
 def _state_text(node: NodeView) -> Text:
-    return word(node.state) if node.cordon is None else Text.assemble(word(node.state), (", cordoned", "yellow"))
+    return word(node.state) if node.cordon is None else joined(word(node.state), shown(", cordoned", "yellow"))
 
 
 def _cordon_text(cordon: Cordon | None, now: datetime) -> str:
@@ -117,7 +117,7 @@ def _gpu_row(gpu: Gpu, *, taken: bool) -> Iterator[str | Text]:
     yield "-" if gpu.numa_node is None else str(gpu.numa_node)
     yield f"{len(gpu.nvlink_peers)} peers" if gpu.nvlink_peers else "-"
     yield _use_text(gpu, taken=taken)
-    yield Text(", ".join(gpu.problems) or "-", style="red" if gpu.problems else "")
+    yield shown(", ".join(gpu.problems) or "-", "red" if gpu.problems else "")
 
 
 def _use_text(gpu: Gpu, *, taken: bool) -> str:

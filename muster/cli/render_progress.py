@@ -3,10 +3,9 @@
 from datetime import datetime
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
 from muster.cli.job_sentences import arrived, executions_of
-from muster.cli.render_tables import listing, word
+from muster.cli.render_tables import joined, listing, shown, word
 from muster.cli.render_units import span_text
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.view import JobView
@@ -31,14 +30,14 @@ _ORDER = (
 
 def progress(job: JobView, now: datetime) -> RenderableType:
     """What the job waits for: who is doing what, and who has checked in."""
-    head = Text.assemble(f"{job.spec.name} ({job.id}) ", word(job.phase), f"  {span_text(now - job.submitted_at)}")
+    head = joined(f"{job.spec.name} ({job.id}) ", word(job.phase), f"  {span_text(now - job.submitted_at)}")
     executions = executions_of(job)
     if job.phase is JobPhase.QUEUED or not executions:
-        return Group(head, Text(f"  {job.summary}", style="dim"))
+        return Group(head, shown(f"  {job.summary}", "dim"))
     head.append(f"  checked in {arrived(executions)}/{len(executions)}")
     slowest = sorted(executions, key=lambda execution: (_ORDER.index(execution.state), execution.rank))[:_SHOWN]
     rows = ((f"  {one.rank}", one.node or "-", word(one.state), one.detail) for one in slowest)
     parts: list[RenderableType] = [head, listing(("  RANK", "NODE", "STATE", "DOING"), rows)]
     if len(executions) > _SHOWN:
-        parts.append(Text(f"  and {len(executions) - _SHOWN} more", style="dim"))
+        parts.append(shown(f"  and {len(executions) - _SHOWN} more", "dim"))
     return Group(*parts)

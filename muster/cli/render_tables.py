@@ -9,6 +9,7 @@ from rich.text import Text
 
 from muster.domain.lifecycle import JobPhase, State
 from muster.domain.node import NodeState
+from muster.visible_text import visible
 
 Cell: TypeAlias = "str | Text"
 
@@ -40,7 +41,7 @@ _STYLES: Mapping[type[StrEnum], Mapping[str, str]] = {
 
 
 def listing(headers: Iterable[str], rows: Iterable[Iterable[Cell]]) -> Table:
-    """A table without lines; text of users is shown as it is, never as markup. Headers that begin with > go right."""
+    """A table without lines; headers that begin with > go right. Text of others is never markup, and has one line."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False, padding=(0, 2, 0, 0))
     for header in headers:
         table.add_column(
@@ -49,8 +50,18 @@ def listing(headers: Iterable[str], rows: Iterable[Iterable[Cell]]) -> Table:
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+        table.add_row(*map(_cell, row))
     return table
+
+
+def shown(said: str, style: str = "", *, lines: bool = False) -> Text:
+    """Text of whomever: no markup is read in it, nothing in it acts on a terminal; only with `lines` it has several."""
+    return Text(visible(said, lines=lines), style=style)
+
+
+def joined(*parts: Cell) -> Text:
+    """One line of several parts, each in its own style."""
+    return Text.assemble(*map(_cell, parts))
 
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Table:
@@ -60,10 +71,14 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Table:
     table.add_column(overflow="fold")
     for name, value in pairs:
         if value:
-            table.add_row(Text(name), value if isinstance(value, Text) else Text(value))
+            table.add_row(shown(name), value if isinstance(value, Text) else shown(value, lines=True))
     return table
 
 
 def word(value: StrEnum) -> Text:
     """A state or phase in its colour, as people write it."""
-    return Text(value.replace("_", " "), style=_STYLES[type(value)][value])
+    return shown(value.replace("_", " "), _STYLES[type(value)][value])
+
+
+def _cell(said: Cell) -> Text:
+    return said if isinstance(said, Text) else shown(said)

@@ -10,7 +10,8 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
-from muster.cli.session import answers, screen, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import say, say_lines, screen
 from muster.domain.errors import InvalidJobError
 from muster.domain.job import DEFAULT_PROJECT
 from muster.domain.secret import KEY_RULES, MAX_VALUE, Secret, SecretKind, problem_with_keys
@@ -49,9 +50,9 @@ async def set_secret(  # noqa: PLR0913 - one for each option
     async with session_of(context).client() as client:
         made = await client.secrets.put(name, given, kind=kind, project=project, replace=replace)
     if output is Format.TABLE:
-        print(f"secret {made.name} of project {made.project} is kept, with {', '.join(made.keys)}")
+        say(f"secret {made.name} of project {made.project} is kept, with {', '.join(made.keys)}")
     else:
-        print(text_of(made, output), end="")
+        say_lines(text_of(made, output))
 
 
 @secrets.command("list")
@@ -65,7 +66,7 @@ async def list_secrets(
     if output is Format.TABLE:
         _show(found)
     else:
-        print(text_of(found, output), end="")
+        say_lines(text_of(found, output))
 
 
 @secrets.command("remove")
@@ -74,7 +75,7 @@ async def remove_secret(context: typer.Context, name: Name, *, project: ProjectO
     """Forget a secret; what runs with it keeps it until its end."""
     async with session_of(context).client() as client:
         await client.secrets.remove(name, project)
-    print(f"secret {name} of project {project} is forgotten")
+    say(f"secret {name} of project {project} is forgotten")
 
 
 def _show(found: Sequence[Secret]) -> None:

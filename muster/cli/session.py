@@ -1,26 +1,20 @@
-"""What every command stands on: the coordinator it asks, the screen it writes to, and how its errors end."""
+"""What every command stands on: the coordinator it asks, and how its errors end."""
 
 import asyncio
 import functools
-import os
-import sys
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import typer
 
 from muster.cli.exit_codes import ExitCode, code_of_error
+from muster.cli.terminal import print_dim, say_lines
 from muster.domain.errors import MusterError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from muster.client import Client
 
 _P = ParamSpec("_P")
-
-PIPE_WIDTH = 4000
-"""Columns where nobody looks: tables are never cut on their way into a file or another program."""
 
 
 class Session(NamedTuple):
@@ -84,34 +78,8 @@ def report(error: Exception) -> ExitCode:
     known = _first_known(error)
     if known is None:
         raise error
-    print(f"error: {known}", file=sys.stderr)
+    say_lines(f"error: {known}\n", err=True)
     return code_of_error(known)
-
-
-def screen(*, err: bool = False) -> "Console":
-    """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none."""
-    from rich.console import Console  # noqa: PLC0415 - Rich only when something is drawn
-
-    stream = sys.stderr if err else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False, soft_wrap=False)
-
-
-def print_dim(text: str) -> None:
-    """A note on stderr that matters less than what was asked for."""
-    if is_drawn(sys.stderr):
-        screen(err=True).print(text, style="dim", markup=False)
-    else:
-        print(text, file=sys.stderr)
-
-
-def is_drawn(stream: TextIO) -> bool:
-    """Whether Rich may do more with a text on its way there than to pass it on."""
-    return stream.isatty() or any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
-
-
-def colour_wanted() -> bool:
-    """Whether output written past Rich may be coloured."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _first_known(error: BaseException) -> MusterError | None:

@@ -5,10 +5,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from muster.cli.documents import Format, line_of
-from muster.cli.session import screen
+from muster.cli.terminal import say, say_lines, screen
+from muster.visible_text import visible
 
 if TYPE_CHECKING:
     from muster.client import Client
@@ -25,12 +26,12 @@ async def signed_in(address: str, authority: bytes, form: Format) -> str:
 
     async with Client(address, Credentials(authority=authority), timeout=PATIENCE) as client:
         pending = await client.logins.start()
-        print(_invitation(address, pending, form), file=_stream(form), flush=True)
+        say_lines(_invitation(address, pending, form) + "\n", err=form is Format.TABLE, flush=True)
         try:
             with _waiting(pending):
                 return await _confirmed(client, pending)
         except asyncio.CancelledError:
-            print("not logged in; leave the code alone, it expires by itself", file=sys.stderr)
+            say("not logged in; leave the code alone, it expires by itself", err=True)
             raise
 
 
@@ -58,16 +59,13 @@ def _invitation(address: str, pending: "PendingLogin", form: Format) -> str:
             "expires_at": pending.expires_at,
         }
         return document_line(shown, form).rstrip("\n")
-    whole = f"or open this, and compare the code:\n  {pending.verification_uri_complete}\n"
+    whole = f"or open this, and compare the code:\n  {visible(pending.verification_uri_complete)}\n"
     return (
-        f"to log in to {address}, open\n  {pending.verification_uri}\nand enter the code\n  {pending.user_code}\n"
+        f"to log in to {address}, open\n  {visible(pending.verification_uri)}\n"
+        f"and enter the code\n  {visible(pending.user_code)}\n"
         f"{whole if pending.verification_uri_complete else ''}"
         f"(it counts until {pending.expires_at.astimezone():%H:%M}; Ctrl-C gives up)"
     )
-
-
-def _stream(form: Format) -> TextIO:
-    return sys.stderr if form is Format.TABLE else sys.stdout
 
 
 @contextmanager
@@ -76,5 +74,7 @@ def _waiting(pending: "PendingLogin") -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    with screen(err=True).status(f"waiting for you to confirm {pending.user_code} …"):
+    from muster.cli.render_tables import shown  # noqa: PLC0415 - Rich only when something is drawn
+
+    with screen(err=True).status(shown(f"waiting for you to confirm {pending.user_code} …")):
         yield

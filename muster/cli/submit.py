@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -14,6 +13,7 @@ from muster.cli.exit_codes import ExitCode
 from muster.cli.options import Output
 from muster.cli.run_document import RunFlags, run_document
 from muster.cli.session import Session, answers, session_of
+from muster.cli.terminal import say, say_lines
 from muster.domain.disconnect import OnDisconnect
 from muster.domain.errors import JobsRefusedError, MusterError, UnavailableError
 from muster.domain.job import JobSpec, Network, Packing
@@ -163,7 +163,7 @@ def schema() -> None:
     """Print the JSON Schema of job files, for editors."""
     import json  # noqa: PLC0415 - `muster run` does without
 
-    print(json.dumps(job_schema(), indent=2))
+    say_lines(json.dumps(job_schema(), indent=2) + "\n")
 
 
 async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
@@ -172,8 +172,8 @@ async def _make(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
     async with session.client() as client:
         job = await _submitted(client, spec, wish)
         if not wish.follow:
-            print(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", end="", flush=True)
-            print(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", file=sys.stderr)
+            say_lines(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", flush=True)
+            say(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", err=True)
             return ExitCode.SUCCESS
         from muster.cli.follow import follow  # noqa: PLC0415
 
@@ -194,14 +194,14 @@ async def _submitted(client: "Client", spec: JobSpec, wish: _Wish) -> "JobView":
 
 async def _check(session: Session, spec: JobSpec, wish: _Wish) -> ExitCode:
     """Print what would be sent; where a coordinator answers, it says whether it would take it."""
-    print(text_of(spec, Format.JSON if wish.output is Format.JSON else Format.YAML), end="", flush=True)
+    say_lines(text_of(spec, Format.JSON if wish.output is Format.JSON else Format.YAML), flush=True)
     try:
         async with session.client() as client:
             await client.submit(spec, queue_anyway=wish.queue_anyway, dry_run=True)
     except UnavailableError as error:
-        print(f"the job is valid; whether it fits was not checked: {error}", file=sys.stderr)
+        say(f"the job is valid; whether it fits was not checked: {error}", err=True)
     else:
-        print(f"the job is valid and {client.address} would take it", file=sys.stderr)
+        say(f"the job is valid and {client.address} would take it", err=True)
     return ExitCode.SUCCESS
 
 
@@ -210,7 +210,7 @@ async def _make_all(session: Session, jobs: "Sequence[Described]", wish: _Wish) 
 
     specs = [job.spec for job in jobs]
     if wish.dry_run:
-        print(_all_texts(specs, wish.output), end="", flush=True)
+        say_lines(_all_texts(specs, wish.output), flush=True)
     try:
         async with session.client() as client:
             if wish.dry_run or len(specs) > MAX_JOBS:  # so many are not accepted all at once
@@ -224,19 +224,19 @@ async def _make_all(session: Session, jobs: "Sequence[Described]", wish: _Wish) 
     except UnavailableError as error:
         if not wish.dry_run:
             raise
-        print(f"the {len(jobs)} jobs are valid; whether they fit was not checked: {error}", file=sys.stderr)
+        say(f"the {len(jobs)} jobs are valid; whether they fit was not checked: {error}", err=True)
     else:
         taken = f"valid and {client.address} would take them" if wish.dry_run else "accepted; `muster jobs` lists them"
-        print(f"the {len(jobs)} jobs are {taken}", file=sys.stderr)
+        say(f"the {len(jobs)} jobs are {taken}", err=True)
     return ExitCode.SUCCESS
 
 
 def _print_ids(jobs: "Sequence[Described]", ids: Sequence[str], wish: _Wish) -> None:
     if wish.output is Format.TABLE:
-        print(*ids, sep="\n", flush=True)
+        say_lines("".join(f"{each}\n" for each in ids), flush=True)
         return
     accepted = [{"id": id_, "name": job.spec.name} for id_, job in zip(ids, jobs, strict=False)]
-    print(text_of(accepted, wish.output), end="", flush=True)
+    say_lines(text_of(accepted, wish.output), flush=True)
 
 
 def _all_texts(specs: Sequence[JobSpec], form: Format) -> str:

@@ -8,7 +8,8 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.options import Output
-from muster.cli.session import answers, print_dim, screen, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import print_dim, say, say_lines, screen
 from muster.domain.access import Access
 from muster.domain.errors import InvalidJobError
 
@@ -49,7 +50,7 @@ async def create_token(
         secret, token = await client.trust.create_token(
             account, note=note, ttl=span_of(ttl), access=access, projects=project or ()
         )
-    print(secret)
+    say(secret)
     ends = f"ends at {token.expires_at:%Y-%m-%d %H:%M} UTC" if token.expires_at else "never ends"
     print_dim(f"token {token.id} of {token.account}; it {ends} and is not shown again")
 
@@ -73,7 +74,7 @@ async def revoke_token(
     """Make an API token count no more."""
     async with session_of(context).client() as client:
         revoked = await client.trust.revoke_token(token)
-    print(f"token {revoked.id} of {revoked.account} counts no more")
+    say(f"token {revoked.id} of {revoked.account} counts no more")
 
 
 @tokens.command("prune")
@@ -96,7 +97,7 @@ async def prune_tokens(
             if token.id != own and (not token.valid(now) or token.idle_since(now - span))
         ]
         if not found:
-            print("nothing to prune")
+            say("nothing to prune")
             return
         from muster.cli.render_trust import tokens_table  # noqa: PLC0415 - Rich
 
@@ -107,7 +108,7 @@ async def prune_tokens(
         for first in range(0, len(found), MOST_PRUNED_AT_ONCE):
             part = [token.id for token in found[first : first + MOST_PRUNED_AT_ONCE]]
             revoked += len(await client.trust.prune_tokens(part))
-    print(f"{revoked} tokens revoked, {len(found) - revoked} forgotten")
+    say(f"{revoked} tokens revoked, {len(found) - revoked} forgotten")
 
 
 def show(found: Sequence[object], output: Format, table: "Table") -> None:
@@ -115,7 +116,7 @@ def show(found: Sequence[object], output: Format, table: "Table") -> None:
     if output is Format.TABLE:
         screen().print(table)
     else:
-        print(text_of(found, output), end="")
+        say_lines(text_of(found, output))
 
 
 def span_of(text: str | None) -> timedelta | None:

@@ -9,7 +9,8 @@ import typer
 from muster.cli import policies
 from muster.cli.documents import Format
 from muster.cli.options import Output, complete_nodes
-from muster.cli.session import answers, print_dim, session_of
+from muster.cli.session import answers, session_of
+from muster.cli.terminal import print_dim, say
 from muster.cli.tokens import Ttl, show, span_of
 from muster.domain.access import Access, AccountKind
 from muster.domain.errors import InvalidJobError
@@ -82,7 +83,7 @@ async def add_project(context: typer.Context, name: Name) -> None:
     """Make a project."""
     async with session_of(context).client() as client:
         project = await client.trust.add_project(name)
-    print(f"project {project.name} is there; `muster projects grant {project.name} ACCOUNT` lets somebody in")
+    say(f"project {project.name} is there; `muster projects grant {project.name} ACCOUNT` lets somebody in")
 
 
 projects.command("allow")(policies.allow)
@@ -139,7 +140,7 @@ async def create_join_token(
     labels = dict(map(_label, label or ())) | ({"pool": pool} if pool else {})
     async with session_of(context).client() as client:
         secret, token = await client.trust.create_join_token(ttl=span_of(ttl), uses=uses, labels=labels)
-    print(secret)
+    say(secret)
     times = "one node" if token.uses_left == 1 else f"{token.uses_left} nodes"
     print_dim(
         f"join token {token.id} for {times}; it is not shown again\n"
@@ -166,7 +167,7 @@ async def revoke_join_token(
     """Let nobody join with a token any more; who has joined stays."""
     async with session_of(context).client() as client:
         revoked = await client.trust.revoke_join_token(token)
-    print(f"join token {revoked.id} counts no more")
+    say(f"join token {revoked.id} counts no more")
 
 
 @answers
@@ -187,13 +188,13 @@ async def revoke_node(
     """Send a node away: its certificate counts no more, and its connection ends at once."""
     async with session_of(context).client() as client:
         revoked = await client.trust.revoke_node(node)
-    print(f"node {revoked.name} was sent away; with a new join token it may come back")
+    say(f"node {revoked.name} was sent away; with a new join token it may come back")
 
 
 async def _add(context: typer.Context, name: str, kind: AccountKind, grants: Mapping[str, Access]) -> None:
     async with session_of(context).client() as client:
         account = await client.trust.add_account(name, kind, grants)
-    print(f"{account.name} is known; `muster tokens create --for {account.name}` makes a token")
+    say(f"{account.name} is known; `muster tokens create --for {account.name}` makes a token")
 
 
 async def _list(context: typer.Context, kind: AccountKind, output: Format) -> None:
@@ -207,7 +208,7 @@ async def _list(context: typer.Context, kind: AccountKind, output: Format) -> No
 async def _remove(context: typer.Context, name: str, kind: AccountKind) -> None:
     async with session_of(context).client() as client:
         await client.trust.remove_account(name, kind)
-    print(f"{name} is forgotten")
+    say(f"{name} is forgotten")
 
 
 async def _grant(context: typer.Context, account: str, project: str, access: Access | None) -> None:
@@ -215,7 +216,7 @@ async def _grant(context: typer.Context, account: str, project: str, access: Acc
         changed = await client.trust.grant(account, project, access)
     from muster.cli.render_trust import grants_text  # noqa: PLC0415 - Rich
 
-    print(f"{changed.name}: {grants_text(changed.grants)}")
+    say(f"{changed.name}: {grants_text(changed.grants)}")
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from muster.cli.exit_codes import ExitCode
-from muster.cli.session import answers, screen
+from muster.cli.session import answers
+from muster.cli.terminal import say, screen
 from muster.domain.errors import InvalidJobError
 from muster.endpoint import DEFAULT_ADDRESS, Login, forget_up, home, note_up
 
@@ -60,7 +61,7 @@ async def up(
                     _tell(fleet)
                     await asyncio.Event().wait()
         except asyncio.CancelledError:
-            print("stopped", flush=True)
+            say("stopped", flush=True)
     return ExitCode.SUCCESS
 
 
@@ -82,7 +83,7 @@ async def demo(
         plan = FleetPlan(directory=Path(directory), nodes=nodes, listen="127.0.0.1:0", docker=False)
         async with local_fleet(plan) as fleet, client_of(fleet.login) as client:
             names = ", ".join(node.name for node in fleet.nodes)
-            print(f"a coordinator serves at {fleet.login.address}; nodes: {names}", flush=True)
+            say(f"a coordinator serves at {fleet.login.address}; nodes: {names}", flush=True)
             return await follow(client, await client.submit(spec), stops=True, on_start=_tell_roster)
 
 
@@ -101,15 +102,18 @@ def _tell(fleet: "LocalFleet") -> None:
 
     out = screen()
     out.print(nodes_table(fleet.nodes))
-    print(f"\nthe coordinator serves at {fleet.login.address}; logs: {', '.join(map(str, fleet.logs))}")
-    print("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
+    say("")
+    say(f"the coordinator serves at {fleet.login.address}; logs: {', '.join(map(str, fleet.logs))}")
+    say("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
 
 
 def _tell_roster(job: "JobView") -> None:
     from muster.cli.render_jobs import roster_table  # noqa: PLC0415 - Rich
+    from muster.cli.render_tables import shown  # noqa: PLC0415
 
     out = screen()
-    out.print(f"\nroster of {job.spec.name} ({job.id})", style="bold", markup=False)
+    out.print()
+    out.print(shown(f"roster of {job.spec.name} ({job.id})", "bold"))
     out.print(roster_table(job.attempts[-1]))
     out.print()
 

@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.domain.errors import MusterError
 from muster.domain.job import MOST_LEVELS
+from muster.visible_text import hidden_in, visible
 
 MAX_SIZE = 10_000
 """Executions in one job; far above any fleet that one coordinator serves, far below what would exhaust it."""
@@ -90,6 +91,14 @@ def text(value: str, where: str) -> str:
     """A short text, kept as it is."""
     if len(value) > MAX_TEXT:
         raise WireError(where, f"has {len(value)} characters; at most {MAX_TEXT} are taken")
+    return value
+
+
+def plain(value: str, where: str) -> str:
+    """A text of one line, every character of which can be seen: it names something, and is shown to others."""
+    hidden = hidden_in(value)
+    if hidden is not None:
+        raise WireError(where, f"has the character {visible(hidden)}, which cannot be seen or acts on a terminal")
     return value
 
 

@@ -37,7 +37,7 @@ def given_labels(labels: Mapping[str, str], where: str) -> dict[str, str]:
     """Labels that a token or an operator gives a node; raises WireError."""
     checks.few(labels, where)
     for name, value in labels.items():
-        checks.text(value, where)
+        checks.plain(checks.text(value, where), where)
         if not re.fullmatch(NODE_LABEL, name):
             raise checks.WireError(where, f"has {name[:80]!r}; a name has at most 128 letters, digits and inner ._/-")
         if name.startswith(OWN_LABELS):

@@ -3,6 +3,7 @@
 import argparse
 import base64
 import json
+import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ from muster.trust.certificates import (
 )
 from muster.trust.identity import CertificateError
 from muster.trust.tokens import TokenFormError, new_api_token, new_join_token, parse_api_token, parse_join_token
+from muster.visible_text import hidden_in, visible, visible_json, visible_line
 from muster.worker import NotInAJobError, load
 from tests.fuzz.effort import fuzzed
 from tests.fuzz.harm import DEEP, changed
@@ -85,6 +87,31 @@ def test_a_number_is_a_quantity_or_is_refused(value: float) -> None:
     for parse in (parse_memory, parse_cpus, parse_duration):
         with suppress(FieldError):
             parse(value)
+
+
+# texts on their way to a terminal
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+
+
+@fuzzed
+@given(text=ANY_TEXT)
+def test_a_text_of_anything_is_shown_without_a_character_that_acts_or_hides(text: str) -> None:
+    shown = visible(text)
+    assert [each for each in shown if unicodedata.category(each) in {"Cc", "Cs", "Zl", "Zp"}] == []
+    assert hidden_in(shown) is None
+    assert visible(shown) == shown
+    assert visible(text, lines=True).split("\n") == [visible(each, lines=True) for each in text.split("\n")]
+
+
+@fuzzed
+@given(text=ANY_TEXT, line=st.binary(max_size=200))
+def test_documents_and_printed_lines_are_visible_and_say_the_same(text: str, line: bytes) -> None:
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # two halves side by side are one
+    document = visible_json(json.dumps({"text": text}, ensure_ascii=False))
+    assert json.loads(document) == {"text": text}
+    assert hidden_in(document) is None
+    assert hidden_in(visible_line(line).replace("\t", "")) is None
 
 
 # keys, requests, certificates

@@ -136,4 +136,9 @@ async def test_text_that_no_database_takes_is_written_all_the_same() -> None:
     log = AuditLog(Registry(store, NOW))
     log.note(replace(order(1), target="a\0b\ud800c\x1b"))
     await log.kept()
-    assert store.entries[0].target == "a\ufffdb?c\x1b"
+    assert store.entries[0].target == r"a\x00b\ud800c\x1b"
+
+
+def test_what_a_stranger_sends_is_kept_with_every_character_visible() -> None:
+    [kept] = written(refusal(0, target="\x1b]0;title\x07 \u202e\n2026"))
+    assert kept.target == r"\x1b]0;title\x07 \u202e\n2026"
