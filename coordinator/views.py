@@ -1,11 +1,13 @@
 """What clients see, made from the records of the cluster."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import islice
 
 from coordinator import silence
 from coordinator.core import scheduling
 from coordinator.core.cluster import Cluster
+from coordinator.core.job_index import Projects
 from coordinator.core.placement import NoFit, Offer, refusals
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.stock import key_of
@@ -19,32 +21,30 @@ from muster.domain.view import AttemptView, ExecutionView, JobView, Transition
 
 SHOWN = 5
 """How many of several jobs a message names."""
+LOOKED_AT = 10_000
+"""Most jobs that are looked at for one page; who asks for a rare one gets pages that are not full, and others go on."""
 
 
-def resolve(cluster: Cluster, name: str, visible: Callable[[Job], bool] | None = None) -> JobId:
+def resolve(cluster: Cluster, name: str, seen: Projects = None) -> JobId:
     """The job that a user means: an id, the unique beginning of one, or a name (the newest of that name).
 
-    Where he must not see all jobs, the others are as if they were not there. Raises UnknownNameError for none and
-    ConflictError for several.
+    Jobs of projects that are not `seen` are as if they were not there, and cost nothing. Raises UnknownNameError for
+    none and ConflictError for several.
     """
-    seen = cluster.jobs if visible is None else {job.id: job for job in cluster.jobs.values() if visible(job)}
-    if JobId(name) in seen:
-        return JobId(name)
-    named = cluster.newest_named(name) if visible is None else _newest_named(seen, name)
+    exact = cluster.jobs.get(JobId(name))
+    if exact is not None and (seen is None or exact.spec.project in seen):
+        return exact.id
+    named = cluster.job_index.newest_named(name, seen)
     if named is not None:
         return named
-    begins = [job for job in seen if name and job.startswith(name)]
+    begins = list(islice(cluster.job_index.beginning_with(name, seen), SHOWN + 1)) if name else []
     if len(begins) == 1:
         return begins[0]
     if begins:
-        shown = ", ".join(begins[:SHOWN]) + (", …" if len(begins) > SHOWN else "")
-        raise ConflictError(f"{len(begins)} jobs have an id that begins with {name!r} ({shown}); give more of it")
+        shown = ", ".join(begins[:SHOWN])
+        count, shown = (f"more than {SHOWN}", f"{shown}, …") if len(begins) > SHOWN else (str(len(begins)), shown)
+        raise ConflictError(f"{count} jobs have an id that begins with {name!r} ({shown}); give more of it")
     raise UnknownNameError(f"there is no job {name!r}; `muster jobs --all` lists them")
-
-
-def _newest_named(jobs: Mapping[JobId, Job], name: str) -> JobId | None:
-    found = max((job for job in jobs.values() if job.spec.name == name), key=lambda job: job.sequence, default=None)
-    return None if found is None else found.id
 
 
 def job_view(cluster: Cluster, job: JobId, *, whole: bool = True) -> JobView:
@@ -79,19 +79,30 @@ def unaccepted_view(job: Job) -> JobView:
 
 
 def jobs_page(
-    cluster: Cluster, before: int | None, size: int, wanted: Callable[[Job], bool], *, live: bool = False
+    cluster: Cluster,
+    before: int | None,
+    size: int,
+    wanted: Callable[[Job], bool],
+    seen: Projects = None,
+    *,
+    live: bool = False,
 ) -> tuple[list[JobView], int | None]:
-    """Jobs that are wanted, newest first, submitted before sequence number `before`; and where the next page begins.
+    """Jobs of projects that are `seen`, newest first, below sequence number `before`; and where the next page begins.
 
-    `live`: only those that have not ended, which are few among the many that a coordinator remembers.
+    `live`: only those that have not ended, which are few among the many that a coordinator remembers. A page has fewer
+    than `size` jobs, and still a next one, where many had to be looked at to find them.
     """
     page: list[JobView] = []
-    for job in (cluster.live_jobs if live else cluster.all_jobs).newest_first(before):
-        if not wanted(cluster.jobs[job]):
-            continue
-        if len(page) == size:
-            return page, cluster.jobs[page[-1].id].sequence
-        page.append(job_view(cluster, job, whole=False))
+    last = before
+    for number, job in enumerate(cluster.job_index.newest_first(before, seen, live=live)):
+        record = cluster.jobs[job]
+        if number == LOOKED_AT:
+            return page, last
+        if wanted(record):
+            if len(page) == size:
+                return page, last
+            page.append(job_view(cluster, job, whole=False))
+        last = record.sequence
     return page, None
 
 

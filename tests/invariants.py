@@ -157,7 +157,7 @@ def _a_job_ends_with_its_last_execution_and_says_why(cluster: Cluster, job: Job)
 
 
 def _names_and_keys_lead_to_it(cluster: Cluster, job: Job) -> None:
-    newest = cluster.newest_named(job.spec.name)
+    newest = cluster.job_index.newest_named(job.spec.name)
     assert newest is not None, f"the name of {job.id} leads nowhere"
     assert cluster.jobs[newest].spec.name == job.spec.name, f"the name of {job.id} leads to another"
     assert cluster.jobs[newest].sequence >= job.sequence, f"the name of {job.id} leads to an older job"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from coordinator.core.job_order import JobOrder
+from coordinator.core.job_index import JobIndex
 from coordinator.core.limits import Limits
 from coordinator.core.presence import Presence
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
@@ -54,9 +54,7 @@ class Cluster:
         """Secret from which those of the attempts are made."""
         self.limits = Limits()
         self.jobs: dict[JobId, Job] = {}
-        self.all_jobs = JobOrder()
-        self.live_jobs = JobOrder()
-        """Those that have not ended."""
+        self.job_index = JobIndex()
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.rosters: dict[AttemptKey, Roster] = {}
         """Of attempts that have checked in and go on, as far as they were asked for."""
@@ -76,7 +74,6 @@ class Cluster:
         self.shapes = Shapes()
         """Of the jobs in the queue."""
         self._keys: dict[str, JobId] = {}
-        self._named: defaultdict[str, dict[JobId, None]] = defaultdict(dict)
         self._deadlines: list[Deadline] = []
         self.next_sequence = 1
         """Higher than that of every job."""
@@ -95,10 +92,6 @@ class Cluster:
         """The job that was submitted with this key."""
         job = self._keys.get(idempotency_key) if idempotency_key else None
         return self.jobs[job] if job is not None else None
-
-    def newest_named(self, name: str) -> JobId | None:
-        """The newest job of a name."""
-        return next(reversed(self._named[name])) if name in self._named else None
 
     def newest_attempt(self, job: JobId) -> Attempt:
         """The attempt that counts."""
@@ -198,14 +191,9 @@ class Cluster:
     def drop_job(self, job: JobId) -> None:
         """Forget a job that has ended."""
         dropped = self.jobs.pop(job)
-        self.all_jobs.remove(dropped)
-        if dropped.ended_at is None:
-            self.live_jobs.remove(dropped)
+        self.job_index.drop(dropped)
         self._keys.pop(dropped.idempotency_key, None)
         self.refused.pop(job, None)
-        del self._named[dropped.spec.name][job]
-        if not self._named[dropped.spec.name]:
-            del self._named[dropped.spec.name]
         for number in range(1, dropped.attempt + 1):
             key = (job, number)
             self.attempts.pop(key, None)
@@ -291,15 +279,8 @@ class Cluster:
     def _put_job(self, job: Job) -> None:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
-        if before is None:
-            self.all_jobs.add(job)
-        was_live, is_live = before is not None and before.ended_at is None, job.ended_at is None
-        if is_live and not was_live:
-            self.live_jobs.add(job)
-        elif before is not None and was_live and not is_live:
-            self.live_jobs.remove(before)
+        self.job_index.put(before, job)
         self.next_sequence = max(self.next_sequence, job.sequence + 1)
-        self._named[job.spec.name][job.id] = None
         if before is None and job.idempotency_key:
             self._keys[job.idempotency_key] = job.id
 

@@ -2,26 +2,37 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from coordinator.core.records import Job
 from muster.domain.ids import JobId
 
+Place: TypeAlias = tuple[int, JobId]
+"""Sequence number and id of a job."""
+
+
+def place_of(job: Job) -> Place:
+    """Where a job stands in every order that it is in."""
+    return (job.sequence, job.id)
+
 
 class JobOrder:
-    """Ids of jobs by sequence."""
+    """Places of jobs, by sequence number."""
+
+    __slots__ = ("_places",)
 
     def __init__(self) -> None:
-        self._entries: list[tuple[int, JobId]] = []
+        self._places: list[Place] = []
 
-    def add(self, job: Job) -> None:
+    def add(self, place: Place) -> None:
         """Have a job among them; it must not be."""
-        insort(self._entries, (job.sequence, job.id))
+        insort(self._places, place)
 
-    def remove(self, job: Job) -> None:
+    def remove(self, place: Place) -> None:
         """Have a job among them no longer; it must be."""
-        del self._entries[bisect_left(self._entries, (job.sequence, job.id))]
+        del self._places[bisect_left(self._places, place)]
 
-    def newest_first(self, before: int | None = None) -> Iterator[JobId]:
+    def newest_first(self, before: int | None = None) -> Iterator[Place]:
         """From the newest on, or from the newest below this sequence number."""
-        place = len(self._entries) if before is None else bisect_left(self._entries, (before, JobId("")))
-        return (self._entries[number][1] for number in range(place - 1, -1, -1))
+        start = len(self._places) if before is None else bisect_left(self._places, (before, JobId("")))
+        return (self._places[number] for number in range(start - 1, -1, -1))

@@ -13,7 +13,6 @@ import grpc.aio
 from coordinator import views
 from coordinator.clock import wall_time
 from coordinator.core.cluster import Cluster
-from coordinator.core.records import Job
 from coordinator.engine import Engine
 from coordinator.rpc.callers import CALLER, Context, caller, entry, outcomes, target_of
 from coordinator.rpc.pace import Pace, TooFastError
@@ -149,11 +148,8 @@ class Gate(grpc.aio.ServerInterceptor):
     async def _may_touch(self, who: Caller, access: Access, request: Any) -> bool:  # noqa: ANN401
         """Of what the caller may see; the request means that very job from here on."""
 
-        def visible(job: Job) -> bool:
-            return who.may(Access.VIEWER, job.spec.project)
-
         def found(cluster: Cluster, _: datetime) -> tuple[str, str]:
-            job = views.resolve(cluster, request.job, visible)
+            job = views.resolve(cluster, request.job, who.seen_projects)
             return job, cluster.jobs[job].spec.project
 
         request.job, project = await self._engine.look(found)

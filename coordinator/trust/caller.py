@@ -51,6 +51,13 @@ class Caller:
         granted = (self.grants.get(EVERYWHERE), self.grants.get(project))
         return any(has is not None and has.covers(access) for has in granted)
 
+    @property
+    def seen_projects(self) -> frozenset[str] | None:
+        """The projects whose jobs the caller may look at; None: all."""
+        if self.may(Access.VIEWER):
+            return None
+        return frozenset(project for project, has in self.grants.items() if has.covers(Access.VIEWER))
+
     def may_anywhere(self, access: Access) -> bool:
         """Whether he has this access to any project."""
         return any(has.covers(access) for has in self.grants.values())

@@ -207,9 +207,9 @@ def test_a_name_that_no_job_has_any_more_leads_nowhere() -> None:
     first, second = w.submit(spec(1, name="same")), w.submit(spec(1, name="same"))
     w.delete(second, force=True)
     w.tell(second, 0, Stage.STOPPED)
-    assert w.cluster.newest_named("same") == first
+    assert w.cluster.job_index.newest_named("same") == first
 
     w.delete(first, force=True)
     w.tell(first, 0, Stage.STOPPED)
 
-    assert w.cluster.newest_named("same") is None
+    assert w.cluster.job_index.newest_named("same") is None
