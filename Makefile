@@ -9,6 +9,7 @@ SEEDS ?= 200
 SEED_BASE ?= 1
 MINUTES ?= 10
 JOBS ?= 1
+HOURS ?= 1
 
 .DEFAULT_GOAL := help
 
@@ -44,6 +45,9 @@ fuzz: setup      ## what others send and write, at random for MINUTES; SEED deci
 simulate: setup  ## fleets in virtual time, SEEDS of them from SEED_BASE on, in JOBS processes (docs/simulation.md)
 	$(PY) -m tests.simulation --seeds $(SEEDS) --seed $(SEED_BASE) --jobs $(JOBS)
 
+soak: setup      ## strangers, viewers and large jobs against one coordinator with 200 nodes, for HOURS (docs/testing.md)
+	$(PY) -m tests.soak --hours $(HOURS)
+
 bench:           ## Muster beside Slurm, Ray, torchrun and Docker; QUICK=1, ONLY=gangs,core, WITHIN=40 minutes, WRITE_DOCS=1 (docs/performance.md)
 	@$(MAKE) --no-print-directory setup VENV=$(BENCH_VENV) PYTHON=$(BENCH_PYTHON)
 	$(BENCH_VENV)/bin/python -m bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(WITHIN),--within $(WITHIN)) $(if $(WRITE_DOCS),--write-docs)
@@ -61,4 +65,4 @@ docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.spec.reference --write docs/job-file.md
 
-.PHONY: help setup demo test e2e chaos fuzz simulate bench check protos docs
+.PHONY: help setup demo test e2e chaos fuzz simulate soak bench check protos docs

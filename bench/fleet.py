@@ -26,6 +26,8 @@ MOST_NODES = 10_000
 ENDED_WITHIN = 120.0
 CPUS = 4
 FIRST_PORT, PORTS_EACH = 20_000, 100
+LOG_LEVEL = "warning"
+"""What is logged where nothing else is said: nothing that takes time while something is measured."""
 LOOK = 0.1
 """Seconds of one look at how much CPU coordinator and agents use."""
 RESTING = 0.01
@@ -103,11 +105,11 @@ def gang(size: int, *command: str | Path, cpus: int = 100, spread: bool = True, 
 
 
 @asynccontextmanager
-async def coordinator(directory: Path) -> AsyncIterator[Fleet]:
+async def coordinator(directory: Path, log_level: str = LOG_LEVEL) -> AsyncIterator[Fleet]:
     """A coordinator without nodes, and a client that is connected to it."""
     state = directory / "coordinator"
     async with ended_at_exit() as programs:
-        process, address = await start_coordinator(directory)
+        process, address = await start_coordinator(directory, log_level=log_level)
         programs.append(process)
         async with Client(address, credentials(state), timeout=60) as client:
             join_token, _ = await client.trust.create_join_token(uses=MOST_NODES)
@@ -119,12 +121,14 @@ def credentials(state: Path) -> Credentials:
     return Credentials(authority=(state / AUTHORITY).read_bytes(), token=read_secret(state / "admin-token"))
 
 
-async def start_coordinator(directory: Path, *options: str) -> "tuple[subprocess.Popen[bytes], str]":
+async def start_coordinator(
+    directory: Path, *options: str, log_level: str = LOG_LEVEL
+) -> "tuple[subprocess.Popen[bytes], str]":
     """The process, and where it serves; without options it takes any port."""
     ready = directory / "address"
     ready.unlink(missing_ok=True)
     places = ["--state", directory / "coordinator", "--ready-file", ready, *(options or ("--listen", "127.0.0.1:0"))]
-    command = [sys.executable, "-m", "coordinator", *places, "--log-level", "warning"]
+    command = [sys.executable, "-m", "coordinator", *places, "--log-level", log_level]
     process = start(command, directory / "coordinator.log")
     async with asyncio.timeout(READY_WITHIN):
         while not ready.exists():
@@ -140,14 +144,15 @@ async def fleet(scratch: Scratch, nodes: int, *options: str | Path) -> AsyncIter
     directory = scratch.fresh("muster")
     async with coordinator(directory) as it, ended_at_exit() as agents:
         for number in range(1, nodes + 1):
-            agents.append(_agent(it, directory, number, options or PROCESSES))
+            agents.append(agent_program(it, directory, number, options or PROCESSES))
             it.agents.append(agents[-1].pid)
             await it.nodes_ready(number - AGENTS_AT_ONCE)
         await it.nodes_ready(nodes)
         yield it
 
 
-def _agent(it: Fleet, directory: Path, number: int, options: Sequence[str | Path]) -> "subprocess.Popen[bytes]":
+def agent_program(it: Fleet, directory: Path, number: int, options: Sequence[str | Path]) -> "subprocess.Popen[bytes]":
+    """The agent of one more node, as a program."""
     first = FIRST_PORT + number * PORTS_EACH
     place = ["--state", directory / f"node{number}", "--address", f"127.0.1.{number}"]
     offer = ["--cpus", str(CPUS), "--memory", str(500 * 2**20), "--ports", f"{first}-{first + PORTS_EACH - 1}"]

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.core import SLOPE, slope
 from bench.figures import Bar
@@ -72,7 +73,7 @@ async def measure(setting: Setting) -> None:
         async with coordinator(setting.scratch.fresh("scale")) as muster:
             resource.prlimit(muster.coordinator, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
             alone = resident(muster.coordinator)
-            async with crowd(setting, muster, nodes) as agents:
+            async with crowd(setting.scratch.path, muster, nodes) as agents:
                 await _storm(setting, agents, nodes)
                 await _at_rest(setting, muster, agents, nodes, alone)
                 for measurement in (_gangs, _release):
@@ -96,7 +97,7 @@ async def measure_queue(setting: Setting) -> None:
     jobs = LONG_QUEUE // 10 if setting.quick else LONG_QUEUE
     async with (
         coordinator(setting.scratch.fresh("scale")) as muster,
-        crowd(setting, muster, 100) as agents,
+        crowd(setting.scratch.path, muster, 100) as agents,
     ):
         await agents.order("connect")
         await setting.quiet(f"a queue of {jobs} jobs")
@@ -261,11 +262,11 @@ async def _newest(muster: Fleet, count: int, wanted: Callable[[JobView], bool]) 
 
 
 @asynccontextmanager
-async def crowd(setting: Setting, muster: Fleet, nodes: int) -> AsyncIterator[Crowd]:
-    """So many simulated agents, not connected yet."""
+async def crowd(directory: Path, muster: Fleet, nodes: int) -> AsyncIterator[Crowd]:
+    """So many simulated agents, not connected yet; their log is `crowd.log` in the directory."""
     command = [sys.executable, "-m", "bench.crowd", muster.address, str(nodes)]
     env = {**os.environ, "MUSTER_JOIN_TOKEN": muster.join_token}
-    with (setting.scratch.path / "crowd.log").open("wb") as log:
+    with (directory / "crowd.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,

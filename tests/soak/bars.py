@@ -1,0 +1,127 @@
+"""What was seen in a soak, and whether it is good enough: pure, so that its judgement can be tested."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+P99 = 0.5
+"""Seconds within which 99 of 100 of the admin's calls are answered."""
+GROWTH, GROWTH_AN_HOUR = 24.0, 16.0
+"""MiB by which memory may have grown after the warm-up: what a measurement is uncertain by, and more in an hour."""
+JOURNAL_AN_HOUR, JOURNAL_LEAST = 1_000_000, 64_000
+"""Bytes of the coordinator's journal in an hour; a short soak may have its fair share, but at least so many."""
+WARM_UP = 0.25
+"""Share of the time in which caches and pools fill; memory is not judged in it."""
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the admin."""
+
+    what: str
+    seconds: float
+    lost: str = ""
+    """Why it was not answered; empty: it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The coordinator at one moment."""
+
+    at: float
+    """Seconds since the soak began."""
+    resident: float
+    """MiB in main memory."""
+    journal: int
+    """Bytes that it has logged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """All that was seen."""
+
+    seconds: float
+    calls: Sequence[Call]
+    samples: Sequence[Sample]
+    nodes: int
+    connected: int
+    """Nodes that were connected in the end."""
+    ended: str = ""
+    """How the coordinator, or what disturbs it, ended before it was told to; empty: it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One bar."""
+
+    bar: str
+    found: float
+    limit: float
+    unit: str
+    met: bool
+    note: str = ""
+
+
+def judged(seen: Seen) -> tuple[Row, ...]:
+    """Every bar, with what was found."""
+    lost = [call for call in seen.calls if call.lost]
+    hours = seen.seconds / HOUR
+    return (
+        _at_most("admin's calls, p99", percentile(_times(seen.calls), 99), P99, "s"),
+        _at_most("admin's calls lost", len(lost), 0, "", lost[0].what + ": " + lost[0].lost if lost else ""),
+        _at_most("memory grown after the warm-up", growth(seen), GROWTH + GROWTH_AN_HOUR * hours, "MiB"),
+        _at_most("journal", journal(seen.samples), max(JOURNAL_LEAST, JOURNAL_AN_HOUR * hours), "B"),
+        _at_most("nodes not connected in the end", seen.nodes - seen.connected, 0, ""),
+        _at_most("programs that ended by themselves", float(bool(seen.ended)), 0, "", seen.ended),
+        Row(bar="calls made", found=len(seen.calls), limit=1, unit="at least", met=bool(seen.calls)),
+    )
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """The least value that so many percent do not exceed; 0 of none."""
+    ranked = sorted(values)
+    return ranked[max(0, ceil(len(ranked) * percent / 100) - 1)] if ranked else 0.0
+
+
+def growth(seen: Seen) -> float:
+    """MiB by which a straight line through memory after the warm-up rises."""
+    warm = [sample for sample in seen.samples if sample.at >= WARM_UP * seen.seconds]
+    if len(warm) < 2:
+        return 0.0
+    at, resident = (sum(values) / len(warm) for values in zip(*((s.at, s.resident) for s in warm), strict=True))
+    spread = sum((sample.at - at) ** 2 for sample in warm)
+    slope = sum((sample.at - at) * (sample.resident - resident) for sample in warm) / spread if spread else 0.0
+    return slope * (warm[-1].at - warm[0].at)
+
+
+def journal(samples: Sequence[Sample]) -> int:
+    """Bytes that were logged from the first sample to the last."""
+    return samples[-1].journal - samples[0].journal if samples else 0
+
+
+def table(seen: Seen, rows: Sequence[Row]) -> str:
+    """What a person reads."""
+    lines = [f"{'bar':<36} {'found':>12} {'limit':>12}"]
+    for row in rows:
+        mark = "" if row.met else f"  MISSED {row.note}".rstrip()
+        lines.append(f"{row.bar:<36} {row.found:>12,.3f} {row.limit:>12,.3f} {row.unit}{mark}")
+    lines.append("")
+    for what in sorted({call.what for call in seen.calls}):
+        times = _times([call for call in seen.calls if call.what == what])
+        middle, late, longest = percentile(times, 50), percentile(times, 99), max(times)
+        lines.append(f"{what:<14} {len(times):>6} calls, median {middle:.3f}, p99 {late:.3f}, longest {longest:.3f} s")
+    if seen.samples:
+        memory = [sample.resident for sample in seen.samples]
+        lines.append(f"memory: {memory[0]:.0f} MiB at first, {max(memory):.0f} most, {memory[-1]:.0f} last")
+    missed = [row.bar for row in rows if not row.met]
+    lines.append(f"missed: {', '.join(missed)}" if missed else f"held for {seen.seconds / 60:g} minutes")
+    return "\n".join(lines) + "\n"
+
+
+def _times(calls: Sequence[Call]) -> list[float]:
+    return [call.seconds for call in calls]
+
+
+def _at_most(bar: str, found: float, limit: float, unit: str, note: str = "") -> Row:
+    return Row(bar=bar, found=found, limit=limit, unit=unit, met=found <= limit, note=note)
