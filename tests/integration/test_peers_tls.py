@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -173,3 +174,21 @@ async def test_an_agent_finds_the_door_for_agents_again_where_it_has_another_por
             assert after.doors.agents != before.doors.agents
             await until_ready(client, "b")
     assert "agents are served elsewhere now" in (tmp_path / "b.log").read_text()
+
+
+async def test_nodes_understand_each_other_at_every_moment_of_a_change_of_the_authority() -> None:
+    """While both authorities are known to all, whoever signed; and an open port believes the next one from then on."""
+    following = make_authority(NOW)
+    both = FLEET.certificate + following.certificate
+    part, b = Part(), shown_by(B)
+    answers = [b]
+
+    def believing(shown: Credentials) -> Credentials:
+        return replace(shown, authority=both)
+
+    async with asked_of(part, lambda: answers[-1], lambda: believing(shown_by(A, following))) as (client, question):
+        assert await client.ask(question, LIMIT) == {}
+        answers.append(believing(b))
+        assert await client.ask(question, LIMIT) == {B: PeerWord.WITHOUT}
+        answers.append(believing(shown_by(B, following)))
+        assert await client.ask(question, LIMIT) == {B: PeerWord.WITHOUT}
