@@ -143,6 +143,11 @@ check_bundle() {
   case $version in [!0-9]* | '' | *[!0-9a-z.+]*) fail "$here/bundle.json names no version" ;; esac
   hashes | (cd "$here" && sha256sum -c --quiet - >&2) ||
     fail "the bundle was changed or did not arrive whole; fetch it again"
+  listed=" $(hashes | sed 's/^[^ ]*  //' | tr '\n' ' ')"
+  for file in "$here"/wheels/* "$here"/requirements/* "$here"/units/* "$here"/frozen/*; do
+    if [ ! -e "$file" ] && [ ! -L "$file" ]; then continue; fi
+    case $listed in *" ${file#"$here"/} "*) ;; *) fail "$file does not belong to the bundle; unpack it anew" ;; esac
+  done
   identity=$(sha256sum <"$here/bundle.json")
   identity=${identity%% *}
 }

@@ -278,6 +278,17 @@ def test_a_machine_that_was_told_a_signer_asks_for_it_the_next_time_as_well(tmp_
     assert "one of these has to have signed it" in refused.stderr
 
 
+@pytest.mark.parametrize("file", ["wheels/pip-00-py3-none-any.whl", "units/other.service", "requirements/x.txt"])
+def test_files_that_nobody_listed_are_not_installed_from(tmp_path: Path, key: Path, file: str) -> None:
+    bundle = make_bundle(tmp_path, key=key)
+    assert _functions(tmp_path, bundle, "check_bundle").returncode == 0
+    (tmp_path / "unpacked" / file).parent.mkdir(exist_ok=True)
+    (tmp_path / "unpacked" / file).write_bytes(b"more")
+    refused = _functions(tmp_path, bundle, f"add_signer {_name(key)}; check_bundle")
+    assert refused.returncode == 1
+    assert f"{file} does not belong to the bundle" in refused.stderr
+
+
 def test_the_installer_takes_no_version_that_leads_elsewhere(tmp_path: Path) -> None:
     for version in ("..", ".", "", "-rf", "a/b", "current"):
         bundle = make_bundle(tmp_path)

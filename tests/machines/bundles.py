@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muster.bundle.archive import read_bundle, sha256, write_bundle
@@ -52,13 +52,18 @@ def altered(bundle: Path, name: str, change: Callable[[Path], None], version: st
     return made
 
 
-def newer(bundle: Path, version: str) -> Path:
-    """The same bundle with our wheel at another version; that is all that differs."""
+def newer(
+    bundle: Path,
+    version: str,
+    edits: Mapping[str, Callable[[str], str]] | None = None,
+    more: Mapping[str, str] | None = None,
+) -> Path:
+    """The same bundle with our wheel at another version; that is all that differs, but for edited and added files."""
     before = read_bundle(bundle).version
 
     def change(directory: Path) -> None:
         own = directory / f"wheels/muster-{before}-py3-none-any.whl"
-        _rewrite(own, before, version)
+        _rewrite(own, (before, version), edits or {}, more or {})
         old, new = _sha256(own), _sha256(own.with_name(f"muster-{version}-py3-none-any.whl"))
         own.unlink()
         for listed in (directory / "requirements").iterdir():
@@ -68,16 +73,21 @@ def newer(bundle: Path, version: str) -> Path:
     return altered(bundle, version, change, version)
 
 
-def _rewrite(wheel: Path, before: str, after: str) -> None:
+def _rewrite(
+    wheel: Path, versions: tuple[str, str], edits: Mapping[str, Callable[[str], str]], more: Mapping[str, str]
+) -> None:
     """A copy beside it that says that it is another version."""
+    before, after = versions
     record = f"muster-{after}.dist-info/RECORD"
     lines = []
     with (
         zipfile.ZipFile(wheel) as source,
         zipfile.ZipFile(wheel.with_name(f"muster-{after}-py3-none-any.whl"), "w") as to,
     ):
-        for name in source.namelist():
-            content = source.read(name)
+        for name in [*source.namelist(), *more]:
+            content = more[name].encode() if name in more else source.read(name)
+            if name in edits:
+                content = edits[name](content.decode()).encode()
             if name == "muster/__init__.py" or name.endswith("/METADATA"):
                 content = content.replace(before.encode(), after.encode(), 1)
             renamed = name.replace(f"muster-{before}.dist-info", f"muster-{after}.dist-info")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.store.schema import VERSION
 from muster.bundle.archive import read_bundle
 from tests.e2e.waiting import until
 from tests.machines.bundles import altered, newer, unpack
@@ -163,6 +164,44 @@ def test_a_version_that_does_not_start_is_taken_back(machines: Machines, bundle:
     assert machine.run("muster", "version") == f"{read_bundle(bundle).version}\n"
     assert machine.run("systemctl", "is-active", "muster-agent", "muster-coordinator") == "active\nactive\n"
     assert machine.run("muster", "run", "--", "echo", "well") == "[0] well\n"
+
+
+MIGRATION = f"""
+from alembic import op
+
+revision, down_revision, branch_labels, depends_on = "9999", "{VERSION}", None, None
+
+
+def upgrade() -> None:
+    op.execute("CREATE TABLE later (name TEXT)")
+"""
+
+
+def _that_fails_once_it_has_converted(code: str) -> str:
+    end = "        engine.dispose()\n"
+    assert code.count(end) == 1
+    return code.replace(end, f"{end}    raise StoreError('made to fail')\n")
+
+
+def test_a_coordinator_that_converts_its_database_and_does_not_start_gives_it_back_to_the_one_before(
+    machines: Machines, bundle: Path
+) -> None:
+    (machine,) = machines(["alone"])
+    _begin_fleet(machine, _unpacked(machine, bundle))
+    wheels = altered(bundle, "only-wheels-again", _without_frozen)
+    edits = {
+        "coordinator/store/schema.py": lambda code: code.replace(f'VERSION = "{VERSION}"', 'VERSION = "9999"'),
+        "coordinator/store/schema_version.py": _that_fails_once_it_has_converted,
+    }
+    converting = newer(wheels, "99.2", edits, {"coordinator/store/migrations/versions/v9999_later.py": MIGRATION})
+    said = _refused(machine, _unpacked(machine, converting), "coordinator")
+    version = read_bundle(bundle).version
+    assert f"version 99.2 had converted the coordinator's database; version {version} gets its copy of" in said
+    assert machine.run("muster", "version") == f"{version}\n"
+    until(lambda: "READY" in machine.run("muster", "nodes").upper(), within=WITHIN, what="the node")
+    assert machine.run("muster", "run", "--", "echo", "well") == "[0] well\n"
+    assert machine.file(f"{STATE}/coordinator/coordinator.db.after-99.2").exists()
+    assert not machine.file(f"{STATE}/coordinator/coordinator.db.before-v9999").exists()
 
 
 def test_what_cannot_be_installed_is_said_and_nothing_is_left(machines: Machines, bundle: Path) -> None:
