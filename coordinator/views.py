@@ -48,7 +48,7 @@ def resolve(cluster: Cluster, name: str, seen: Projects = None) -> JobId:
 
 
 def job_view(cluster: Cluster, job: JobId, *, whole: bool = True) -> JobView:
-    """A job; `whole` with all attempts and executions, otherwise with the newest attempt alone."""
+    """A job; `whole` with all attempts and the executions that are at hand, otherwise with the newest attempt alone."""
     record = cluster.jobs[job]
     newest = cluster.newest_attempt(job)
     numbers = range(1, record.attempt + 1) if whole else [record.attempt]

@@ -20,6 +20,7 @@ from coordinator.core.events import (
     StopRequested,
     TimePassed,
 )
+from coordinator.core.history import remembered
 from coordinator.core.loading import load
 from coordinator.core.placement import Offer
 from coordinator.core.records import Attempt, Execution, Record
@@ -165,7 +166,7 @@ class World:
         turn = Turn(self.cluster, self.now)
         answers = [step(turn, event) for event in events]
         finish(turn)
-        stored = snapshot_of(tuple(lasting(stored_records(self.store))))
+        stored = snapshot_of(tuple(lasting(remembered(stored_records(self.store)))))
         assert snapshot_of(tuple(lasting(turn.before()))) == stored, "a turn does not know what was before it"
         self.store.commit(turn.changes())
         self.effects = list(turn.effects())

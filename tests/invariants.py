@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from coordinator.core import plans
 from coordinator.core.cluster import AttemptKey, Cluster
+from coordinator.core.history import is_whole
 from coordinator.core.records import Attempt, Execution, Job, Record
 from coordinator.core.rooms import Usage, capacity
 from muster.domain.failure import Exit
@@ -38,6 +39,9 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
     job = cluster.jobs[name]
     for number in range(1, job.attempt + 1):
         key = (name, number)
+        if not is_whole(job, number):
+            assert list(cluster.members(key)) == [], f"{key} is old and still at hand"
+            continue
         attempt, members = cluster.attempts[key], list(cluster.members(key))
         _ranks_are_a_permutation(job, attempt, members)
         _a_gang_is_placed_whole_or_not_at_all(attempt, members)

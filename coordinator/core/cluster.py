@@ -98,8 +98,8 @@ class Cluster:
         return self.attempts[(job, self.jobs[job].attempt)]
 
     def members(self, attempt: AttemptKey) -> Iterator[Execution]:
-        """The executions of an attempt by rank."""
-        return (self.executions[execution] for execution in self._ranks[attempt])
+        """The executions of an attempt by rank; none of an old one that is not at hand any more."""
+        return (self.executions[execution] for execution in self._ranks.get(attempt, ()))
 
     def rank(self, attempt: AttemptKey, rank: int) -> Execution:
         """One execution of an attempt."""
@@ -203,6 +203,14 @@ class Cluster:
                 node = self.executions.pop(execution).node
                 if node is not None:
                     self._planned[node].pop(execution, None)
+
+    def forget_members(self, attempt: AttemptKey) -> None:
+        """Keep no execution of an attempt that has ended."""
+        for execution in self._ranks.pop(attempt):
+            node = self.executions.pop(execution).node
+            if node is not None:
+                self._planned[node].pop(execution, None)
+        del self._tally[attempt]
 
     def drop_node(self, node: NodeId) -> None:
         """Forget a node that runs nothing."""

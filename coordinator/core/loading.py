@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core.cluster import Cluster, watch_deadlines
+from coordinator.core.history import remembered
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.restarts import LONGEST_PAUSE
 from muster.domain.fence import PERMIT_ENDS_WITHIN
@@ -19,7 +20,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
     """The cluster as stored: jobs come before their attempts and executions."""
     cluster = Cluster()
     cluster.fleet_key, cluster.started_at = fleet_key, now
-    for record in records:
+    for record in remembered(records):
         cluster.put(record)
         if isinstance(record, Node):
             cluster.appear(record.name, now)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from coordinator.core.cluster import FENCE_NOTED_EVERY, AttemptKey, watch_deadlines
 from coordinator.core.fencing import Unproven, over_from
+from coordinator.core.history import first_whole
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.restarts import GiveUp, Restart, verdict
 from coordinator.core.turn import Turn
@@ -67,6 +68,8 @@ def _begin_anew(turn: Turn, job: Job, pause: timedelta, over: datetime, avoid: N
     )
     turn.put(again)
     _enqueue(turn, again, attempt)
+    if (oldest := first_whole(again) - 1) > 1:
+        turn.forget_members((job.id, oldest))
 
 
 def come_due(turn: Turn, key: AttemptKey) -> None:

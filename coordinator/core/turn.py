@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core import plans
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put, Record
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -117,6 +117,18 @@ class Turn:
         self._drops[job] = None
         self._jobs[job] = None
 
+    def forget_members(self, key: AttemptKey) -> None:
+        """Leave the executions of an old attempt to the store; what their nodes have not sent of logs is given up."""
+        for execution in list(self.cluster.members(key)):
+            self._remember(execution)
+            if execution.node is not None and self.cluster.is_planned(execution.node, execution.id):
+                self.put(replace(execution, log_complete=True))  # as complete as it will ever be
+                self.dismiss(execution)
+        self.cluster.forget_members(key)
+        attempt = self.cluster.attempts[key]
+        if attempt.failure is not None and attempt.failure.log_tail:
+            self.put(replace(attempt, failure=replace(attempt.failure, log_tail=())))
+
     def drop_node(self, node: NodeId) -> None:
         """Forget a node that runs nothing and has no stream."""
         self._remember(self.cluster.nodes[node])
@@ -138,8 +150,12 @@ class Turn:
             bool(self._puts)
             and all(isinstance(record, Execution) for record in self._puts.values())
             and not (self._drops or self._dropped_nodes or self._whole_plans or self._closed)
-            and all(self.cluster.executions[execution].state in TERMINAL for execution in told)
+            and all(self._is_over(execution) for execution in told)
         )
+
+    def _is_over(self, execution: ExecutionId) -> bool:
+        there = self.cluster.executions.get(execution)
+        return there is None or there.state in TERMINAL
 
     def changes(self) -> tuple[Change, ...]:
         """What must become durable, in an order in which every record finds the one it belongs to."""

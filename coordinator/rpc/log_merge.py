@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from coordinator.core.cluster import Cluster
+from coordinator.core.history import is_whole
 from coordinator.core.records import Execution
 from coordinator.engine import Engine
 from coordinator.store.logs import LogStore
 from muster.domain.errors import UnknownNameError
-from muster.domain.ids import ExecutionId, JobId
+from muster.domain.ids import ExecutionId, JobId, execution_id
 from muster.domain.lifecycle import TERMINAL, State
 from muster.domain.log import Record, Stream
 from muster.rpc.v1 import jobs_pb2 as pb
@@ -161,8 +162,15 @@ def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
     beyond = [rank for rank in sorted(wish.ranks) if rank >= size]
     if beyond:
         raise UnknownNameError(f"job {wish.job} has ranks 0 to {size - 1}; there is no rank {beyond[0]}")
+    if not is_whole(cluster.jobs[wish.job], number):
+        return [_old_member(wish.job, number, rank) for rank in sorted(wish.ranks) or range(size)]
     members = cluster.members((wish.job, number))
     return [member for member in members if not wish.ranks or member.rank in wish.ranks]
+
+
+def _old_member(job: JobId, attempt: int, rank: int) -> Execution:
+    """Enough of an execution of an old attempt to find its log, which is as complete as it will ever be."""
+    return Execution(id=execution_id(job, attempt, rank), job=job, attempt=attempt, rank=rank, log_complete=True)
 
 
 def _newest(cluster: Cluster, job: JobId) -> int:
