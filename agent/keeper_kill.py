@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.deadlines import Deadline
+from agent.runtimes import confinement
 from agent.runtimes.pids import Process, process
 from agent.runtimes.process_record import read_record
 from agent.runtimes.subtree import strike
@@ -47,6 +48,8 @@ def _kill_processes(room: Path, mark: Callable[[], None]) -> bool:
 
     if members():
         mark()
+        for group in record.groups:
+            confinement.kill(group)
         strike(members)
         return False  # the next look tells
     return record.program is not None or not record.supervisor.runs

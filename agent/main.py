@@ -20,6 +20,7 @@ from agent.machine import data_address
 from agent.node import NodeAgent, NodeConfig, identity
 from agent.peers import Shown
 from agent.ports import PortLedger
+from agent.runtimes.cgroups import own_cgroups
 from agent.runtimes.launcher import Launcher
 from agent.runtimes.process import ProcessRuntime
 from agent.runtimes.rights import may_switch
@@ -248,6 +249,11 @@ def _runtimes(
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
         runtimes[RuntimeKind.PROCESS] = ProcessRuntime(
-            os.environ, programs.launcher, secrets.rooms, settings.job_user, settings.process_users
+            os.environ,
+            programs.launcher,
+            secrets.rooms,
+            settings.job_user,
+            settings.process_users,
+            own_cgroups(identity(state)),
         )
     return runtimes

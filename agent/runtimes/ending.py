@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from agent.runtimes.order import GRACE
 from agent.runtimes.runtime import Room
-from agent.runtimes.subtree import STRIKE_PAUSE, Subtree, strike
+from agent.runtimes.subtree import STRIKE_PAUSE, Subtree
 from agent.whole_file import write_whole
 from muster.domain.failure import ExecutionError
 
@@ -29,7 +29,7 @@ def terminate(room: Room, subtree: Subtree, grace: timedelta) -> None:
 async def killed(subtree: Subtree, ended: asyncio.Future[int | ExecutionError] | None = None) -> tuple[int, ...]:
     """Kill all of a subtree, until its supervisor has told its end; the pids that survive it, none as a rule."""
     limit = asyncio.get_running_loop().time() + KILL_LIMIT
-    while await asyncio.to_thread(strike, subtree.members) or not (ended is None or ended.done()):
+    while await asyncio.to_thread(subtree.strike) or not (ended is None or ended.done()):
         if asyncio.get_running_loop().time() >= limit:
             return tuple(each.pid for each in await asyncio.to_thread(subtree.members))
         if ended is None or ended.done():

@@ -36,6 +36,8 @@ class Order:
     """Number of the user and of its group; None: as the supervisor."""
     own_user: bool = False
     """Whether nothing else runs as that user."""
+    groups: tuple[tuple[str, str], ...] = ()
+    """The cgroups in which it starts, each with the one to which its supervisor returns."""
     masked: tuple[str, ...] = field(default=(), repr=False)
     """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
 

@@ -9,7 +9,7 @@ import platform
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,10 +18,12 @@ from agent.log_mask import Mask
 from agent.room_files import write_config, write_inline
 from agent.room_owner import free_user, give_all, let_through, open_to, own_user, refuse_elsewhere, renew
 from agent.runtimes import process_record
+from agent.runtimes.cgroups import Cgroups
 from agent.runtimes.ending import KILL_LIMIT, killed, terminate
 from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.lookup import find_program
 from agent.runtimes.order import BELL, GRACE, Order
+from agent.runtimes.process_confines import Confined, clear_strangers, confine
 from agent.runtimes.process_faults import refuse_container_options, refuse_survivors, start_failure, write_failure
 from agent.runtimes.process_record import UNKNOWN, ProcessRecord, read_record
 from agent.runtimes.process_recovery import recorded, runs_all_the_same
@@ -55,12 +57,14 @@ class ProcessRuntime:
         secrets: SecretRooms | None = None,
         job_user: JobUser | None = None,
         users: Sequence[int] = (),
+        cgroups: Cgroups | None = None,
     ) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
         self._user = job_user if may_switch() else None
         self._users = users
         """Numbers of which each execution has one for itself; none: all run as the same user."""
+        self._cgroups = cgroups or Cgroups((), "")
         self._choosing = asyncio.Lock()
         self._launcher = launcher or Launcher(other_users=self._user is not None)
         self._secrets = secrets or SecretRooms(None)
@@ -68,7 +72,9 @@ class ProcessRuntime:
 
     async def offer(self) -> RuntimeOffer:
         """It works wherever the agent does, on Linux 5.3 or newer."""
-        version = f"Python {platform.python_version()} on {platform.system()} {platform.release()}"
+        version = (
+            f"Python {platform.python_version()} on {platform.system()} {platform.release()}, {self._cgroups.says}"
+        )
         return RuntimeOffer(kind=self.kind, version=version, problem=_problem())
 
     async def prepare(
@@ -80,8 +86,10 @@ class ProcessRuntime:
         user = await self._chosen(room)
         own = await self._own(room)
         supervisor = self._launcher.supervisor()  # made while others still check in
-        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user)
-        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, own))
+        groups = await asyncio.to_thread(confine, self._cgroups, assignment, spool)
+        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user, groups)
+        confined = Confined(own_user=own, cgroups=self._cgroups)
+        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, confined))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
         """Every program that was started, whether it runs, has ended or was lost; all others never ran.
@@ -90,17 +98,21 @@ class ProcessRuntime:
         """
         self._launcher.start()
         found: list[tuple[Sandbox, LogSpool, bool]] = []
-        for room, record in await asyncio.to_thread(recorded, rooms):
+        for room, noted in await asyncio.to_thread(recorded, rooms):
             if self._user is not None:  # whoever started the agent may have closed its directory again
                 await asyncio.to_thread(let_through, room)
             spool = LogSpool(room.log)
             own = await self._own(room)
+            groups = self._cgroups.of(ExecutionId(room.path.name)) if noted.damaged else noted.groups
+            record = replace(noted, groups=groups)
             if record.damaged and not await asyncio.to_thread(runs_all_the_same, room, record, own):
                 spool.close()
                 continue
-            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, own_user=own))
+            confined = Confined(own_user=own, cgroups=self._cgroups)
+            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, confined=confined))
             sandbox.adopt(record)
             found.append((sandbox, spool, True))
+        await asyncio.to_thread(clear_strangers, self._cgroups, [sandbox.execution for sandbox, _, _ in found])
         return found
 
     async def close(self) -> None:
@@ -137,6 +149,8 @@ class Preparation:
     secrets: SecretRooms
     user: JobUser | None
     """As whom the program runs; None: as the agent."""
+    groups: tuple[tuple[str, str], ...]
+    """Its cgroups, each with the one to which its supervisor returns."""
 
 
 class ProcessSandbox:
@@ -149,11 +163,10 @@ class ProcessSandbox:
         spool: LogSpool,
         preparation: Preparation | None = None,
         supervisor: Supervisor | None = None,
-        own_user: int | None = None,
+        confined: Confined | None = None,
     ) -> None:
         self._execution = execution
-        self._own_user = own_user
-        """As whom nothing else runs; None: there is none."""
+        self._confined = confined or Confined()
         self._room = room
         self._spool = spool
         self._preparation = preparation
@@ -226,7 +239,7 @@ class ProcessSandbox:
         if isinstance(code, ExecutionError):
             await self._kill(self._started)
             raise code
-        return Exit(code=code if code >= 0 else 128 - code)
+        return Exit(code=code if code >= 0 else 128 - code, out_of_memory=self._started.out_of_memory)
 
     async def drained(self) -> None:
         """Wait for the rest of the output, but not long for processes that outlive the program."""
@@ -258,6 +271,7 @@ class ProcessSandbox:
             (self._room.path / process_record.NAME).unlink(missing_ok=True)
         for name in (BELL, GRACE):
             (self._room.path / name).unlink(missing_ok=True)
+        await asyncio.to_thread(self._confined.cgroups.remove, self._execution)
         self._dismiss()  # now that nothing names it any more, it may be somebody else's
 
     async def let_go(self) -> None:
@@ -310,8 +324,8 @@ class ProcessSandbox:
     async def _kill_all(self, program: Program) -> None:
         """All that it started, and all that its user runs whose processes are told from others by that."""
         await self._kill(program)
-        if self._own_user is not None:  # nothing is to be there for the next of this user
-            refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._own_user)))
+        if self._confined.own_user is not None:  # nothing is to be there for the next of this user
+            refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
 
     def _arm(self, preparation: Preparation, launch: Launch) -> Order:
         role = preparation.role
@@ -346,7 +360,8 @@ class ProcessSandbox:
             env=env,
             workdir=str(workdir.absolute()),
             user=None if preparation.user is None else (preparation.user.uid, preparation.user.gid),
-            own_user=self._own_user is not None,
+            own_user=self._confined.own_user is not None,
+            groups=preparation.groups,
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
 

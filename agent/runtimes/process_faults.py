@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent.runtimes.runtime import Room
 from muster.domain.failure import ExecutionError, FailureKind
@@ -47,7 +48,7 @@ def refuse_container_options(assignment: Assignment) -> None:
         "user": role.user,
         "mounts": role.mounts,
         "ulimits": role.ulimits,
-        "security": role.security != Security(),
+        "security": replace(role.security, pids=None) != Security(),
         f"a directory of secrets that is not right below {SECRETS_DIRECTORY}": [
             use for use in role.secrets if use.directory and not use.directory.startswith(f"{SECRETS_DIRECTORY}/")
         ],

@@ -7,7 +7,7 @@ written.
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,10 @@ class ProcessRecord:
     """Why its supervisor gave up, which it never should."""
     user: int | None = None
     """The user as whom only this program runs; None: others may, too."""
+    groups: tuple[str, ...] = ()
+    """Its cgroups."""
+    out_of_memory: bool = False
+    """Whether the kernel killed anything of it because the memory that it may use was used up."""
 
     @property
     def damaged(self) -> bool:
@@ -49,7 +53,13 @@ class ProcessRecord:
 
     def subtree(self, execution: str) -> Subtree:
         """Everything that the program has started."""
-        return Subtree(supervisor=self.supervisor, program=self.program, execution=execution, user=self.user)
+        return Subtree(
+            supervisor=self.supervisor,
+            program=self.program,
+            execution=execution,
+            user=self.user,
+            groups=self.groups,
+        )
 
 
 class RecordFile:
@@ -60,11 +70,11 @@ class RecordFile:
         self._file = -1
 
     @contextmanager
-    def used(self, supervisor: Process, user: int | None = None) -> Iterator[None]:
+    def used(self, supervisor: Process, user: int | None, groups: Sequence[str]) -> Iterator[None]:
         """From here on the program counts as started, unless something raises."""
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            self.add(supervisor=supervisor.facts(), user=user)
+            self.add(supervisor=supervisor.facts(), user=user, groups=groups)
             yield
         except BaseException:
             os.unlink(self._path)  # noqa: PTH108 (a path object costs more than all else here)
@@ -129,6 +139,10 @@ def _yes(value: object) -> bool:
     return value
 
 
+def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - anything
+    return tuple(map(_text, value))
+
+
 def _user(value: object) -> int | None:
     return None if value is None else _number(value)
 
@@ -141,4 +155,6 @@ _CHECKED: Mapping[str, Callable[[Any], object]] = {
     "alone": _yes,
     "fault": _text,
     "user": _user,
+    "groups": _texts,
+    "out_of_memory": _yes,
 }

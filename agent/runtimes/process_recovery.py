@@ -1,13 +1,13 @@
 """What an agent before this one left running as plain processes, also where its records are damaged."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from agent.aside import put_aside
 from agent.runtimes import process_record
-from agent.runtimes.process_record import UNKNOWN, ProcessRecord, read_record
+from agent.runtimes.process_record import ProcessRecord, read_record
 from agent.runtimes.runtime import Room
-from agent.runtimes.subtree import Subtree
 from muster.domain.ids import ExecutionId
 
 log = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 def runs_all_the_same(room: Room, record: ProcessRecord, own_user: int | None) -> bool:
     """Whether anything is to be done about an execution whose record is damaged; the record is kept for people."""
     execution = room.path.name
-    members = Subtree(supervisor=UNKNOWN, program=record.program, execution=execution, user=own_user).members()
+    members = replace(record.subtree(execution), user=own_user).members()
     kept = put_aside(room.path / process_record.NAME, room.path.parent.parent, execution)
     facts = {"execution": execution, "kept": str(kept), "processes": len(members)}
     log.warning("the record of an execution is damaged; what runs of it is ended", extra=facts)

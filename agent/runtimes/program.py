@@ -37,6 +37,8 @@ class Program:
         """Set when nothing more comes into the spool."""
         self.gone = asyncio.Event()
         """Set when its supervisor has ended, or is done with it."""
+        self.out_of_memory = False
+        """Whether the kernel killed anything of it because its memory was used up; known once it has ended."""
         self.alone = False
         """Whether nothing of all that it started is left to be ended."""
         self._bell = self._listen()
@@ -85,6 +87,7 @@ class Program:
         if record.program is not None and not self._damaged:
             self.subtree = record.subtree(self._room.name)
         if record.code is not None and not self.ended.done():
+            self.out_of_memory = record.out_of_memory
             self.ended.set_result(record.code)
         if record.complete:
             self.alone = record.alone

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from agent.runtimes import confinement
 from agent.runtimes.pids import Process, Stat, boot_id, stat
 
 MARK = "MUSTER_EXECUTION_ID"
@@ -31,7 +32,7 @@ class Subtree:
     """How the processes of one execution are known.
 
     While its supervisor lives, all of them descend from it, as it inherits their orphans. Once it was killed, session,
-    environment and user tell, each with everything that descends from what they found.
+    environment, user and cgroups tell, each with everything that descends from what they found.
     """
 
     supervisor: Process
@@ -41,6 +42,8 @@ class Subtree:
     """What the environment says; empty: nobody looks there."""
     user: int | None = None
     """A user as whom nothing else runs."""
+    groups: tuple[str, ...] = ()
+    """Cgroups in which nothing else runs."""
 
     def members(self) -> tuple[Process, ...]:
         """Processes that have not ended, without the supervisor."""
@@ -64,9 +67,15 @@ class Subtree:
     def kill(self, limit: float) -> tuple[int, ...]:
         """Kill all of it; the pids that are still there after `limit` seconds, none as a rule."""
         until = time.monotonic() + limit
-        while (left := strike(self.members)) and time.monotonic() < until:
+        while (left := self.strike()) and time.monotonic() < until:
             time.sleep(STRIKE_PAUSE)
         return tuple(each.pid for each in self.members()) if left else ()
+
+    def strike(self) -> int:
+        """Kill all that is found, without waiting for its end; how many that were."""
+        for group in self.groups:
+            confinement.kill(group)
+        return strike(self.members)
 
     def _below_supervisor(self) -> tuple[Process, ...]:
         below = dict.fromkeys(descendants(self.supervisor.pid))
@@ -79,6 +88,8 @@ class Subtree:
         if self.execution:
             wanted = f"{MARK}={self.execution}".encode()
             roots |= {pid for pid in table if wanted in _environment(pid)}
+        for group in self.groups:
+            roots |= confinement.members(group)
         if self.user is not None:
             roots |= {pid for pid in table if self.user in _users(pid)}
         return roots

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from agent.log_file import LogFile
 from agent.log_mask import MaskedSplitter
+from agent.runtimes.confinement import Confinement
 from agent.runtimes.descendants import Descendants
 from agent.runtimes.news import FULL_DISK_PAUSE, News
 from agent.runtimes.order import GO, Order
@@ -78,16 +79,18 @@ class Ready:
         self._order = order
         self._log = LogFile(order.log, order.log_limit)
         self._news = News(order.room)
+        self._confinement = Confinement(order.groups)
         os.chdir(order.workdir)  # the program's, too
         if order.user is not None:
             from agent.runtimes import other_user  # noqa: PLC0415 - the launcher has loaded it where it is wanted
 
             other_user.rehearse(_start(order, order.user))
+        self._confinement.enter()  # now, and not at the start: on some kernels it takes its time
 
     def start(self, connection: socket.socket, descendants: Descendants) -> bool:
         """Start the program and stay until all is over, or say why that cannot be; whether it went well."""
         try:
-            with self._news.record.used(self.me, self._order.alone_as):
+            with self._news.record.used(self.me, self._order.alone_as, [group for group, _ in self._order.groups]):
                 program, outputs = self._spawn()
         except OSError as problem:
             _say(connection, errno=problem.errno, reason=problem.strerror)
@@ -99,13 +102,15 @@ class Ready:
         self._news.record.add(program=it)
         with suppress(OSError):  # the agent may be gone meanwhile
             _say(connection, program=it)
+        self._confinement.leave()
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
         lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
-        return Copy(program, descendants, lines, self._log, self._news).run()
+        return Copy(program, descendants, lines, self._log, self._news, self._confinement).run()
 
     def close(self) -> None:
         """Let go of everything."""
+        self._confinement.leave()
         self._log.close()
         self._news.close()
 
@@ -144,11 +149,13 @@ class Copy:
         outputs: Mapping[int, LineSplitter | MaskedSplitter],
         log: LogFile,
         news: News,
+        confinement: Confinement,
     ) -> None:
         self._program = program
         self._descendants = descendants
         self._log = log
         self._news = news
+        self._confinement = confinement
         self._grown = False
         """Whether the log has, and nobody was told."""
         self._code: int | None = None
@@ -190,10 +197,17 @@ class Copy:
             self._log.mark(f"{_processes(len(self._left))} {self._left} hang in the kernel and survive SIGKILL")
         self._log.finish()
         if not self._log.settle():
-            self._news.tell(code=self._code)  # which need not wait for what was lost of the output to be said
+            self._news.tell(
+                code=self._code, out_of_memory=self._is_out_of_memory
+            )  # which need not wait for what was lost of the output to be said
             while not self._log.settle():
                 time.sleep(FULL_DISK_PAUSE)
-        self._news.tell(code=self._code, complete=True, alone=not self._left)
+        ended = {"code": self._code, "out_of_memory": self._is_out_of_memory}
+        self._news.tell(**ended, complete=True, alone=not self._left)
+
+    @property
+    def _is_out_of_memory(self) -> bool:
+        return bool(self._code) and self._confinement.out_of_memory()
 
     @property
     def _over(self) -> bool:
@@ -212,7 +226,7 @@ class Copy:
             self._clear()
         if self._over and self._outputs and not self._told:
             self._told = True
-            self._news.tell(code=self._code)
+            self._news.tell(code=self._code, out_of_memory=self._is_out_of_memory)
         if self._grown:
             self._grown = False
             self._news.ring()

@@ -38,7 +38,7 @@ MAX_FILES_BYTES = 2**20
 MAX_HOST_NAME = 63
 """Characters of a DNS label."""
 
-_ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits", "security")
+_ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits")
 _MERGED = ("env", "ulimits")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
 
@@ -124,6 +124,10 @@ class Builder:
         for key in _ONLY_WITH_IMAGE:
             if keys.written(key):
                 self._find(keys.where(key), f"needs an image: a plain process cannot have it{of_role}")
+        security = keys.effective.security
+        for key in SecurityKeys.model_fields:
+            if key != "pids" and getattr(security, key) != SecurityKeys.model_fields[key].get_default():
+                self._find(keys.where("security", key), f"needs an image: a plain process cannot have it{of_role}")
         if keys.effective.resources.shm is not None:
             self._find(keys.where("resources", "shm"), f"needs an image: a plain process cannot have it{of_role}")
 

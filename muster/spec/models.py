@@ -245,7 +245,9 @@ class RoleDefaults(Section):
         "Who runs in the container (default: the node's user for jobs). Root, and names of the image's own users, only "
         "where the project is opened for any user. Needs `image`.",
     )
-    security: SecurityKeys = key("map", "What containers may do beyond the default, see below. Needs `image`.", {})
+    security: SecurityKeys = key(
+        "map", "What containers may do beyond the default, see below. All but `pids` needs `image`.", {}
+    )
     resources: ResourcesKeys = key("map", "What each execution reserves, see below.", {})
     ports: Annotated[list[Port], AfterValidator(_ports_differ)] = key(
         "list of names or maps",

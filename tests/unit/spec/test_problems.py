@@ -209,6 +209,7 @@ def test_problems_are_values() -> None:
         ("entrypoint: []", f"3:1: entrypoint: {NEEDS_IMAGE}"),
         ("user: root", f"3:7: user: {NEEDS_IMAGE}"),
         ("ulimits: {core: 0}", f"3:1: ulimits: {NEEDS_IMAGE}"),
+        ("security: {privileged: true}", f"3:24: security.privileged: {NEEDS_IMAGE}"),
         ("resources: {shm: 1Gi}", f"3:18: resources.shm: {NEEDS_IMAGE}"),
         ("network: bridge", "3:10: network: bridge needs an image"),
         # roles

@@ -1,0 +1,97 @@
+"""What holds a program apart from its supervisor: cgroups of its own, and its own place in line when memory is short.
+
+Supervisors and the keeper use it: it needs no event loop, and nothing but the standard library.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+PROCESSES = "cgroup.procs"
+KILL = "cgroup.kill"
+MEMORY_EVENTS = "memory.events"
+OOM_CONTROL = "memory.oom_control"
+"""The same of the first version of cgroups."""
+
+SCORE = "/proc/self/oom_score_adj"
+PROGRAM_SCORE = 0
+"""What the kernel adds to a program's badness when memory is short; the agent's own may be lower."""
+
+LONGEST = 1 << 20
+
+
+class Confinement:
+    """The cgroups of one program, each with the one to which its supervisor returns.
+
+    A supervisor is in the program's cgroups only from the moment it is armed until the program has started, as a child
+    begins where its parent is, and nothing can start outside.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[str]], score: str = SCORE) -> None:
+        self._groups = groups
+        self._inside = False
+        self._score_file = score
+        self._score = int(_read(score))
+
+    def enter(self) -> None:
+        """Have what starts from here on be confined. Raises OSError."""
+        self._inside = True
+        for group, _ in self._groups:
+            _write(f"{group}/{PROCESSES}", b"0")
+        if self._score < PROGRAM_SCORE:
+            _write(self._score_file, str(PROGRAM_SCORE).encode())
+
+    def leave(self) -> None:
+        """Have the supervisor outlive the program; harmless when repeated."""
+        if not self._inside:
+            return
+        self._inside = False
+        for _, home in self._groups:
+            with suppress(OSError):  # then it dies with the program, and the agent says that it was killed
+                _write(f"{home}/{PROCESSES}", b"0")
+        if self._score < PROGRAM_SCORE:
+            with suppress(OSError):  # whoever started the agent may forbid it
+                _write(self._score_file, str(self._score).encode())
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel has killed anything in them because their memory was used up."""
+        return any(_oom_kills(group) for group, _ in self._groups)
+
+
+def members(group: str) -> set[int]:
+    """The numbers of all processes in a cgroup and those below it; none where it is gone."""
+    found: set[int] = set()
+    for directory, _, _ in os.walk(group):
+        with suppress(OSError):
+            found |= {int(pid) for pid in _read(f"{directory}/{PROCESSES}").split()}
+    return found - {0}  # a process that this namespace does not see
+
+
+def kill(group: str) -> None:
+    """Kill all processes in a cgroup at once, where the kernel can do that."""
+    with suppress(OSError):
+        _write(f"{group}/{KILL}", b"1")
+
+
+def _oom_kills(group: str) -> int:
+    for name in (MEMORY_EVENTS, OOM_CONTROL):
+        with suppress(OSError, ValueError):
+            lines = (line.split() for line in _read(f"{group}/{name}").splitlines())
+            return next((int(line[1]) for line in lines if line[0] == b"oom_kill"), 0)
+    return 0
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, LONGEST)
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: str, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, content)
+    finally:
+        os.close(descriptor)

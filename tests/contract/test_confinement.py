@@ -1,0 +1,236 @@
+"""Cgroups of plain processes, on whatever this machine has of them, and their place in line when memory is short."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from agent.core.deadlines import Deadline
+from agent.core.job_user import NOBODY, JobUser
+from agent.keeper_kill import kill
+from agent.runtimes.cgroups import Cgroups, Limits, own_cgroups
+from agent.runtimes.confinement import SCORE, Confinement, members
+from agent.runtimes.launcher import Launcher
+from agent.runtimes.pids import stat
+from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.process_record import read_record
+from agent.runtimes.rights import may_switch
+from agent.spool import LogSpool
+from muster.domain.failure import ExecutionError, Exit
+from muster.domain.ids import ExecutionId
+from muster.domain.job import Resources, Role, Security
+from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
+from tests.contract.survivors import over
+from tests.contract.torchrun_like import BOMB
+
+PROGRAM = Path(__file__).with_name("torchrun_like.py")
+MEMORY = 64 << 20
+
+
+@pytest.fixture
+def cgroups(tmp_path: Path) -> Iterator[Cgroups]:
+    """Those of this machine."""
+    found = own_cgroups(tmp_path.name[-4:] + str(os.getpid()))
+    if found.says == "no cgroups":
+        pytest.skip("this machine has no cgroups that a test may make")
+    yield found
+    assert found.strangers(()) == {}
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A directory that other users get to as well; pytest's own is closed to them."""
+    with TemporaryDirectory(dir="/var/tmp", prefix="muster-test-") as directory:
+        Path(directory).chmod(0o711)
+        yield Path(directory)
+
+
+def needs(cgroups: Cgroups, controller: str) -> None:
+    if controller not in cgroups.limiting:
+        pytest.skip(f"no cgroup of this machine limits {controller} for tests")
+
+
+USERS = [
+    pytest.param(None, id="own user"),
+    pytest.param(
+        NOBODY,
+        id="other user",
+        marks=pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users"),
+    ),
+]
+
+
+@asynccontextmanager
+async def prepared(
+    directory: Path, cgroups: Cgroups | None, role: Role, user: JobUser | None = None
+) -> AsyncIterator[Trial]:
+    """An execution in a runtime of its own."""
+    runtime = ProcessRuntime(launcher=Launcher(spares=0, other_users=user is not None), job_user=user, cgroups=cgroups)
+    assignment = assignment_for(role)
+    room = room_for(directory, assignment.execution)
+    with closing(LogSpool(room.log)) as spool:
+        try:
+            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+            yield Trial(sandbox, spool, room, launch_for(assignment))
+            await sandbox.remove()
+        finally:
+            await runtime.close()
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_is_not(
+    tmp_path: Path, cgroups: Cgroups, user: JobUser | None
+) -> None:
+    async with prepared(tmp_path, cgroups, Role(command=shell("sleep 1000 & echo $$; wait")), user) as it:
+        await it.release()
+        while not it.printed():
+            it.spool.grew.clear()
+            await it.spool.grew.wait()
+        program = int(it.printed()[0])
+        record = read_record(it.room.path)
+        assert record is not None
+        assert record.groups == cgroups.of(it.sandbox.execution) != ()
+        for group in record.groups:
+            found = members(group)
+            assert program in found
+            assert len(found) == 2
+            assert record.supervisor.pid not in found
+        await it.sandbox.stop(GRACE)
+        await it.sandbox.remove()
+        assert cgroups.of(it.sandbox.execution) == ()
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_a_daemon_without_a_name_ends_although_its_supervisor_was_killed(
+    tmp_path: Path, cgroups: Cgroups, user: JobUser | None
+) -> None:
+    """Nothing but its cgroup tells whose it is."""
+    command = ("/usr/bin/env", "python3", "-c", PROGRAM.read_text(), "nameless", "daemon", "worker")
+    async with prepared(tmp_path, cgroups, Role(command=command), user) as it:
+        await it.release()
+        started = await _numbers(it, 3)
+        record = read_record(it.room.path)
+        assert record is not None
+        record.supervisor.kill()
+        with pytest.raises(ExecutionError, match="was killed"):
+            await it.sandbox.exited()
+        assert _alive(started) == []
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_the_keeper_ends_it_too(tmp_path: Path, cgroups: Cgroups, user: JobUser | None) -> None:
+    command = ("/usr/bin/env", "python3", "-c", PROGRAM.read_text(), "nameless", "worker")
+    async with prepared(tmp_path, cgroups, Role(command=command), user) as it:
+        await it.release()
+        started = await _numbers(it, 2)
+        record = read_record(it.room.path)
+        assert record is not None
+        record.supervisor.kill()
+        await over(record.supervisor)
+        late = Deadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
+        while not kill(late, lambda: None):
+            pass
+        assert _alive(started) == []
+
+
+async def test_more_memory_than_it_asked_for_ends_it_and_is_told(tmp_path: Path, cgroups: Cgroups) -> None:
+    needs(cgroups, "memory")
+    greedy = (sys.executable, "-c", f"import os; os.write(1, b'ready\\n'); x = bytes(1) * {4 * MEMORY}")
+    role = Role(command=greedy, resources=Resources(memory=MEMORY))
+    async with prepared(tmp_path, cgroups, role) as it:
+        assert await it.run() == Exit(code=137, out_of_memory=True)
+
+
+async def test_more_processes_than_it_may_have_cannot_be_forked(tmp_path: Path, cgroups: Cgroups) -> None:
+    needs(cgroups, "pids")
+    fork = f"for n in range({BOMB}):\n    if not os.fork(): os.read(os.pipe()[0], 1)"
+    text = f"import os\ntry:\n  {fork}\nexcept OSError: print(n)"
+    role = Role(command=(sys.executable, "-c", text), security=Security(pids=20))
+    async with prepared(tmp_path, cgroups, role) as it:
+        assert await it.run() == Exit(code=0)
+        assert it.printed() == [b"19"]
+
+
+async def test_a_limit_that_does_not_hold_is_told_in_the_log(tmp_path: Path) -> None:
+    role = Role(command=shell("echo ran"), resources=Resources(memory=MEMORY), security=Security(pids=20))
+    async with prepared(tmp_path, None, role) as it:
+        assert await it.run() == Exit(code=0)
+        told = "resources.memory only reserves and security.pids does not hold here: this node has no cgroups"
+        assert it.spool.tail(2) == (f"[muster] {told} with such limits", "ran")
+
+
+@pytest.fixture
+def lowered() -> Iterator[None]:
+    """This process is one of the last that go when memory is short."""
+    own = Path(SCORE)
+    before = own.read_text()
+    try:
+        own.write_text("-900")
+    except OSError:
+        pytest.skip("this process may not lower its score")
+    yield
+    own.write_text(before)
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.usefixtures("lowered")
+async def test_a_program_does_not_inherit_that_its_agent_goes_last(tmp_path: Path, user: JobUser | None) -> None:
+    text = f"sleep 0.2; cat {SCORE} /proc/$PPID/oom_score_adj"
+    async with prepared(tmp_path, None, Role(command=shell(text)), user) as it:
+        assert await it.run() == Exit(code=0)
+        assert it.printed() == [b"0", b"-900"]
+
+
+@pytest.mark.parametrize(("own", "inside"), [("-900", "0"), ("0", "0"), ("200", "200")])
+def test_a_supervisor_has_the_score_of_programs_only_while_it_starts_one(tmp_path: Path, own: str, inside: str) -> None:
+    score = tmp_path / "oom_score_adj"
+    score.write_text(own)
+    confinement = Confinement((), str(score))
+    confinement.enter()
+    assert score.read_text()[: len(inside)] == inside
+    score.write_text(inside)
+    confinement.leave()
+    assert score.read_text() == own
+
+
+@pytest.fixture
+def forgotten(cgroups: Cgroups) -> Iterator["subprocess.Popen[bytes]"]:
+    """A program in cgroups of an execution of which nothing else is left."""
+    limits = Limits(memory=None, pids=10, cpu_millis=1000)
+    with subprocess.Popen(["sleep", "1000"]) as program:
+        for group, _ in cgroups.make(ExecutionId("forgotten-1-0"), limits):
+            Path(group, "cgroup.procs").write_text(str(program.pid))
+        yield program
+        program.kill()
+
+
+async def test_what_runs_in_a_cgroup_of_an_execution_that_nobody_knows_is_ended(
+    tmp_path: Path, cgroups: Cgroups, forgotten: "subprocess.Popen[bytes]"
+) -> None:
+    runtime = ProcessRuntime(launcher=Launcher(spares=0), cgroups=cgroups)
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(asyncio.to_thread(forgotten.wait), name="wait")
+        assert await runtime.recover(tmp_path / "rooms") == []
+    assert waiting.result() == -signal.SIGKILL
+    assert cgroups.of(ExecutionId("forgotten-1-0")) == ()
+    await runtime.close()
+
+
+async def _numbers(it: Trial, number: int) -> list[int]:
+    """The processes that it started, once it has started so many."""
+    while len(it.printed()) < number + 1:
+        it.spool.grew.clear()
+        await it.spool.grew.wait()
+    return [int(line) for line in it.printed() if line != b"ready"]
+
+
+def _alive(pids: list[int]) -> list[int]:
+    found = ((pid, stat(pid)) for pid in pids)
+    return [pid for pid, known in found if known is not None and known.runs]
