@@ -16,6 +16,7 @@ DEFAULT_PORTS = (20000, 29999)
 DEFAULT_LOG_LIMIT = 1024
 LAST_PORT = 65535
 _NO_JOB_USER = "none"
+_NO_PROCESS_USERS = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         mount_roots=tuple(given.mount_root),
         secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
-        process_users=given.process_users,
+        process_users=_users_of(parser, given.process_users),
         labels=dict(given.label),
         cpus=given.cpus,
         memory=given.memory,
@@ -130,9 +131,9 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add(
         "--process-users",
         type=_process_users,
-        default=(),
+        default=environ.get("MUSTER_PROCESS_USERS", _NO_PROCESS_USERS),
         metavar="FIRST-LAST",
-        help="give each plain process a user of its own by number (by default all run as the user for jobs)",
+        help="give each plain process a user of its own by number; `none`: all run as the user for jobs (%(default)s)",
     )
     add(
         "--label",
@@ -187,11 +188,21 @@ def _job_user(text: str) -> JobUser | str:
 
 
 def _process_users(text: str) -> Sequence[int]:
+    if text == _NO_PROCESS_USERS:
+        return ()
     first, _, last = text.partition("-")
     users = (numeric(first), numeric(last))
     if users[0] is None or users[1] is None or not 0 < users[0].uid <= users[1].uid:
         raise argparse.ArgumentTypeError(f"{text!r} is no range of users like 1879048192-1879048447, without root")
     return range(users[0].uid, users[1].uid + 1)
+
+
+def _users_of(parser: argparse.ArgumentParser, given: Sequence[int] | str) -> Sequence[int]:
+    """Defaults from the environment are text as long as nothing outweighs them."""
+    try:
+        return _process_users(given) if isinstance(given, str) else given
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"MUSTER_PROCESS_USERS: {error}")
 
 
 def _job_user_of(given: JobUser | str | None, *, local: bool) -> JobUser | None:

@@ -37,9 +37,9 @@ class Confinement:
         """Have what starts from here on be confined. Raises OSError."""
         self._inside = True
         for group, _ in self._groups:
-            _write(f"{group}/{PROCESSES}", b"0")
+            write(f"{group}/{PROCESSES}", b"0")
         if self._score < PROGRAM_SCORE:
-            _write(self._score_file, str(PROGRAM_SCORE).encode())
+            write(self._score_file, str(PROGRAM_SCORE).encode())
 
     def leave(self) -> None:
         """Have the supervisor outlive the program; harmless when repeated."""
@@ -48,10 +48,10 @@ class Confinement:
         self._inside = False
         for _, home in self._groups:
             with suppress(OSError):  # then it dies with the program, and the agent says that it was killed
-                _write(f"{home}/{PROCESSES}", b"0")
+                write(f"{home}/{PROCESSES}", b"0")
         if self._score < PROGRAM_SCORE:
             with suppress(OSError):  # whoever started the agent may forbid it
-                _write(self._score_file, str(self._score).encode())
+                write(self._score_file, str(self._score).encode())
 
     def out_of_memory(self) -> bool:
         """Whether the kernel has killed anything in them because their memory was used up."""
@@ -70,7 +70,7 @@ def members(group: str) -> set[int]:
 def kill(group: str) -> None:
     """Kill all processes in a cgroup at once, where the kernel can do that."""
     with suppress(OSError):
-        _write(f"{group}/{KILL}", b"1")
+        write(f"{group}/{KILL}", b"1")
 
 
 def _oom_kills(group: str) -> int:
@@ -89,7 +89,8 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _write(path: str, content: bytes) -> None:
+def write(path: str, content: bytes) -> None:
+    """Write a file of the kernel by one call. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, content)

@@ -86,7 +86,7 @@ class ProcessRuntime:
         user = await self._chosen(room)
         own = await self._own(room)
         supervisor = self._launcher.supervisor()  # made while others still check in
-        groups = await asyncio.to_thread(confine, self._cgroups, assignment, spool)
+        groups = confine(self._cgroups, assignment, spool)  # in less time than a thread costs
         preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user, groups)
         confined = Confined(own_user=own, cgroups=self._cgroups)
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, confined))

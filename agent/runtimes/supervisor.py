@@ -304,6 +304,9 @@ def _rehearse() -> None:
     """Go once through what is to come: a fork copies memory at the first touch, which costs more than all else here."""
     Order(**json.loads(_REHEARSED))
     process(os.getpid())
+    confinement = Confinement(())
+    confinement.enter()
+    confinement.leave()
     log = LogFile(os.devnull, CHUNK)
     log.append_all(LineSplitter(Stream.STDOUT).feed(b"line\n", time.time_ns()))
     log.close()

@@ -86,3 +86,24 @@ def test_who_has_not_joined_needs_it(tmp_path: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit, match="2"):
         parse(["--state", str(tmp_path), "--join-file", str(tmp_path / "token")], {})
     assert f"cannot read the join token in {tmp_path}/token: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "chosen"),
+    [
+        ({}, [], ()),
+        ({"MUSTER_PROCESS_USERS": "700000-700001"}, [], range(700_000, 700_002)),
+        ({"MUSTER_PROCESS_USERS": "700000-700001"}, ["--process-users", "none"], ()),
+        ({"MUSTER_PROCESS_USERS": "700000-700001"}, ["--process-users", "5-5"], range(5, 6)),
+    ],
+)
+def test_users_of_processes_come_from_the_unit_unless_somebody_says_something_else(
+    environment: dict[str, str], arguments: list[str], chosen: object
+) -> None:
+    assert parse(arguments, environment).process_users == chosen
+
+
+def test_users_of_processes_that_are_none_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse([], {"MUSTER_PROCESS_USERS": "everybody"})
+    assert "MUSTER_PROCESS_USERS: 'everybody' is no range of users" in capsys.readouterr().err
