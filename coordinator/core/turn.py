@@ -222,11 +222,11 @@ def _records(cluster: Cluster) -> Iterator[Record]:
 def _kept(cluster: Cluster, record: Record) -> Record | None:
     """The record of the cluster with the same key."""
     match record:
+        case Execution():
+            return cluster.executions.get(record.id)
         case Job():
             return cluster.jobs.get(record.id)
         case Attempt():
             return cluster.attempts.get((record.job, record.number))
-        case Execution():
-            return cluster.executions.get(record.id)
         case Node():
             return cluster.nodes.get(record.name)

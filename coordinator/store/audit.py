@@ -11,7 +11,7 @@ from coordinator.store import trust_schema as schema
 from coordinator.store.dialect import alone
 from coordinator.trust.records import AuditWish
 from muster.domain.access import AuditAnchor, AuditEntry
-from muster.domain.audit_chain import chained
+from muster.domain.audit_chain import hash_at
 
 _FIELDS = tuple(each.name for each in fields(AuditEntry))
 _DELETED_AT_ONCE = 10_000
@@ -22,8 +22,15 @@ def add(connection: Connection, entries: Sequence[AuditEntry]) -> None:
     """Write entries behind the last one."""
     if entries:
         alone(connection, schema.audit)
-        # `asdict` copies what nobody changes; every order of every client comes here.
-        rows = [{name: getattr(entry, name) for name in _FIELDS} for entry in chained(entries, _last(connection))]
+        last, rows = _last(connection), []
+        number, digest = last.number, last.hash
+        for entry in entries:
+            number, previous = number + 1, digest
+            digest = hash_at(entry, number, previous)
+            # `asdict` copies what nobody changes; every order of every client comes here.
+            row = {name: getattr(entry, name) for name in _FIELDS}
+            row["number"], row["previous"], row["hash"] = number, previous, digest
+            rows.append(row)
         connection.execute(insert(schema.audit), rows)
 
 

@@ -1,18 +1,15 @@
 """The hash chain of the audit log: every entry carries the hash of the one before, so no entry is changed unseen."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from json.encoder import encode_basestring_ascii as _quoted
 
 from muster.domain.access import AuditAnchor, AuditEntry
 from muster.domain.errors import MusterError
 
-_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TEXTS = ("who", "what", "target", "origin", "result", "previous", "hash")
-
-_encoded = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class AuditLineError(MusterError):
@@ -28,24 +25,21 @@ class ChainBreak:
     problem: str
 
 
-def chained(entries: Iterable[AuditEntry], last: AuditAnchor) -> Iterator[AuditEntry]:
-    """The entries as they are written behind the last one: with numbers, and each with its hash and the one before."""
-    number, previous = last.number, last.hash
-    for entry in entries:
-        number += 1
-        placed = replace(entry, number=number, previous=previous)
-        previous = hash_of(placed)
-        yield replace(placed, hash=previous)
-
-
 def hash_of(entry: AuditEntry) -> str:
     """The hash that an entry must have."""
-    return sha256(_encoded(_form(entry)).encode()).hexdigest()
+    return hash_at(entry, entry.number, entry.previous)
+
+
+def hash_at(entry: AuditEntry, number: int, previous: str) -> str:
+    """The hash of an entry at a place of the log; made without a copy, as every order comes here."""
+    return sha256(_form(entry, number, previous).encode()).hexdigest()
 
 
 def line_of(entry: AuditEntry) -> str:
     """An entry as one line of JSON in ASCII; without `hash` it is what was hashed."""
-    return _encoded({**_form(entry), "hash": entry.hash})
+    form = _form(entry, entry.number, entry.previous)
+    at, _, rest = form.partition(",")
+    return f'{at},"hash":{_quoted(entry.hash)},{rest}'
 
 
 def entry_of(line: str) -> AuditEntry:
@@ -106,14 +100,11 @@ class ChainCheck:
         return None
 
 
-def _form(entry: AuditEntry) -> dict[str, str | int]:
-    return {
-        "at": entry.at.astimezone(UTC).strftime(_TIME),
-        "number": entry.number,
-        "origin": entry.origin,
-        "previous": entry.previous,
-        "result": entry.result,
-        "target": entry.target,
-        "what": entry.what,
-        "who": entry.who,
-    }
+def _form(entry: AuditEntry, number: int, previous: str) -> str:
+    """JSON with sorted names, no spaces, and everything outside ASCII escaped."""
+    at = entry.at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+    return (
+        f'{{"at":"{at}Z","number":{number},"origin":{_quoted(entry.origin)},"previous":{_quoted(previous)},'
+        f'"result":{_quoted(entry.result)},"target":{_quoted(entry.target)},"what":{_quoted(entry.what)},'
+        f'"who":{_quoted(entry.who)}}}'
+    )

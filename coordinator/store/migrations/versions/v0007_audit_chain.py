@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 
 from coordinator.store.dialect import audit_rules
-from muster.domain.access import AuditAnchor, AuditEntry
-from muster.domain.audit_chain import chained
+from muster.domain.access import AuditEntry
+from muster.domain.audit_chain import hash_at
 
 revision = "0007"
 down_revision = "0006"
@@ -41,11 +41,10 @@ def _chain(connection: sa.Connection) -> None:
     texts = ("who", "what", "target", "origin", "result")
     names = ("number", *texts, "previous", "hash")
     audit = sa.table("audit", *[sa.column(name) for name in names], sa.column("at", TIME))
-    last = AuditAnchor()
+    previous = ""
     for row in connection.execute(sa.select(audit).order_by(audit.c.number)).mappings().all():
         at = row["at"] if row["at"].tzinfo else row["at"].replace(tzinfo=UTC)
-        said = AuditEntry(at=at, **{name: row[name] for name in texts})
-        (entry,) = chained([said], AuditAnchor(number=row["number"] - 1, hash=last.hash))
-        values = {"previous": entry.previous, "hash": entry.hash}
-        connection.execute(sa.update(audit).where(audit.c.number == entry.number).values(**values))
-        last = AuditAnchor(number=entry.number, hash=entry.hash)
+        digest = hash_at(AuditEntry(at=at, **{name: row[name] for name in texts}), row["number"], previous)
+        written = sa.update(audit).where(audit.c.number == row["number"])
+        connection.execute(written.values(previous=previous, hash=digest))
+        previous = digest
