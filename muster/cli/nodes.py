@@ -13,6 +13,7 @@ from muster.cli.session import answers, session_of
 from muster.cli.terminal import say_lines, screen
 from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.node import NodeState, NodeView
+from muster.visible_text import visible
 
 _SHOWN = 5
 """How many executions a question names."""
@@ -132,11 +133,12 @@ def _form(context: typer.Context, said: Format) -> Format:
 
 
 def _question(node: NodeView) -> str:
-    count, names = len(node.executions), ", ".join(node.executions[:_SHOWN])
+    count, names = len(node.executions), visible(", ".join(node.executions[:_SHOWN]))
     if not count:
-        return f"Nothing runs on {node.name} as far as is known. Remove it?"
+        return f"Nothing runs on {visible(node.name)} as far as is known. Remove it?"
     more = ", …" if count > _SHOWN else ""
     return (
-        f"{count} {'execution' if count == 1 else 'executions'} on {node.name} ({names}{more}) will count as ended, "
-        "and jobs with restarts begin anew elsewhere. If user code still runs there, it runs twice. Remove it?"
+        f"{count} {'execution' if count == 1 else 'executions'} on {visible(node.name)} ({names}{more}) "
+        "will count as ended, and jobs with restarts begin anew elsewhere. If user code still runs there, it runs "
+        "twice. Remove it?"
     )
