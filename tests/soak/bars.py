@@ -10,8 +10,10 @@ GROWTH, GROWTH_AN_HOUR = 24.0, 16.0
 """MiB by which memory may have grown after the warm-up: what a measurement is uncertain by, and more in an hour."""
 JOURNAL_AN_HOUR, JOURNAL_LEAST = 1_000_000, 64_000
 """Bytes of the coordinator's journal in an hour; a short soak may have its fair share, but at least so many."""
-WARM_UP = 0.25
-"""Share of the time in which caches and pools fill; memory is not judged in it."""
+WARM_UP, WARM_UP_LEAST = 0.25, 60.0
+"""Share of the time, and seconds at least, in which caches and pools fill; memory is not judged in it."""
+ROUND = 30.0
+"""Seconds in which every disturbance comes once. Memory goes up and down in them; of each the least counts."""
 HOUR = 3600.0
 
 
@@ -85,14 +87,19 @@ def percentile(values: Sequence[float], percent: int) -> float:
 
 
 def growth(seen: Seen) -> float:
-    """MiB by which a straight line through memory after the warm-up rises."""
-    warm = [sample for sample in seen.samples if sample.at >= WARM_UP * seen.seconds]
-    if len(warm) < 2:
+    """MiB by which a straight line through the least memory of each round after the warm-up rises."""
+    begun = max(WARM_UP * seen.seconds, WARM_UP_LEAST)
+    least: dict[int, float] = {}
+    for sample in seen.samples:
+        if sample.at >= begun:
+            number = int((sample.at - begun) // ROUND)
+            least[number] = min(least.get(number, sample.resident), sample.resident)
+    if len(least) < 2:
         return 0.0
-    at, resident = (sum(values) / len(warm) for values in zip(*((s.at, s.resident) for s in warm), strict=True))
-    spread = sum((sample.at - at) ** 2 for sample in warm)
-    slope = sum((sample.at - at) * (sample.resident - resident) for sample in warm) / spread if spread else 0.0
-    return slope * (warm[-1].at - warm[0].at)
+    middle, level = sum(least) / len(least), sum(least.values()) / len(least)
+    spread = sum((number - middle) ** 2 for number in least)
+    slope = sum((number - middle) * (resident - level) for number, resident in least.items()) / spread
+    return slope * (max(least) - min(least))
 
 
 def journal(samples: Sequence[Sample]) -> int:
