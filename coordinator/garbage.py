@@ -8,7 +8,8 @@ makes anew what its stream waits with: a tenth of a second, several times for a 
 import asyncio
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 MORE = (100_000, 20, 20)
 """More objects than that, looks at the newest, and looks at younger ones, before Python looks all the same."""
@@ -16,6 +17,18 @@ LOOK = 0.5
 """Seconds of one look at how busy the event loop is."""
 BUSY = 0.3
 """Share of them for which it works if it is; heartbeats of 5,000 nodes take half of that."""
+
+
+@contextmanager
+def not_looked_for() -> Iterator[None]:
+    """Nothing is looked for while a start makes what stays; the looks were half of the time that loading took."""
+    looked = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if looked:
+            gc.enable()
 
 
 def collect_seldom() -> None:

@@ -88,7 +88,8 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: F
             remover.submit(_drop_logs, logs, job)
 
         try:
-            registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
+            with garbage.not_looked_for():
+                registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
             secrets = opened_secrets(settings, trust)
             logins = None if settings.login is None else _login_desk(settings.login, registry)
             audit = AuditLog(registry)
