@@ -25,6 +25,7 @@ from muster.connection import Connection
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
+from muster.domain.job_rules import refuse_faults
 from muster.domain.lifecycle import JobPhase
 from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from
@@ -394,6 +395,6 @@ class _Patience:
 
 
 def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool) -> jobs_pb2.SubmitRequest:
-    """Asks for a job, with a key of its own: sent again, it asks for the same one."""
-    wanted, key = wire.job_spec_to_wire(spec), os.urandom(16).hex()
+    """Asks for a job, with a key of its own: sent again, it asks for the same one; raises InvalidJobError."""
+    wanted, key = wire.job_spec_to_wire(refuse_faults(spec)), os.urandom(16).hex()
     return jobs_pb2.SubmitRequest(spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key)

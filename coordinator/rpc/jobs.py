@@ -31,12 +31,12 @@ from muster.domain.access import Access, Policy
 from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, UnknownNameError
 from muster.domain.explanation import Explanation
 from muster.domain.ids import JobId
+from muster.domain.job_rules import refuse_faults
 from muster.domain.lifecycle import JobPhase
 from muster.domain.view import JobView
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
 from muster.wire import checks
-from muster.wire.plain_texts import require_plain
 
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
@@ -277,11 +277,9 @@ def _submitted(request: pb.SubmitRequest) -> JobSubmitted:
         raise InvalidJobError(
             f"the job is {size:g} MiB large; {most:g} MiB are the most. Put large files into the image"
         )
-    spec = wire.job_spec_from_wire(request.spec)
-    require_plain(spec)
     return JobSubmitted(
         job=new_job_id(),
-        spec=spec,
+        spec=refuse_faults(wire.job_spec_from_wire(request.spec)),
         queue_anyway=request.queue_anyway,
         dry_run=request.dry_run,
         idempotency_key=_own_key(_key(request)),

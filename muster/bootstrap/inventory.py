@@ -19,6 +19,7 @@ from typing import Any
 from muster.bootstrap.target import Target, parse_jumps, parse_target
 from muster.bootstrap.wish import DEFAULT_PORTS, Setting, Wish
 from muster.domain.errors import InvalidJobError
+from muster.domain.quoting import nearest
 from muster.spec.document import OUTSIDE, START, Listing, Node, Place, Scalar, Table, UnreadableError, read
 from muster.spec.errors import JobFileError, Problem
 
@@ -239,8 +240,6 @@ _KEYS: Mapping[str, _Take] = {"host": _host, "name": _text, **_DEFAULTS}
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str | None:
-    from muster.spec.fields import nearest  # noqa: PLC0415 - pydantic only for who mistypes
-
     foreign = {"hostname": "host", "ansible_host": "host", "ssh_key": "key", "identity_file": "key", "hosts": "nodes"}
     meant = foreign.get(word.lower(), word.lower())
     return meant if meant in known else nearest(meant, known)

@@ -27,8 +27,6 @@ DEFAULT_PIDS = 32_768
 """Processes and threads of a container: a fork bomb ends at this, eight data-loading ranks stay far below."""
 NODE_LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?"
 """The pattern of names of labels of nodes."""
-MOST_LEVELS = 64
-"""Directories that the path of an inline file leads through, at most."""
 MOST_PIDS = 4_194_304
 """As many as Linux numbers."""
 

@@ -1,13 +1,12 @@
 """From checked keys to a `JobSpec`: role defaults applied, files read, and the rules that take several keys."""
 
+import pathlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from muster.domain.job import (
     InlineFile,
     JobSpec,
     Mount,
-    Network,
     PortRequest,
     Resources,
     Role,
@@ -15,11 +14,11 @@ from muster.domain.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.job_size import too_much_to_share
+from muster.domain.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, Fault, Path, faults, needs_image
+from muster.domain.quoting import quote
 from muster.domain.restart import ExitCodes, RestartPolicy
-from muster.domain.secret_use import SecretUse
 from muster.spec.document import Loc
-from muster.spec.errors import FieldError, quote
+from muster.spec.errors import FieldError
 from muster.spec.models import (
     FileKeys,
     JobKeys,
@@ -29,38 +28,30 @@ from muster.spec.models import (
     RoleKeys,
     TimeoutsKeys,
 )
-from muster.spec.plain import MAX_EXECUTIONS
-from muster.spec.secret_keys import conflict
 from muster.spec.section import SecurityKeys
 
-MAX_FILES_BYTES = 2**20
-"""Of all files of all roles; larger things belong in the image or on a mount."""
-MAX_HOST_NAME = 63
-"""Characters of a DNS label."""
-
-_ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits")
 _MERGED = ("env", "ulimits")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
+_KEY_BY_KEY = ("env", "ulimits", "resources", "security")
+"""Maps of which each key counts where it stands, for the role or for the job."""
 
 
 class Builder:
     """Builds one job and gathers what is wrong with it in `findings`."""
 
-    def __init__(self, job: JobKeys, base: Path | None) -> None:
+    def __init__(self, job: JobKeys, base: pathlib.Path | None) -> None:
         self._job = job
         self._base = base
-        self._left = MAX_FILES_BYTES
+        self._roles = [_Layered(job, keys, place) for place, keys in enumerate(job.roles or [None])]
         self._said: set[tuple[Loc, str]] = set()
         self.findings: list[tuple[Loc, FieldError]] = []
 
     def spec(self) -> JobSpec:
         """The job; it is to be used only if there are no findings."""
         job = self._job
-        roles = tuple(self._roles())
-        self._check_size()
         spec = JobSpec(
             name=job.name,
-            roles=roles,
+            roles=tuple(map(self._role, self._roles)),
             network=job.network,
             success=job.success,
             priority=job.priority,
@@ -72,29 +63,17 @@ class Builder:
             restarts=_restarts(job.restarts),
             on_disconnect=job.on_disconnect,
         )
-        if (problem := too_much_to_share(spec)) is not None:
-            self._find(("roles",) if job.roles is not None else ("files",), problem)
+        if job.roles is not None and "workers" in job.model_fields_set:
+            self._find(("workers",), FieldError("stands beside roles; give each role its count instead"))
+        for fault in (*faults(spec), *self._written_without_image(spec)):
+            self._find(self._where(fault.path), FieldError(fault.message, suggestion=fault.suggestion))
         return spec
 
-    def _roles(self) -> Iterator[Role]:
-        job = self._job
-        if job.roles is None:
-            yield self._role(_Layered(job, None, 0), Role().name, job.workers)
-            return
-        if "workers" in job.model_fields_set:
-            self._find(("workers",), "stands beside roles; give each role its count instead")
-        for place, keys in enumerate(job.roles):
-            yield self._role(_Layered(job, keys, place), keys.name, keys.count)
-
-    def _role(self, keys: "_Layered", name: str, count: int) -> Role:
-        self._check_image(keys, name)
-        self._check_user(keys)
-        if len(f"{name}-{count - 1}") > MAX_HOST_NAME:
-            self._find(keys.where("name"), f"makes host names longer than {MAX_HOST_NAME} characters")
+    def _role(self, keys: "_Layered") -> Role:
         effective = keys.effective
         return Role(
-            name=name,
-            count=count,
+            name=keys.name,
+            count=keys.count,
             image=effective.image,
             pull=effective.pull,
             entrypoint=None if effective.entrypoint is None else tuple(effective.entrypoint),
@@ -109,64 +88,45 @@ class Builder:
                 Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in sorted(effective.ulimits.items())
             ),
             files=tuple(self._files(keys)),
-            secrets=tuple(self._secrets(keys)),
+            secrets=tuple(secret.use for secret in effective.secrets),
             security=_security(effective.security),
         )
 
-    def _check_image(self, keys: "_Layered", name: str) -> None:
-        if keys.effective.image is not None:
-            return
-        of_role = "" if self._job.roles is None else f"; role {name} has none"
-        if not keys.effective.command:
-            self._find((*keys.own, "command"), "is missing: without an image there is nothing to run")
-        if self._job.network is Network.BRIDGE:
-            self._find(("network",), f"bridge needs an image{of_role}")
-        for key in _ONLY_WITH_IMAGE:
-            if keys.written(key):
-                self._find(keys.where(key), f"needs an image: a plain process cannot have it{of_role}")
-        security = keys.effective.security
-        for key in SecurityKeys.model_fields:
-            if key != "pids" and getattr(security, key) != SecurityKeys.model_fields[key].get_default():
-                self._find(keys.where("security", key), f"needs an image: a plain process cannot have it{of_role}")
-        if keys.effective.resources.shm is not None:
-            self._find(keys.where("resources", "shm"), f"needs an image: a plain process cannot have it{of_role}")
-
-    def _check_user(self, keys: "_Layered") -> None:
-        if keys.effective.user is not None and keys.effective.security.image_user:
-            self._find(keys.where("security", "image_user"), "stands beside user; only one of them can say who runs")
-
-    def _check_size(self) -> None:
-        roles = self._job.roles or []
-        if (size := sum(role.count for role in roles)) > MAX_EXECUTIONS:
-            self._find(("roles",), f"has {size} executions; a job has at most {MAX_EXECUTIONS}")
-
     def _files(self, keys: "_Layered") -> Iterator[InlineFile]:
         for place, file in enumerate(keys.effective.files):
-            where = (*keys.where("files"), place)
             try:
                 content = _content(file, self._base)
             except FieldError as error:
-                self.findings.append(((*where, "source"), error))
+                self._find((*keys.where("files"), place, "source"), error)
                 continue
-            self._left -= len(content)
-            if self._left < 0:
-                self._find(where, f"makes the files of the job larger than {MAX_FILES_BYTES // 2**10} KiB in all")
-                return
             yield InlineFile(path=file.path, content=content, executable=file.executable)
 
-    def _secrets(self, keys: "_Layered") -> Iterator[SecretUse]:
-        role = keys.effective
-        variables, targets = frozenset(role.env), [mount.target for mount in role.mounts]
-        for place, secret in enumerate(role.secrets):
-            problem = conflict(secret.use, variables, targets, contained=role.image is not None)
-            if problem is not None:
-                self._find((*keys.where("secrets"), place), problem)
-            yield secret.use
+    def _written_without_image(self, spec: JobSpec) -> Iterator[Fault]:
+        """Keys that only containers have and that stand in the file, even if they say what counts anyway."""
+        for number, (keys, role) in enumerate(zip(self._roles, spec.roles, strict=True)):
+            if role.image is None:
+                written = [(key,) for key in ONLY_WITH_IMAGE if keys.written(key)]
+                yield from needs_image(spec, number, written)
 
-    def _find(self, loc: Loc, message: str) -> None:
-        if (loc, message) not in self._said:
-            self._said.add((loc, message))
-            self.findings.append((loc, FieldError(message)))
+    def _where(self, path: Path) -> Loc:
+        """Where in the file that stands which the rule book names by its role."""
+        if path == ("roles",) and self._job.roles is None:
+            return ("files",)  # what its executions are given is too much: as a rule it is these
+        if path[0] != "roles" or len(path) == 1:
+            return path
+        keys, (key, *inner) = self._roles[int(path[1])], path[2:]
+        if key in {"name", "count"}:
+            return keys.of_role(str(key))
+        if not keys.written(str(key)):
+            return (*keys.own, key)
+        if key in _KEY_BY_KEY and inner:
+            return (*keys.where(str(key), str(inner[0])), *inner[1:])
+        return (*keys.where(str(key)), *inner)
+
+    def _find(self, loc: Loc, error: FieldError) -> None:
+        if (loc, error.message) not in self._said:
+            self._said.add((loc, error.message))
+            self.findings.append((loc, error))
 
 
 class _Layered:
@@ -177,11 +137,17 @@ class _Layered:
         self._role = role
         self.own: Loc = () if role is None else ("roles", place)
         """Where the role is described."""
+        self.name = Role().name if role is None else role.name
+        self.count = job.workers if role is None else role.count
         self.effective: RoleDefaults = job if role is None else _over(job, role)
 
     def written(self, key: str) -> bool:
         """Whether the key stands in the file, for the role or for the job."""
         return key in self._job.model_fields_set or (self._role is not None and key in self._role.model_fields_set)
+
+    def of_role(self, key: str) -> Loc:
+        """Where its name or count stands."""
+        return (*self.own, key) if self.own else ({"name": "name", "count": "workers"}[key],)
 
     def where(self, key: str, inner: str | None = None) -> Loc:
         """Where the key was written that counts, or the key inside it."""
@@ -241,13 +207,13 @@ def _security(keys: SecurityKeys) -> Security:
     )
 
 
-def _content(file: FileKeys, base: Path | None) -> bytes:
+def _content(file: FileKeys, base: pathlib.Path | None) -> bytes:
     if file.source is not None:
         return _read(file.source, base)
     return file.content_base64 if file.content_base64 is not None else (file.content or "").encode()
 
 
-def _read(source: str, base: Path | None) -> bytes:
+def _read(source: str, base: pathlib.Path | None) -> bytes:
     """The content of a file beside the job file, as much of it as a job may have."""
     if base is None:
         raise FieldError("cannot be read here; give the content instead")

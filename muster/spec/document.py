@@ -26,7 +26,9 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from muster.spec.errors import FieldError, lines_of, quote
+from muster.domain import job_rules
+from muster.domain.quoting import quote
+from muster.spec.errors import FieldError, lines_of
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 20
@@ -177,18 +179,8 @@ def scalar(value: object) -> Scalar:
 
 
 def spell(loc: Loc) -> str:
-    """The path as people write it: `roles[0].resources.gpus`, `env["A B"]`."""
-    text = ""
-    for part in loc:
-        if part == KEY:
-            continue
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.replace("-", "_").isidentifier():
-            text += f".{part}"
-        else:
-            text += f"[{quote(part)}]"
-    return text.removeprefix(".")
+    """The path as people write it, without the mark of a key: `roles[0].resources.gpus`, `env["A B"]`."""
+    return job_rules.spell(tuple(part for part in loc if part != KEY))
 
 
 def _composer(text: str) -> "_Composer":

@@ -15,9 +15,9 @@ from muster.domain.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.quantity import format_cpus, format_duration, format_memory
 from muster.domain.restart import RestartPolicy
 from muster.domain.secret_use import SecretUse
-from muster.spec.quantity import format_cpus, format_duration, format_memory
 
 
 def dump(spec: JobSpec) -> dict[str, Any]:

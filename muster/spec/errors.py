@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muster.domain.errors import InvalidJobError
+from muster.domain.quoting import quote
 
 _LINE_BREAK = "\r\n|[\r\n\x85\u2028\u2029]"
 """What the YAML reader counts as the end of a line."""
@@ -13,8 +14,6 @@ _SHOWN = 50
 """More problems than this are only counted."""
 _WIDTH = 100
 """Columns of a source line that are shown."""
-_QUOTED = 60
-"""Characters of a wrong value that are repeated in a message."""
 
 
 class FieldError(InvalidJobError, ValueError):
@@ -74,13 +73,6 @@ class JobFileError(InvalidJobError):
 def lines_of(text: str) -> list[str]:
     """The lines of a job file, as the YAML reader counts them."""
     return re.split(_LINE_BREAK, text)
-
-
-def quote(text: str, most: int = _QUOTED) -> str:
-    """A value as it is repeated in a message: quoted, on one line, not too long."""
-    import json  # noqa: PLC0415 - when something is wrong
-
-    return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)
 
 
 def _hint(suggestion: str | None) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.job import JobSpec
+from muster.domain.quoting import quote
 from muster.spec.document import (
     KEY,
     MAX_DEPTH,
@@ -26,7 +27,7 @@ from muster.spec.document import (
     spell,
     unfold,
 )
-from muster.spec.errors import FieldError, JobFileError, Problem, quote
+from muster.spec.errors import FieldError, JobFileError, Problem
 from muster.spec.plain import plain_job
 
 _NOTHING = Scalar(value=None, text="", at=START)

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    Field,
     GetJsonSchemaHandler,
     model_validator,
 )
@@ -20,17 +19,17 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from muster.domain import job_values
 from muster.domain.job import DEFAULT_PROJECT
+from muster.domain.quoting import quote
 from muster.domain.restart import MOST_RESTARTS
 from muster.spec import fields
 from muster.spec.document import Scalar
-from muster.spec.errors import FieldError, quote
+from muster.spec.errors import FieldError
 from muster.spec.fields import given, verbatim
-from muster.spec.plain import MAX_EXECUTIONS, MAX_GPUS, MAX_PRIORITY
 from muster.spec.secret_keys import SHORT_SECRET, SecretKeys, secret_form, secrets_differ
 from muster.spec.section import Section, SecurityKeys, key, refuse_twice
 
-MAX_PORT = 65535
 NEEDED = ...
 """In place of a default: the key must be there."""
 SHELL = ("/bin/sh", "-c")
@@ -47,11 +46,11 @@ class _OrShort:
         return {"anyOf": [self.schema, handler(core)]}
 
 
-Gpus = Annotated[int, Field(ge=0, le=MAX_GPUS), fields.WHOLE]
-Count = Annotated[int, Field(ge=1, le=MAX_EXECUTIONS), fields.WHOLE]
-PortNumber = Annotated[int, Field(ge=1, le=MAX_PORT), fields.WHOLE]
-Restarts = Annotated[int, Field(ge=0, le=MOST_RESTARTS), fields.WHOLE]
-Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY), fields.WHOLE]
+Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
+Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
+PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
+Restarts = Annotated[int, *fields.within(0, MOST_RESTARTS)]
+Priority = Annotated[int, *fields.within(-job_values.MAX_PRIORITY, job_values.MAX_PRIORITY)]
 
 
 class ResourcesKeys(Section):
@@ -90,11 +89,7 @@ class MountKeys(Section):
 
     @model_validator(mode="after")
     def _leaves_own_directory(self) -> "MountKeys":
-        if self.target.rstrip("/") == "":
-            raise FieldError("cannot cover the whole container; mount below /")
-        if (self.target.rstrip("/") + "/").startswith(f"{fields.OWN_DIRECTORY}/"):
-            raise FieldError(f"cannot cover {fields.OWN_DIRECTORY}, which Muster fills itself")
-        return self
+        return fields.ruled(self, job_values.mount_target(self.target))
 
 
 class UlimitKeys(Section):
@@ -105,9 +100,7 @@ class UlimitKeys(Section):
 
     @model_validator(mode="after")
     def _in_order(self) -> "UlimitKeys":
-        if self.hard != -1 and (self.soft == -1 or self.soft > self.hard):
-            raise FieldError("has a soft limit above the hard one")
-        return self
+        return fields.ruled(self, job_values.ulimit_order(self.soft, self.hard))
 
 
 def _decoded(value: object) -> bytes:
@@ -162,7 +155,7 @@ def _port_form(value: object) -> object:
         return value
     if isinstance(value.value, (int, float)):
         raise FieldError(f"must be a name, or a map with name and port, not {value.text}")
-    fields.check_port_name(value)
+    fields.text_by(job_values.port_name, value)
     return {"name": value}
 
 
@@ -202,7 +195,7 @@ Command = Annotated[
     list[fields.Verbatim], BeforeValidator(_shell_or_words), _OrShort({"type": "string", "minLength": 1})
 ]
 Port = Annotated[
-    PortKeys, BeforeValidator(_port_form), _OrShort({"type": "string", "pattern": f"^{fields.PORT_NAME}$"})
+    PortKeys, BeforeValidator(_port_form), _OrShort({"type": "string", "pattern": f"^{job_values.PORT_NAME}$"})
 ]
 MountForm = Annotated[
     MountKeys,

@@ -3,26 +3,19 @@
 Loading that library takes longer than a small gang takes to start.
 """
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from muster.domain.job import DEFAULT_PROJECT, JobSpec, Packing, Resources, Role
+from muster.domain.job_rules import faults
 from muster.domain.lifecycle import SuccessRule
 from muster.spec.quantity import parse_cpus
-
-LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-MAX_EXECUTIONS = 10_000
-MAX_GPUS = 64
-MAX_PRIORITY = 1000
 
 _KEYS = frozenset(
     {"name", "workers", "command", "resources", "placement", "max_per_node", "priority", "project", "success"},
 )
 _RESOURCES = frozenset({"cpus", "gpus"})
-_PLAINLY_SMALL = 1024 * 1024
-"""Characters of commands that all executions together may have; more is for whoever knows what nodes take."""
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -34,44 +27,37 @@ def plain_job(document: Mapping[str, Any]) -> JobSpec | None:
     and what is understood here as it is here.
     """
     try:
-        return _job(document)
+        spec = _job(document)
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
+    return None if any(faults(spec)) else spec
 
 
 def _job(document: Mapping[str, Any]) -> JobSpec:
     resources = document.get("resources", {})
-    if sum(map(len, document["command"])) * document.get("workers", 1) > _PLAINLY_SMALL:
-        raise ValueError
     if not (document.keys() <= _KEYS and resources.keys() <= _RESOURCES):
         raise LookupError
     return JobSpec(
-        name=_label(document["name"]),
+        name=_text(document["name"]),
         roles=(
             Role(
-                count=_whole(document.get("workers", 1), 1, MAX_EXECUTIONS),
+                count=_whole(document.get("workers", 1)),
                 command=_command(document["command"]),
                 resources=Resources(
-                    gpus=_whole(resources.get("gpus", 0), 0, MAX_GPUS), cpu_millis=_cpus(resources.get("cpus", "1"))
+                    gpus=_whole(resources.get("gpus", 0)), cpu_millis=_cpus(resources.get("cpus", "1"))
                 ),
             ),
         ),
         packing=_one_of(Packing, document.get("placement", Packing.PACK)),
-        max_per_node=_whole(document["max_per_node"], 1, MAX_EXECUTIONS) if "max_per_node" in document else None,
-        priority=_whole(document.get("priority", 0), -MAX_PRIORITY, MAX_PRIORITY),
-        project=_label(document.get("project", DEFAULT_PROJECT)),
+        max_per_node=_whole(document["max_per_node"]) if "max_per_node" in document else None,
+        priority=_whole(document.get("priority", 0)),
+        project=_text(document.get("project", DEFAULT_PROJECT)),
         success=_one_of(SuccessRule, document.get("success", SuccessRule.ALL)),
     )
 
 
-def _label(value: object) -> str:
-    if not re.fullmatch(LABEL, _text(value)):
-        raise ValueError
-    return str(value)
-
-
 def _command(words: object) -> tuple[str, ...]:
-    if not isinstance(words, list) or not _text(words[0]).strip():
+    if not isinstance(words, list):
         raise TypeError
     return tuple(map(_text, words))
 
@@ -81,14 +67,14 @@ def _cpus(value: object) -> int:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or "\0" in value:
+    if not isinstance(value, str):
         raise TypeError
     value.encode()  # half a character is refused, as a ValueError
     return str(value)
 
 
-def _whole(value: object, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
+def _whole(value: object) -> int:
+    if type(value) is not int:
         raise TypeError
     return value
 

@@ -1,15 +1,14 @@
 """What the maps of a job file have in common, and the map that says what containers may do beyond the default."""
 
-from collections import Counter
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from muster.domain.job import DEFAULT_PIDS, MOST_PIDS
+from muster.domain.job_values import twice
 from muster.spec import fields
-from muster.spec.errors import FieldError, quote
 
-Pids = Annotated[int, Field(ge=1, le=MOST_PIDS), fields.WHOLE]
+Pids = Annotated[int, *fields.within(1, MOST_PIDS)]
 
 
 class Section(BaseModel):
@@ -25,9 +24,7 @@ def key(title: str, description: str, default: Any = None) -> Any:  # noqa: ANN4
 
 def refuse_twice(what: str, values: list[str]) -> None:
     """Raise FieldError where a value comes twice."""
-    twice = next((value for value, times in Counter(values).items() if times > 1), None)
-    if twice is not None:
-        raise FieldError(f"has {what} {quote(twice)} twice")
+    fields.ruled(values, twice(what, values))
 
 
 def _capabilities_differ(capabilities: list[str]) -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from muster.domain.quoting import nearest
 from muster.spec.document import KEY, Loc, kind
 from muster.spec.errors import FieldError
-from muster.spec.fields import nearest
 from muster.spec.models import JobKeys
 
 _COUNTS = ("workers", "count")
@@ -58,8 +58,6 @@ SENTENCES: Mapping[str, Callable[[object, Mapping[str, Any]], str]] = {
     "dict_type": lambda value, _: f"must be a map, not {kind(value)}",
     "model_type": lambda value, _: f"must be a map, not {kind(value)}",
     "list_type": lambda value, _: f"must be a list, not {kind(value)}",
-    "greater_than_equal": lambda value, limit: f"must be at least {limit['ge']}, not {kind(value)}",
-    "less_than_equal": lambda value, limit: f"must be at most {limit['le']}, not {kind(value)}",
 }
 """By type of pydantic's error; a test finds out which types the models can give."""
 

@@ -11,10 +11,10 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.domain.errors import MusterError
-from muster.domain.job import MOST_LEVELS
+from muster.domain.job_values import MAX_EXECUTIONS
 from muster.visible_text import hidden_in, visible
 
-MAX_SIZE = 10_000
+MAX_SIZE = MAX_EXECUTIONS
 """Executions in one job; far above any fleet that one coordinator serves, far below what would exhaust it."""
 MAX_JOBS = 1000
 """Jobs submitted with one call: each waits until all are checked, and so does everybody else."""
@@ -141,20 +141,11 @@ def words(values: Iterable[str], where: str) -> tuple[str, ...]:
     return result
 
 
-def path(value: str, where: str) -> str:
-    """The path of a file, relative or absolute."""
-    if not value:
-        raise WireError(where, "is empty")
-    if value.count("/") > MOST_LEVELS:
-        raise WireError(where, f"leads through more than {MOST_LEVELS} directories")
-    return words((value,), where)[0]
-
-
 def absolute(value: str, where: str) -> str:
     """An absolute path."""
     if not value.startswith("/"):
         raise WireError(where, f"is {value!r}; it must be an absolute path")
-    return path(value, where)
+    return words((value,), where)[0]
 
 
 def unique(values: Sequence[str], where: str) -> None:

@@ -4,7 +4,6 @@ import re
 
 from muster.domain.secret_use import KEY_FORM, SecretUse
 from muster.rpc.v1 import model_pb2
-from muster.wire import checks
 from muster.wire.checks import WireError
 
 
@@ -16,19 +15,11 @@ def secret_use_to_wire(use: SecretUse) -> model_pb2.SecretUse:
 
 
 def secret_use_from_wire(message: model_pb2.SecretUse) -> SecretUse:
-    """A secret that an execution gets; raises WireError."""
-    for variable, key in message.env.items():
-        if not variable or "=" in checks.words((variable,), "SecretUse.env")[0]:
-            raise WireError("SecretUse.env", f"has the name {variable!r}; a name is not empty and has no equals sign")
-        if key:
-            secret_key(key, "SecretUse.env")
-    checks.few(message.env, "SecretUse.env")
-    if message.env and message.standard_env:
-        raise WireError("SecretUse.env", "names variables where standard_env asks for the usual ones")
+    """A secret that an execution gets."""
     return SecretUse(
-        secret=checks.label(message.secret, "SecretUse.secret"),
+        secret=message.secret,
         env=dict(message.env),
-        directory=checks.absolute(message.directory, "SecretUse.directory") if message.directory else None,
+        directory=message.directory or None,
         standard_env=message.standard_env,
     )
 

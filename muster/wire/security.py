@@ -22,13 +22,13 @@ def security_to_wire(security: Security) -> model_pb2.Security | None:
 
 
 def security_from_wire(message: model_pb2.Security) -> Security:
-    """What a role asks for; raises WireError."""
+    """What a role asks for."""
     return Security(
-        capabilities=known_capabilities(message.capabilities, "Security.capabilities"),
+        capabilities=tuple(message.capabilities),
         privileged=message.privileged,
         gain_privileges=message.gain_privileges,
         image_user=message.image_user,
-        pids=known_pids(message.pids, "Security.pids"),
+        pids=message.pids or None,
     )
 
 

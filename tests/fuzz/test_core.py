@@ -11,14 +11,16 @@ from hypothesis import given
 from coordinator.core.answers import Accepted
 from coordinator.core.events import ExecutionsReported, InventoryChanged, TimePassed
 from muster import wire
+from muster.domain.errors import InvalidJobError
 from muster.domain.ids import NodeId
+from muster.domain.job_rules import refuse_faults
 from muster.rpc.v1 import agents_pb2, model_pb2
 from muster.wire import WireError
 from tests.builders import World, inventory, role, spec
 from tests.fuzz.effort import fuzzed, fuzzed_less
 from tests.fuzz.messages import NUMBERS, anything, damaged, seeds
-from tests.unit import wire_values as values
 from tests.unit.coordinator.obedient_agents import Agent
+from tests.unit.spec.valid_jobs import any_job
 
 NODES = {"a": 4, "b": 4}
 SMALL = 40
@@ -30,12 +32,12 @@ AGES = timedelta(days=400)
 
 
 @fuzzed_less
-@given(wanted=values.job_specs, seed=seeds)
+@given(wanted=any_job, seed=seeds)
 def test_a_job_that_was_valid_and_still_is_lives_and_ends(wanted: Any, seed: int) -> None:  # noqa: ANN401
     chance = Random(seed)
     try:
-        job = wire.job_spec_from_wire(damaged(wire.job_spec_to_wire(wanted), seed))  # type: ignore[arg-type]
-    except WireError:
+        job = refuse_faults(wire.job_spec_from_wire(damaged(wire.job_spec_to_wire(wanted), seed)))  # type: ignore[arg-type]
+    except (InvalidJobError, WireError):
         return
     if job.size <= SMALL:
         _lives(World(*NODES.items()), job, chance)
@@ -51,8 +53,8 @@ def test_a_job_of_ours_with_a_few_changes_lives_and_ends(seed: int) -> None:
         if chance.random() < 0.3:
             span.seconds = chance.choice(NUMBERS)
     try:
-        job = wire.job_spec_from_wire(message)
-    except WireError:
+        job = refuse_faults(wire.job_spec_from_wire(message))
+    except (InvalidJobError, WireError):
         return
     if job.size <= SMALL:
         _lives(World(*NODES.items()), job, chance)

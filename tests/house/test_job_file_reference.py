@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.job_values import RESERVED_ENV, RESERVED_PREFIX
 from muster.spec import load_job
-from muster.spec.fields import RESERVED_ENV, RESERVED_PREFIX
 from muster.spec.models import JobKeys
 from muster.spec.reference import BEGIN, END, refreshed
 

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from muster.domain.errors import InvalidJobError
 from muster.domain.job import InlineFile, JobSpec, Resources, Role
+from muster.domain.job_rules import refuse_faults
 from muster.domain.job_size import MAX_SHARED_BYTES, size_of, too_much_to_share
-from muster.wire import WireError, job_spec_from_wire, job_spec_to_wire
+from muster.wire import job_spec_from_wire, job_spec_to_wire
 
 MIB = 1 << 20
 
@@ -47,11 +49,11 @@ def test_what_a_node_can_take_is_taken(spec: JobSpec) -> None:
 def test_more_is_refused_with_role_size_and_what_to_do() -> None:
     spec = job(80, MIB)
 
-    with pytest.raises(WireError) as refusal:
-        job_spec_from_wire(job_spec_to_wire(spec))
+    with pytest.raises(InvalidJobError) as refusal:
+        refuse_faults(spec)
 
     assert str(refusal.value) == (
-        "JobSpec.roles ask for too much: role worker has 1.0 MiB of files, variables and command, and 80 of its "
+        "roles: role worker has 1.0 MiB of files, variables and command, and 80 of its "
         "executions can share a node, where all of the job may have 32.0 MiB; put large files into the image or on a "
         "mount, or let fewer share a node (max_per_node)"
     )

@@ -121,15 +121,10 @@ def _job(**changes: object) -> model_pb2.JobSpec:
     ("message", "complaint"),
     [
         (_job(network="overlay"), "JobSpec.network is 'overlay'; known are host, bridge"),
-        (_job(network="bridge"), "JobSpec.network is bridge, which every role needs an image for"),
-        (_job(priority=1001), "JobSpec.priority is 1001; it must be between -1000 and 1000"),
-        (_job(name="../etc"), "JobSpec.name is '../etc'; it must be at most 63 lower-case letters"),
-        (_job(max_per_node=0), "JobSpec.max_per_node is 0; it must be between 1 and"),
-        (_job(roles=[_job().roles[0]]), "JobSpec.roles has 'worker' twice"),
         (model_pb2.JobSpec(name="ring"), "JobSpec.timeouts is missing"),
     ],
 )
-def test_a_job_that_no_coordinator_should_accept_is_refused(message: model_pb2.JobSpec, complaint: str) -> None:
+def test_a_message_that_is_no_job_is_refused(message: model_pb2.JobSpec, complaint: str) -> None:
     with pytest.raises(WireError, match=re.escape(complaint)):
         wire.job_spec_from_wire(message)
 
@@ -138,13 +133,6 @@ def test_a_job_that_no_coordinator_should_accept_is_refused(message: model_pb2.J
 def test_a_port_that_cannot_be_bound_is_refused(port: int) -> None:
     with pytest.raises(WireError, match=rf"PortLease\.host_port is {port}; it must be between 1 and 65535"):
         wire.port_lease_from_wire(model_pb2.PortLease(name="a", host_port=port, container_port=1))
-
-
-def test_more_executions_than_any_fleet_has_are_refused() -> None:
-    message = _job()
-    message.roles[0].count = 2**32 - 1
-    with pytest.raises(WireError, match=r"Role\.count is 4294967295"):
-        wire.job_spec_from_wire(message)
 
 
 @pytest.mark.parametrize("field", ["check_in", "grace", "run"])
@@ -160,22 +148,6 @@ def test_a_pause_that_would_leave_the_calendar_is_refused() -> None:
     message = _job()
     message.restarts.backoff.seconds = 315_576_000_000
     with pytest.raises(WireError, match=r"RestartPolicy\.backoff is 3.15576e\+11 seconds"):
-        wire.job_spec_from_wire(message)
-
-
-@pytest.mark.parametrize("field", ["limit", "infrastructure"])
-def test_more_restarts_than_a_job_file_may_ask_for_are_refused(field: str) -> None:
-    """All attempts of a job are kept until it is deleted."""
-    message = _job()
-    setattr(message.restarts, field, 2**31 - 1)
-    with pytest.raises(WireError, match=rf"RestartPolicy\.{field} is 2147483647; it must be between 0 and 1000"):
-        wire.job_spec_from_wire(message)
-
-
-def test_restarts_without_a_pause_are_refused() -> None:
-    message = _job()
-    message.restarts.backoff.seconds = 0
-    with pytest.raises(WireError, match=r"RestartPolicy\.backoff is 0:00:00; it must be at least 0:00:01"):
         wire.job_spec_from_wire(message)
 
 

@@ -70,7 +70,7 @@ def test_more_files_than_a_node_can_take_for_all_of_its_executions_are_refused(f
 
 
 def test_a_long_command_counts_for_all_of_its_executions() -> None:
-    text = f"name: a\ncommand: [{'x' * 500_000}]\nresources: {{cpus: 0.1}}\nworkers: 80\n"
+    text = f"name: a\ncommand: [{', '.join(['x' * 100_000] * 5)}]\nresources: {{cpus: 0.1}}\nworkers: 80\n"
     assert "role worker has 0.5 MiB of files, variables and command" in complaint(text)
 
 

@@ -6,14 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, format_cpus, format_duration, format_memory
 from muster.spec import FieldError
 from muster.spec.quantity import (
-    MAX_CPUS,
-    MAX_DURATION,
-    MAX_MEMORY,
-    format_cpus,
-    format_duration,
-    format_memory,
     parse_cpus,
     parse_duration,
     parse_memory,

@@ -1,0 +1,57 @@
+"""Sizes, CPU counts and durations as people read them; `muster.spec.quantity` reads what people write."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+MEMORY_UNITS: Mapping[str, int] = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15} | BINARY_UNITS
+"""Bytes by unit."""
+MICROSECONDS: Mapping[str, int] = {
+    "d": 86_400_000_000,
+    "h": 3_600_000_000,
+    "m": 60_000_000,
+    "s": 1_000_000,
+    "ms": 1000,
+}
+"""Microseconds by unit of time."""
+MILLIS_PER_CPU = 1000
+
+MAX_MEMORY = 2**60
+MAX_CPUS = 100_000
+MAX_DURATION = timedelta(days=365)
+
+MEMORY_FORM = "a size such as 16Gi, 500M or 1.5G, or a number of bytes"
+CPUS_FORM = "a number of CPUs such as 2, 0.5 or 500m"
+DURATION_FORM = "a duration such as 90s, 10m or 1h30m, or a number of seconds"
+
+
+def format_memory(size: int) -> str:
+    """A size with the largest unit that says it exactly: `16Gi`, `500M`; parses to the same number."""
+    for unit, factor in sorted(MEMORY_UNITS.items(), key=lambda item: -item[1]):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
+
+
+def format_cpus(millis: int) -> str:
+    """`2`, `0.5`, `1.234`; parses to the same number."""
+    whole, rest = divmod(millis, MILLIS_PER_CPU)
+    return f"{whole}.{rest:03}".rstrip("0") if rest else str(whole)
+
+
+def format_duration(duration: timedelta) -> str:
+    """`1h30m`, `90s` as `1m30s`, `0.25s`; parses to the same duration."""
+    left = duration // timedelta(microseconds=1)
+    parts = []
+    for unit in ("d", "h", "m"):
+        count, left = divmod(left, MICROSECONDS[unit])
+        parts.append(f"{count}{unit}" if count else "")
+    seconds, micros = divmod(left, MICROSECONDS["s"])
+    fraction = f".{micros:06}".rstrip("0") if micros else ""
+    parts.append(f"{seconds}{fraction}s" if seconds or micros else "")
+    return "".join(parts) or "0s"
+
+
+TOO_MUCH_MEMORY = f"is more than {format_memory(MAX_MEMORY)}"
+TOO_MANY_CPUS = f"is more than {MAX_CPUS} CPUs"
+TOO_LONG = f"is longer than {format_duration(MAX_DURATION)}"

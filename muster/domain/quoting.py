@@ -1,0 +1,20 @@
+"""How values that others wrote are repeated in sentences."""
+
+from collections.abc import Iterable
+
+MOST_QUOTED = 60
+"""Characters of a wrong value that are repeated in a message."""
+
+
+def quote(text: str, most: int = MOST_QUOTED) -> str:
+    """The value in quotation marks, on one line, and cut with `…` after `most` characters."""
+    import json  # noqa: PLC0415 - only when something is wrong
+
+    return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    import difflib  # noqa: PLC0415 - only when something is wrong
+
+    return next(iter(difflib.get_close_matches(word, sorted(known), 1)), None)
