@@ -138,7 +138,7 @@ class Client:
         Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
         `queue_anyway`. An answer that got lost never leads to a second job.
         """
-        request = _submission(spec, queue_anyway=queue_anyway, dry_run=dry_run)
+        request = _submission(refuse_faults(spec), queue_anyway=queue_anyway, dry_run=dry_run)
         # Looking up what reads the answer loads it, and takes as long as the coordinator does: the question goes first.
         answer = await self._ask(self._jobs.Submit, request)
         return wire.job_from_wire(answer.job)
@@ -152,7 +152,9 @@ class Client:
         JobsRefusedError, which says of each refused job why, and what was accepted before. With `dry_run` all are only
         checked, and the ids are empty. An answer that got lost never leads to a second job.
         """
-        from muster.job_batches import submit_in_batches  # noqa: PLC0415
+        from muster.job_batches import refuse_invalid, submit_in_batches  # noqa: PLC0415
+
+        refuse_invalid(specs)
 
         def call(batch: jobs_pb2.SubmitManyRequest) -> Awaitable[jobs_pb2.SubmitManyResponse]:
             return self._ask(self._jobs.SubmitMany, batch)
@@ -395,6 +397,6 @@ class _Patience:
 
 
 def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool) -> jobs_pb2.SubmitRequest:
-    """Asks for a job, with a key of its own: sent again, it asks for the same one; raises InvalidJobError."""
-    wanted, key = wire.job_spec_to_wire(refuse_faults(spec)), os.urandom(16).hex()
+    """Asks for a job, with a key of its own: sent again, it asks for the same one."""
+    wanted, key = wire.job_spec_to_wire(spec), os.urandom(16).hex()
     return jobs_pb2.SubmitRequest(spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key)

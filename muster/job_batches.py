@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 import grpc
 
-from muster.domain.errors import JobsRefusedError, MusterError
+from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.ids import JobId
+from muster.domain.job import JobSpec
+from muster.domain.job_rules import refuse_faults
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire.checks import MAX_JOBS
@@ -41,6 +43,18 @@ async def submit_in_batches(
             raise JobsRefusedError(names, refused, accepted)
         ids.extend(map(JobId, answer.ids))
     return tuple(ids)
+
+
+def refuse_invalid(specs: Sequence[JobSpec]) -> None:
+    """Raise JobsRefusedError, which names every job that is not valid, before any is sent."""
+    refused: dict[int, MusterError] = {}
+    for place, spec in enumerate(specs):
+        try:
+            refuse_faults(spec)
+        except InvalidJobError as error:
+            refused[place] = error
+    if refused:
+        raise JobsRefusedError([spec.name for spec in specs], refused, ())
 
 
 def _status(name: str) -> grpc.StatusCode:

@@ -75,10 +75,12 @@ async def test_a_coordinator_on_a_full_disk_refuses_jobs_keeps_what_runs_and_goe
 
 async def test_a_job_that_is_far_too_large_is_refused(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        large = shell("true", files=(InlineFile(path="x", content=b"x" * (5 << 20)),))
-        with pytest.raises(InvalidJobError, match=r"the job is 5 MiB large; 4 MiB are the most\. Put large files into"):
+        large = shell("true", env={f"V{number}": "x" * 100_000 for number in range(55)})
+        with pytest.raises(
+            InvalidJobError, match=r"the job is 5\.2 MiB large; 4 MiB are the most\. Put large files into"
+        ):
             await fleet.client.submit(large)
-        larger = shell("true", files=(InlineFile(path="x", content=b"x" * (20 << 20)),))
+        larger = shell("true", env={f"V{number}": "x" * 100_000 for number in range(200)})
         with pytest.raises(ExhaustedError, match="larger than max"):
             await fleet.client.submit(larger)
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED

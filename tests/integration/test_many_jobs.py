@@ -73,7 +73,7 @@ async def test_every_refused_one_is_named_with_its_own_reason_and_nothing_is_acc
     async with running_fleet(tmp_path, "a") as fleet:
         jobs = [
             shell("true", name="good"),
-            shell("true", name="greedy", gpus=99),
+            shell("true", name="greedy", gpus=60),
             shell("true", name="secretive", secrets=(SecretUse(secret="none"),)),
             shell("true", name="heavy", files=(InlineFile(path="x", content=b"x" * (5 << 20)),)),
         ]
@@ -91,7 +91,10 @@ async def test_every_refused_one_is_named_with_its_own_reason_and_nothing_is_acc
             assert "\njob 3 (secretive): roles[0].secrets[0].secret: project default has no secret" in str(
                 refused.value
             )
-        with pytest.raises(JobsRefusedError, match=r"job 1 \(heavy\): the job is 5 MiB large; 4 MiB are the most"):
+        with pytest.raises(
+            JobsRefusedError,
+            match=r"job 1 \(heavy\): roles\[0\].files\[0\]: makes the files of the job larger than 1024 KiB in all",
+        ):
             await fleet.client.submit_many(jobs[3:])
         assert [job async for job in fleet.client.jobs()] == []
         assert await fleet.client.submit_many(jobs[:1] * 2, dry_run=True) == ("", "")
@@ -101,7 +104,7 @@ async def test_every_refused_one_is_named_with_its_own_reason_and_nothing_is_acc
 async def test_what_was_accepted_before_a_refused_part_is_told(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         with pytest.raises(JobsRefusedError) as refused:
-            await fleet.client.submit_many([*[shell("true")] * MAX_JOBS, shell("true", gpus=99)])
+            await fleet.client.submit_many([*[shell("true")] * MAX_JOBS, shell("true", gpus=60)])
         assert list(refused.value.refused) == [MAX_JOBS]
         assert set(refused.value.accepted) == {job.id async for job in fleet.client.jobs()}
         assert str(refused.value).startswith("of 1001 jobs the first 1000 were accepted:\njob 1001 (")
