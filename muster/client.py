@@ -152,16 +152,13 @@ class Client:
         JobsRefusedError, which says of each refused job why, and what was accepted before. With `dry_run` all are only
         checked, and the ids are empty. An answer that got lost never leads to a second job.
         """
-        from muster.job_batches import refuse_invalid, submit_in_batches  # noqa: PLC0415
-
-        refuse_invalid(specs)
+        from muster.job_batches import submit_in_batches  # noqa: PLC0415
 
         def call(batch: jobs_pb2.SubmitManyRequest) -> Awaitable[jobs_pb2.SubmitManyResponse]:
             return self._ask(self._jobs.SubmitMany, batch)
 
-        names = [spec.name for spec in specs]
         requests = (_submission(spec, queue_anyway=queue_anyway, dry_run=dry_run) for spec in specs)
-        return await submit_in_batches(call, names, requests, self.address)
+        return await submit_in_batches(call, specs, requests, self.address)
 
     async def job(self, job: str) -> "JobView":
         """One job with its attempts and executions."""

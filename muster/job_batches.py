@@ -21,11 +21,13 @@ _HEAD = 8
 
 async def submit_in_batches(
     call: Callable[[pb.SubmitManyRequest], Awaitable[pb.SubmitManyResponse]],
-    names: Sequence[str],
+    specs: Sequence[JobSpec],
     requests: Iterable[pb.SubmitRequest],
     address: str,
 ) -> tuple[JobId, ...]:
-    """The ids of all jobs, which have these names; raises JobsRefusedError. All requests are dry runs, or none is."""
+    """The ids of all jobs; raises JobsRefusedError. `requests` ask for `specs`, all as dry runs or none."""
+    names = [spec.name for spec in specs]
+    _refuse_invalid(specs, names)
     ids: list[JobId] = []
     for batch in _batches(requests):
         accepted = [] if batch.jobs[0].dry_run else ids
@@ -45,7 +47,7 @@ async def submit_in_batches(
     return tuple(ids)
 
 
-def refuse_invalid(specs: Sequence[JobSpec]) -> None:
+def _refuse_invalid(specs: Sequence[JobSpec], names: Sequence[str]) -> None:
     """Raise JobsRefusedError, which names every job that is not valid, before any is sent."""
     refused: dict[int, MusterError] = {}
     for place, spec in enumerate(specs):
@@ -54,7 +56,7 @@ def refuse_invalid(specs: Sequence[JobSpec]) -> None:
         except InvalidJobError as error:
             refused[place] = error
     if refused:
-        raise JobsRefusedError([spec.name for spec in specs], refused, ())
+        raise JobsRefusedError(names, refused, ())
 
 
 def _status(name: str) -> grpc.StatusCode:
