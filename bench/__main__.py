@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench import (
     actors,
+    admission,
     containers,
     core,
     gangs,
@@ -46,6 +47,7 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "core": core.measure,
     "transitions": transitions.measure,
     "containers": containers.measure,
+    "admission": admission.measure,
     "scale": scale.measure,
     "queue": scale.measure_queue,
     "ray": actors.measure,

@@ -19,6 +19,8 @@ from muster.trust_client import Ask
 from muster.wire.bundles import READY, bundle_from_wire
 
 _PIECE = 1 << 20
+_ATTEMPTS = 5
+"""Uploads until one of them hears why it is refused: an end in the middle of a piece tells no reason."""
 _READY_WITHIN = 10.0
 """Seconds in which a coordinator says whether it takes a bundle."""
 
@@ -48,11 +50,12 @@ class BundleClient:
         `tell` is called with the number of bytes that have been sent.
         """
         try:
-            try:
-                return await self._put(file, name or file.name, tell)
-            except grpc.aio.AioRpcError as error:
-                if not reason_lost(error):
-                    raise
+            for _ in range(_ATTEMPTS - 1):
+                try:
+                    return await self._put(file, name or file.name, tell)
+                except grpc.aio.AioRpcError as error:
+                    if not reason_lost(error):
+                        raise
             return await self._put(file, name or file.name, tell)
         except grpc.aio.AioRpcError as error:
             raise error_from(error.code(), error.details() or "", address=self._address) from error

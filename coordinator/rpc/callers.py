@@ -1,6 +1,6 @@
-"""Who makes the call that is being answered; set by the gate, read by the services."""
+"""Who makes the call that is being answered; set at admission, read by the services."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -13,6 +13,9 @@ from muster.domain.job import DEFAULT_PROJECT
 from muster.rpc.v1 import jobs_pb2
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+
+Who: TypeAlias = Callable[[Mapping[str, str], Context, datetime], Caller]
+"""How a door knows who comes in, by metadata and certificate; raises RefusedError for what does not count."""
 
 CALLER: ContextVar[Caller] = ContextVar("caller", default=STRANGER)
 

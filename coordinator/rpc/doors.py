@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 
-from coordinator.rpc.callers import Context
-from coordinator.rpc.gate import Who
+from coordinator.rpc.callers import Context, Who
 from coordinator.rpc.limits import AGENT_CONNECTIONS
 from coordinator.trust.caller import LOCAL, Caller
 from coordinator.trust.registry import RefusedError, Registry

@@ -1,8 +1,10 @@
-"""The gate: every call passes here, and here alone it is decided whether its caller may make it."""
+"""The gate: every call passes here, and here alone it is decided whether its caller may make it.
+
+Admission has let the caller in before, and says who it is; the gate has the request.
+"""
 
 import asyncio
-import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
@@ -14,31 +16,26 @@ from coordinator import views
 from coordinator.clock import wall_time
 from coordinator.core.cluster import Cluster
 from coordinator.engine import Engine
-from coordinator.rpc.callers import CALLER, Context, caller, entry, outcomes, target_of
-from coordinator.rpc.pace import Pace, TooFastError
+from coordinator.rpc.callers import Context, caller, entry, outcomes, target_of
 from coordinator.rpc.refusals import fail
 from coordinator.rpc.rules import RULES, Record, Rule, Scope
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.caller import Caller, CallerKind
-from coordinator.trust.registry import RefusedError, Registry
+from coordinator.trust.registry import Registry
 from muster.domain.access import Access
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
 from muster.domain.job import DEFAULT_PROJECT
 from muster.rpc.notices import AUTHORITIES, TOKEN_ENDS
 
 Handler = Callable[[Any, Context], Awaitable[Any]]
-Who = Callable[[Mapping[str, str], Context, datetime], Caller]
-"""How a door knows who comes in: by what he says (metadata) and by what he showed (certificate); or RefusedError."""
 
 _STATUSES = {status.value[0]: status for status in grpc.StatusCode}
 
 
 class Gate(grpc.aio.ServerInterceptor):
-    """Stands before all services of one server."""
+    """Stands before all services of one server, behind admission."""
 
-    def __init__(self, who: Who, registry: Registry, audit: AuditLog, engine: Engine, pace: Pace) -> None:
-        self._who = who
-        self.pace = pace
+    def __init__(self, registry: Registry, audit: AuditLog, engine: Engine) -> None:
         self._registry = registry
         self._audit = audit
         self._engine = engine
@@ -53,9 +50,8 @@ class Gate(grpc.aio.ServerInterceptor):
         if handler is None:
             return None
         if rule is not None and rule.scope is Scope.PUBLIC:
-            return _OpenCall(self, details.method).guarded(handler)
-        call = _Call(self, details.method, rule or Rule(Scope.PEER), dict(details.invocation_metadata))
-        return call.guarded(handler)
+            return handler
+        return _Call(self, details.method, rule or Rule(Scope.PEER)).guarded(handler)
 
     def look_again(self) -> None:
         """End the streams of those who would not be let in any more."""
@@ -64,19 +60,8 @@ class Gate(grpc.aio.ServerInterceptor):
             if not self._registry.still_counts(held, now):
                 end()
 
-    def known(self, metadata: Mapping[str, str], context: Context) -> Caller:
-        """Who calls; raises RefusedError, or TooFastError for who has done both too often."""
-        try:
-            who = self._who(metadata, context, wall_time())
-        except RefusedError:
-            self.pace.wrong(str(context.peer()))
-            raise
-        self.pace.known(who)
-        if notices := [*self._notices(who)]:
-            context.set_trailing_metadata(tuple(notices))
-        return who
-
-    def _notices(self, who: Caller) -> Iterator[tuple[str, str]]:
+    def notices(self, who: Caller) -> Iterator[tuple[str, str]]:
+        """Metadata that tell a caller what it should know, whatever it asked."""
         if who.warned_from is not None and who.until is not None and who.warned_from <= wall_time():
             yield TOKEN_ENDS, who.until.isoformat()
         if authorities := self.authorities():
@@ -113,6 +98,10 @@ class Gate(grpc.aio.ServerInterceptor):
     def refused(self, context: Context, method: str, target: str, result: str) -> None:
         """Write down that somebody was refused."""
         self._audit.note_refusal(entry(context, method, target, result, wall_time()))
+
+    def kept_out(self, context: Context, method: str, result: str) -> None:
+        """Write down that somebody was not let in, whose message nobody has read."""
+        self.refused(context, method, "", result)
 
     def ended(self, context: Context, method: str, target: str, result: str) -> None:
         """Write down how a call ended."""
@@ -157,13 +146,12 @@ class Gate(grpc.aio.ServerInterceptor):
 
 
 class _Call:
-    """One call on its way through the gate."""
+    """One kind of call on its way through the gate."""
 
-    def __init__(self, gate: Gate, method: str, rule: Rule, metadata: Mapping[str, str]) -> None:
+    def __init__(self, gate: Gate, method: str, rule: Rule) -> None:
         self._gate = gate
         self._method = method
         self._rule = rule
-        self._metadata = metadata
 
     def guarded(self, handler: Any) -> Any:  # noqa: ANN401 - as gRPC has it
         """The handler that answers only those who may call."""
@@ -182,16 +170,11 @@ class _Call:
         return _KINDS[kind](guard, handler.request_deserializer, handler.response_serializer)
 
     async def _admit(self, request: Any, context: Context) -> None:  # noqa: ANN401
-        target = target_of(request)
+        target, who = target_of(request), caller()
+        if notices := tuple(self._gate.notices(who)):
+            context.set_trailing_metadata(notices)
         try:
-            CALLER.set(self._gate.known(self._metadata, context))
             await self._gate.check(self._rule, request)
-        except TooFastError as error:
-            self._gate.refused(context, self._method, target, "too fast")
-            await fail(context, error)
-        except RefusedError as error:
-            self._gate.refused(context, self._method, target, f"{error.cause} {error.who}".strip())
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except PermissionDeniedError as error:
             self._gate.refused(context, self._method, target, f"needs {self._rule.access} ({self._rule.scope.value})")
             await fail(context, error)
@@ -250,49 +233,6 @@ class _Call:
             return response
 
         return held
-
-
-class _OpenCall:
-    """A call that anybody may make, as long as it is not made too often."""
-
-    def __init__(self, gate: Gate, method: str) -> None:
-        self._gate = gate
-        self._method = method
-
-    def guarded(self, handler: Any) -> Any:  # noqa: ANN401 - as gRPC has it
-        """The handler that answers at a pace."""
-        kind = _kind(handler)
-        answer = getattr(handler, kind)
-
-        async def unary(request: Any, context: Context) -> Any:  # noqa: ANN401
-            await self._admit(context)
-            return await answer(request, context)
-
-        async def stream(request: Any, context: Context) -> None:  # noqa: ANN401
-            await self._admit(context)
-            try:
-                with self._gate.pace.streaming(str(context.peer())):
-                    if not inspect.isasyncgenfunction(answer):
-                        await answer(request, context)
-                        return
-                    each: AsyncIterator[Any] = answer(request, context)
-                    async for message in each:
-                        await context.write(message)
-            except TooFastError as error:
-                await self._hold_up(context, error)
-
-        guard = unary if kind == "unary_unary" else stream
-        return _KINDS[kind](guard, handler.request_deserializer, handler.response_serializer)
-
-    async def _admit(self, context: Context) -> None:
-        try:
-            self._gate.pace.stranger(str(context.peer()), self._method)
-        except TooFastError as error:
-            await self._hold_up(context, error)
-
-    async def _hold_up(self, context: Context, error: TooFastError) -> None:
-        self._gate.refused(context, self._method, "", "too fast")
-        await fail(context, error)
 
 
 _KINDS: Mapping[str, Any] = {

@@ -4,9 +4,7 @@ A token that counts always opens the door, however many wrong ones came from the
 all be behind one, and nobody guesses 256 random bits. What is held up is the rest.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordinator.clock import boot_time
@@ -30,15 +28,16 @@ ACCOUNT_PER_SECOND = 2_000
 NODE_AT_ONCE = 1_000
 NODE_PER_SECOND = 50
 """Calls of one node, where a stream counts once."""
-STREAMS_OF_STRANGERS = 1_000
-STREAMS_OF_ONE_STRANGER = 16
-"""Streams that anybody may open, at once, in all and from one address."""
+MALFORMED_AT_ONCE = 20
+MALFORMED_PER_SECOND = 1
+"""Lines in the log about malformed messages from one address."""
 
 _STRANGERS = Rate(burst=STRANGERS_AT_ONCE, per_second=STRANGERS_PER_SECOND)
 _LOGINS = Rate(burst=LOGINS_AT_ONCE, per_second=LOGINS_PER_SECOND)
 _WRONG = Rate(burst=WRONG_AT_ONCE, per_second=WRONG_PER_SECOND)
 _ACCOUNT = Rate(burst=ACCOUNT_AT_ONCE, per_second=ACCOUNT_PER_SECOND)
 _NODE = Rate(burst=NODE_AT_ONCE, per_second=NODE_PER_SECOND)
+_MALFORMED = Rate(burst=MALFORMED_AT_ONCE, per_second=MALFORMED_PER_SECOND)
 
 _LOGIN = "/muster.rpc.v1.LoginService/"
 
@@ -61,6 +60,7 @@ class Rates:
     wrong: Rate = _WRONG
     accounts: Rate = _ACCOUNT
     nodes: Rate = _NODE
+    malformed: Rate = _MALFORMED
 
 
 class Pace:
@@ -74,7 +74,7 @@ class Pace:
         self._wrong = Buckets[str](rates.wrong)
         self._accounts = Buckets[str](rates.accounts)
         self._nodes = Buckets[str](rates.nodes)
-        self._streams: Counter[str] = Counter()
+        self._malformed = Buckets[str](rates.malformed)
 
     def stranger(self, peer: str, method: str) -> None:
         """Somebody calls what anybody may call."""
@@ -102,16 +102,6 @@ class Pace:
         if wait := self._wrong.take(place_of(peer), self._clock()):
             raise TooFastError("too much that does not count was shown from this address", wait)
 
-    @contextmanager
-    def streaming(self, peer: str) -> Iterator[None]:
-        """While a stream is open that anybody may open."""
-        place = place_of(peer)
-        if self._streams[place] >= STREAMS_OF_ONE_STRANGER or self._streams.total() >= STREAMS_OF_STRANGERS:
-            raise TooFastError("too many streams of strangers are open", 1.0)
-        self._streams[place] += 1
-        try:
-            yield
-        finally:
-            self._streams[place] -= 1
-            if not self._streams[place]:
-                del self._streams[place]
+    def malformed(self, peer: str) -> bool:
+        """Whether a malformed message of somebody is worth a line in the log."""
+        return not self._malformed.take(place_of(peer), self._clock())

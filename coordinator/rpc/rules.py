@@ -130,3 +130,9 @@ RULES: Mapping[str, Rule] = {
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": Rule(Scope.PUBLIC),
 }
 """By the path of the call."""
+
+
+def is_public(method: str) -> bool:
+    """Whether strangers may make a call."""
+    rule = RULES.get(method)
+    return rule is not None and rule.scope is Scope.PUBLIC

@@ -15,17 +15,20 @@ from grpc_reflection.v1alpha import reflection
 
 from coordinator.engine import Engine
 from coordinator.rpc import limits
+from coordinator.rpc.admission.interceptor import Admission, Policy
 from coordinator.rpc.agents import AgentService
 from coordinator.rpc.authority import Rotations
 from coordinator.rpc.bundles import BundleService
+from coordinator.rpc.callers import Who
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
-from coordinator.rpc.gate import Gate, Who
+from coordinator.rpc.gate import Gate
 from coordinator.rpc.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.join import JoinService
 from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.login import LoginService
 from coordinator.rpc.nodes import NodeService
 from coordinator.rpc.pace import Pace
+from coordinator.rpc.rules import is_public
 from coordinator.rpc.secrets import SecretService
 from coordinator.rpc.trust import TrustService
 from coordinator.store.bundles import BundleStore
@@ -159,9 +162,10 @@ async def _closing() -> AsyncIterator[Closings]:
 
 
 def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server, Gate]:
-    gate = Gate(who, parts.registry, parts.audit, parts.engine, parts.pace)
-    server = grpc.aio.server(options=door.options, interceptors=[gate], maximum_concurrent_rpcs=door.calls)
-    return server, gate
+    gate = Gate(parts.registry, parts.audit, parts.engine)
+    policy = Policy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
+    admission = Admission(policy, parts.pace, gate.kept_out)
+    return grpc.aio.server(options=door.options, interceptors=[admission, gate]), gate
 
 
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:

@@ -13,12 +13,15 @@ from pathlib import Path
 
 import psutil
 
+from muster.client import Client
 from muster.endpoint import Login
+from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 
 ROOT = Path(__file__).parents[2]
 PORTS = range(30_180, 30_200)
 """Of the agent."""
+READY_WITHIN = 60.0
 
 
 @dataclass
@@ -117,3 +120,51 @@ async def _said(program: asyncio.subprocess.Process, words: bytes) -> bytes:
         assert line, f"the program ended: {said.decode()}"
         said += line
     return said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """A coordinator of a fleet as a program, with both doors open."""
+
+    pid: int
+    clients: str
+    authority: bytes
+    admin_token: str
+    log: Path
+
+    def memory(self) -> int:
+        """MiB that it has in memory."""
+        return int(psutil.Process(self.pid).memory_info().rss) >> 20
+
+    def client(self, token: str | None = None) -> Client:
+        """Whoever has that token; the admin otherwise."""
+        return Client(self.clients, Credentials(authority=self.authority, token=token or self.admin_token))
+
+
+@asynccontextmanager
+async def open_coordinator(directory: Path) -> AsyncIterator[Open]:
+    """A coordinator that speaks TLS, ended in order."""
+    state, ready, log = directory / "coordinator", directory / "ready", directory / "coordinator.log"
+    words = ("--state", str(state), "--listen", "127.0.0.1:0", "--listen-agents", "127.0.0.1:0")
+    with log.open("ab") as output:
+        program = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "coordinator", *words, "--ready-file", str(ready)),
+            cwd=ROOT,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        async with asyncio.timeout(READY_WITHIN):
+            while not ready.exists():
+                assert program.returncode is None, log.read_text()
+                await asyncio.sleep(0.05)
+        yield Open(
+            pid=program.pid,
+            clients=ready.read_text().split()[0],
+            authority=(state / "trust" / "authority.pem").read_bytes(),
+            admin_token=read_secret(state / "admin-token"),
+            log=log,
+        )
+    finally:
+        program.terminate()
+        await program.communicate()

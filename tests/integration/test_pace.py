@@ -10,8 +10,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from agent.enrolment import join
-from coordinator.rpc.limits import METADATA
-from coordinator.rpc.pace import STREAMS_OF_ONE_STRANGER, Pace, Rates
+from coordinator.rpc.limits import METADATA, STREAMS_OF_ONE_STRANGER
+from coordinator.rpc.pace import Pace, Rates
 from coordinator.trust.audit import REFUSALS
 from coordinator.trust.rates import Rate
 from muster.client import Client

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from coordinator.rpc.pace import STREAMS_OF_ONE_STRANGER, STREAMS_OF_STRANGERS, Pace, Rates, TooFastError
+from coordinator.rpc.pace import Pace, Rates, TooFastError
 from coordinator.trust.caller import LOCAL, Caller, CallerKind
 from coordinator.trust.places import place_of
 from coordinator.trust.rates import Rate
@@ -92,22 +92,7 @@ def test_who_shows_too_much_that_does_not_count_is_told_so() -> None:
         held.wrong("ipv4:10.0.0.1:2")
 
 
-def test_a_stranger_has_only_so_many_streams_open() -> None:
-    held = pace()
-    open_ = [held.streaming("ipv4:10.0.0.1:1") for _ in range(STREAMS_OF_ONE_STRANGER)]
-    for stream in open_:
-        stream.__enter__()
-    with pytest.raises(TooFastError, match="too many streams"), held.streaming("ipv4:10.0.0.1:1"):
-        pass
-    open_[0].__exit__(None, None, None)
-    with held.streaming("ipv4:10.0.0.1:1"):
-        pass
-
-
-def test_all_strangers_have_only_so_many_streams_open() -> None:
-    held = pace()
-    open_ = [held.streaming(f"ipv4:10.0.{n // 256}.{n % 256}:1") for n in range(STREAMS_OF_STRANGERS)]
-    for stream in open_:
-        stream.__enter__()
-    with pytest.raises(TooFastError, match="too many streams"), held.streaming("ipv4:10.9.0.1:1"):
-        pass
+def test_of_many_malformed_messages_a_few_are_worth_a_line() -> None:
+    held = Pace(Rates(malformed=TWO), lambda: 0.0)
+    assert [held.malformed(f"ipv4:10.0.0.1:{port}") for port in range(4)] == [True, True, False, False]
+    assert held.malformed("ipv4:10.0.0.2:1")
