@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import subprocess
 import sys
 import tarfile
@@ -180,6 +181,20 @@ def test_signing_and_verifying_are_commands(tmp_path: Path, key: Path) -> None:
     assert _muster("sign", bundle, "--sign-key", key).stdout == f"{bundle} is signed by {_name(key)}\n"
     verified = _muster("verify", bundle, "--signer", _name(key))
     assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_the_signer_of_a_shell_counts_for_every_command(tmp_path: Path, key: Path) -> None:
+    bundle, other = make_bundle(tmp_path, key=key), _key(tmp_path / "other.key")
+    codes = [
+        subprocess.run(
+            [MUSTER, "bundle", "verify", bundle],
+            capture_output=True,
+            check=False,
+            env={**os.environ, "MUSTER_BUNDLE_SIGNER": signers},
+        ).returncode
+        for signers in (_name(key), f"{_name(other)} {_name(key)}", _name(other))
+    ]
+    assert [code == 0 for code in codes] == [True, True, False]
 
 
 # ---- the installer that is there already

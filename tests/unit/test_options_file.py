@@ -107,3 +107,14 @@ def test_users_of_processes_that_are_none_are_refused(capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit):
         parse([], {"MUSTER_PROCESS_USERS": "everybody"})
     assert "MUSTER_PROCESS_USERS: 'everybody' is no range of users" in capsys.readouterr().err
+
+
+def test_whose_bundles_a_coordinator_takes_stands_in_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = f"sha256:{'0' * 64}", f"sha256:{'a' * 64}"
+    chosen = parse_coordinator(_file(tmp_path, f'bundle-signer = ["{one}", "{other}"]\n'), {})
+    assert chosen.bundle_signers == {one, other}
+    with pytest.raises(SystemExit):
+        parse_coordinator(_file(tmp_path, 'bundle-signer = ["sha256:abc"]\n'), {})
+    assert "bundle-signer: 'sha256:abc' is no fingerprint" in capsys.readouterr().err
