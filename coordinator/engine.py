@@ -5,7 +5,7 @@ Nobody is answered before what he asked for is durable, and nobody reads what is
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -127,6 +127,10 @@ class Engine:
     def known_jobs(self) -> frozenset[JobId]:
         """The jobs that were loaded; for the start, before `run`."""
         return frozenset(self._cluster.jobs)
+
+    def projects_of_jobs(self) -> Mapping[JobId, str]:
+        """The projects of the jobs that were loaded; for the start, before `run`."""
+        return {job.id: job.spec.project for job in self._cluster.jobs.values()}
 
     async def ask(self, event: Event) -> Answer:
         """Have an event taken in; the answer comes when it is durable.

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -27,7 +28,10 @@ from coordinator.rpc.wakeups import CoordinatorLoop
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
 from coordinator.store.directory import StateDirectory
-from coordinator.store.logs import LogStore
+from coordinator.store.log_quota import LogLimits, LogQuota
+from coordinator.store.logs import LEFT_FREE, LogStore
+from coordinator.store.quick_check import CHECKED_FIRST, found_damage, require_whole
+from coordinator.store.reserve import ReservingStore
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import StoreError
 from coordinator.store.trust import SqlTrust
@@ -80,11 +84,15 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: F
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    store, logs = SqlStore.open(directory.database), LogStore(directory.logs, limit=settings.log_limit << 20)
+    store = ReservingStore(SqlStore.open(directory.database), directory.reserve)
+    require_whole(directory.database)
+    logs = LogStore(directory.logs, limit=settings.log_limit << 20, left_free=LEFT_FREE)
+    quota = LogQuota(LogLimits(project=settings.log_quota_project << 20, total=settings.log_quota << 20))
     trust = SqlTrust.open(directory.database)
     with ThreadPoolExecutor(1, thread_name_prefix="log remover") as remover:
 
         def forget(job: JobId) -> None:
+            quota.drop(job)
             remover.submit(_drop_logs, logs, job)
 
         try:
@@ -99,6 +107,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: F
                 registry=registry,
                 audit=audit,
                 secrets=secrets,
+                log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
             )
@@ -107,12 +116,26 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: F
             await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
             if not settings.init:
                 await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)
+                if quota.limited:
+                    await asyncio.to_thread(quota.count, directory.logs, engine.projects_of_jobs())
                 await _serve(settings, parts, authority, stopped, systemd)
         finally:
             directory.running.unlink(missing_ok=True)  # before the database is closed, which deletes its `-wal`
             logs.close()
             trust.close()
             store.close()
+
+
+async def _look_at_large_database(state: Path) -> None:
+    """Say what is wrong with a database that is too large to be looked at before it is served."""
+    database, unwanted = StateDirectory(state).database, threading.Event()
+    if (await asyncio.to_thread(database.stat)).st_size > CHECKED_FIRST:
+        try:
+            found = await asyncio.to_thread(found_damage, database, unwanted.is_set)
+        finally:
+            unwanted.set()
+        for text in found:
+            log.error("the database is damaged; restore a backup", extra={"damage": text})
 
 
 def _login_desk(settings: LoginSettings, registry: Registry) -> LoginDesk:
@@ -153,6 +176,7 @@ async def _serve(
         alive = tasks.create_task(systemd.keep_alive(), name="watchdog")
         tidying = tasks.create_task(garbage.tidy(), name="garbage")
         handing_on = tasks.create_task(_audit_beside(settings, parts.registry), name="audit log's exports and end")
+        looking = tasks.create_task(_look_at_large_database(settings.state), name="look at the database")
         using = tasks.create_task(write_seldom(parts.registry.keep_uses), name="uses of tokens")
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
@@ -161,6 +185,7 @@ async def _serve(
                 _announce(settings.ready_file, address)
             await _first(stopped, working, tasks)
             systemd.stopping()
+        looking.cancel()
         alive.cancel()
         tidying.cancel()
         using.cancel()

@@ -11,6 +11,8 @@ from muster.endpoint import DEFAULT_ADDRESS
 from muster.options_file import parse_with_file
 
 DEFAULT_LOG_LIMIT = 1024
+NO_LOG_QUOTA = 0
+"""Value of a quota of logs that sets no limit."""
 _LAST_PORT = 65535
 
 
@@ -51,6 +53,10 @@ class CoordinatorSettings:
     """Only make what a first start makes."""
     log_limit: int = DEFAULT_LOG_LIMIT
     """MiB that are kept of what one execution prints."""
+    log_quota: int = NO_LOG_QUOTA
+    """MiB that are kept of the logs of all projects together; 0: as many as the disk has room for."""
+    log_quota_project: int = NO_LOG_QUOTA
+    """MiB that are kept of the logs of one project; 0: no limit of its own."""
     secrets_key: str = "keep"
     """Of the key with which secrets are kept: `keep`, `rotate`, or `replace` it with the loss of what it opens."""
     bundle_signers: frozenset[str] = frozenset()
@@ -108,6 +114,16 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         type=_fingerprint,
         metavar="sha256:…",
         help="take only bundles that this key has signed (`muster bundle keygen` shows it); may be repeated",
+    )
+    parser.add_argument(
+        "--log-quota", type=_positive, default=NO_LOG_QUOTA, metavar="MIB", help="kept of all logs together (no limit)"
+    )
+    parser.add_argument(
+        "--log-quota-project",
+        type=_positive,
+        default=NO_LOG_QUOTA,
+        metavar="MIB",
+        help="kept of all logs of a project (no limit)",
     )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument(

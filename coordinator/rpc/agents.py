@@ -34,7 +34,6 @@ from coordinator.rpc.leftovers import Leftovers
 from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
-from coordinator.store.logs import LogStore
 from coordinator.trust.audit import AuditLog, shortened
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.caller import CallerKind
@@ -80,14 +79,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     def __init__(
         self,
         engine: Engine,
-        logs: LogStore,
+        intake: LogIntake,
         registry: Registry,
         secrets: Secrets,
         audit: AuditLog,
         authority: FleetAuthority | None,
     ) -> None:
         self._engine = engine
-        self._intake = LogIntake(engine, logs)
+        self._intake = intake
         self._registry = registry
         self._secrets = secrets
         self._audit = audit

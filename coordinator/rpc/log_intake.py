@@ -4,17 +4,20 @@ import asyncio
 
 from coordinator.core.cluster import Cluster
 from coordinator.engine import Engine
+from coordinator.store.log_quota import LogQuota
 from coordinator.store.logs import LogStore
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, JobId
 from muster.rpc.v1 import agents_pb2 as pb
 
 
 class LogIntake:
     """Stores chunks; logs that are complete reach the disk together."""
 
-    def __init__(self, engine: Engine, logs: LogStore) -> None:
+    def __init__(self, engine: Engine, logs: LogStore, quota: LogQuota | None = None) -> None:
+        """`quota`: what projects may keep; None: there is no such limit."""
         self._engine = engine
         self._logs = logs
+        self._quota = quota
         self.waiting: list[ExecutionId] = []
         """Logs that wait for the disk."""
         self._disk = asyncio.Lock()
@@ -24,7 +27,7 @@ class LogIntake:
         execution = ExecutionId(chunk.execution)
         if not await self._wanted(execution, chunk.node):
             return pb.LogAck(execution=execution, unwanted=True)
-        size, complete = await asyncio.to_thread(self._append, execution, chunk)
+        size, complete = await asyncio.to_thread(self._append, execution, chunk, self._job_of(execution))
         if chunk.last and size >= chunk.offset + len(chunk.data):
             # What belongs to a job that was dropped meanwhile must not come back.
             if not await self._wanted(execution, chunk.node):
@@ -43,12 +46,33 @@ class LogIntake:
 
         return self._engine.glance(known) or await self._engine.read(lambda cluster, _: known(cluster))
 
-    def _append(self, execution: ExecutionId, chunk: pb.LogChunk) -> tuple[int, bool]:
+    def _job_of(self, execution: ExecutionId) -> tuple[JobId, str] | None:
+        """The job and its project, where they are counted."""
+
+        def job_of(cluster: Cluster) -> tuple[JobId, str] | None:
+            there = cluster.executions.get(execution)
+            return None if there is None else (there.job, cluster.jobs[there.job].spec.project)
+
+        return None if self._quota is None else self._engine.glance(job_of)
+
+    def _append(self, execution: ExecutionId, chunk: pb.LogChunk, job: tuple[JobId, str] | None) -> tuple[int, bool]:
         """How much of the log is stored now, and whether nothing more of it is taken."""
+        if self._quota is not None and job is not None and chunk.data:
+            return self._append_counted(execution, chunk, self._quota, job)
         size = self._logs.append(execution, chunk.offset, chunk.data) if chunk.data else self._logs.size(execution)
         # It was complete for an earlier agent; the next one may have said more about it.
         behind = size < chunk.offset + len(chunk.data)
         return size, behind and self._logs.complete(execution)
+
+    def _append_counted(
+        self, execution: ExecutionId, chunk: pb.LogChunk, quota: LogQuota, job: tuple[JobId, str]
+    ) -> tuple[int, bool]:
+        before = self._logs.size(execution)
+        if before < chunk.offset + len(chunk.data) and (words := quota.refusal(job[1])) is not None:
+            return self._logs.end(execution, words), True
+        size = self._logs.append(execution, chunk.offset, chunk.data)
+        quota.add(*job, size - before)
+        return size, size < chunk.offset + len(chunk.data) and self._logs.complete(execution)
 
     async def _finish(self, execution: ExecutionId) -> None:
         """Have the log complete, durably: whoever comes to the disk first takes all that wait with him."""

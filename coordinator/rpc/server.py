@@ -24,6 +24,7 @@ from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.join import JoinService
+from coordinator.rpc.log_intake import LogIntake
 from coordinator.rpc.log_merge import LogMerge
 from coordinator.rpc.login import LoginService
 from coordinator.rpc.nodes import NodeService
@@ -32,6 +33,7 @@ from coordinator.rpc.rules import is_public
 from coordinator.rpc.secrets import SecretService
 from coordinator.rpc.trust import TrustService
 from coordinator.store.bundles import BundleStore
+from coordinator.store.log_quota import LogQuota
 from coordinator.store.logs import LogStore
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
@@ -78,6 +80,8 @@ class Parts:
     registry: Registry
     audit: AuditLog
     secrets: Secrets
+    log_quota: LogQuota | None = None
+    """What projects may keep of logs; None: as much as the disk has room for."""
     bundles: BundleStore | None = None
     """None: bundles are neither kept nor served."""
     logins: LoginDesk | None = None
@@ -188,7 +192,8 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
 
 
 def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
-    agents = AgentService(parts.engine, parts.logs, parts.registry, parts.secrets, parts.audit, authority)
+    intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
+    agents = AgentService(parts.engine, intake, parts.registry, parts.secrets, parts.audit, authority)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     closings.append(agents.closing.set)
 

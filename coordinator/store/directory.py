@@ -54,6 +54,11 @@ class StateDirectory:
         return self.path / "bundles"
 
     @property
+    def reserve(self) -> Path:
+        """The file that keeps room on the disk for deletions."""
+        return self.path / "coordinator.reserve"
+
+    @property
     def running(self) -> Path:
         """A file that is there while the database is open, and stays behind where a coordinator was killed."""
         return self.path / "coordinator.running"

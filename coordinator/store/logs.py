@@ -29,6 +29,14 @@ from muster.domain.log import MAX_LINE, Record, Stream, format_record
 DEFAULT_LIMIT = 1 << 30
 """Bytes that are kept of one log; agents keep as many, and a line that says so."""
 
+LEFT_FREE = 256 << 20
+"""Bytes of the disk that logs leave to the database; a twentieth of the disk where that is less."""
+
+_PART_LEFT = 20
+
+_LOOK_EVERY = 1 << 20
+"""Bytes of logs between two looks at the disk, as long as it has room."""
+
 OPEN_FILES = 256
 """How many logs are kept open for writing; well below the usual limit of 1024 files a process."""
 
@@ -53,8 +61,14 @@ class LogBatch:
 class LogStore:
     """Keeps the log of every execution, also after its end, until the job is dropped."""
 
-    def __init__(self, directory: Path, *, limit: int = DEFAULT_LIMIT, open_files: int = OPEN_FILES) -> None:
+    def __init__(
+        self, directory: Path, *, limit: int = DEFAULT_LIMIT, open_files: int = OPEN_FILES, left_free: int = 0
+    ) -> None:
+        """`left_free`: bytes of the disk that are not for logs."""
         self._directory = directory
+        self._left_free = left_free
+        self._until_look = 0
+        """Bytes that may be appended before the disk is looked at again."""
         self._limit = limit
         self._open_files = open_files
         self._open: OrderedDict[ExecutionId, _Appendable] = OrderedDict()
@@ -75,6 +89,7 @@ class LogStore:
             known = log.size - offset
             if log.complete or not 0 <= known < len(data):
                 return log.size
+            self._leave_room(len(data))
             if known and data[known - 1 : known] != b"\n":
                 raise ValueError(f"the log of {execution} has no line end at offset {log.size}, as stored here")
             if log.size + len(data) - known <= self._limit + MAX_LINE:  # so the agent's own words on a limit fit in
@@ -83,6 +98,31 @@ class LogStore:
             log.write(_cut(data[known:], self._limit - log.size, self._limit))
         self.finish(execution)
         raise ValueError(f"the log of {execution} has reached the limit of {self._limit} bytes; nothing more is taken")
+
+    def end(self, execution: ExecutionId, words: str) -> int:
+        """Take nothing more of a log, which ends with these words; returns how many bytes are stored now."""
+        marker = Record(time_ns=time.time_ns(), stream=Stream.STDERR, text=words.encode(), marker=True)
+        with self._lock, _reported(f"the log of {execution} cannot be kept"):
+            log = self._appendable(execution)
+            if not log.complete:
+                log.write(format_record(marker))
+            size = log.size
+        self.finish(execution)
+        return size
+
+    def _leave_room(self, size: int) -> None:
+        """Raise StoreError where the rest of the disk belongs to the database; the agent tries again."""
+        self._until_look -= size
+        if not self._left_free or self._until_look > 0:
+            return
+        disk = shutil.disk_usage(self._directory if self._directory.exists() else self._directory.parent)
+        left = min(self._left_free, disk.total // _PART_LEFT)
+        if disk.free < left + size:
+            raise StoreError(
+                f"the disk of the coordinator has less than {left >> 10} KiB left, which are for its database: logs "
+                "wait on their nodes until there is more. Free some space, or delete jobs"
+            )
+        self._until_look = min(_LOOK_EVERY, left // 2)
 
     def finish(self, *executions: ExecutionId) -> None:
         """Mark logs as complete, durably: also what was appended is on the disk when this returns.

@@ -18,6 +18,7 @@ from sqlalchemy.pool import Pool
 from coordinator.core.records import DropJob
 from coordinator.store import migrations, schema, trust_schema
 from coordinator.store.dialect import connect, upsert
+from coordinator.store.quick_check import require_whole
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import Snapshot, StoreError
 from muster.domain.ids import JobId
@@ -138,7 +139,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None
     unshare = shutil.which("unshare")
     if not unshare:
         pytest.skip("needs unshare, for a small file system of its own")
-    mount = 'mount -t tmpfs -o size=1m none "$1" || exit 77; exec "$2" -m tests.contract.filling "$1"'
+    mount = 'mount -t tmpfs -o size=8m none "$1" || exit 77; exec "$2" -m tests.contract.filling "$1"'
     program = [unshare, "--map-root-user", "--mount", "sh", "-c", mount, "sh", str(tmp_path), sys.executable]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     if done.returncode == 77 or "unshare" in done.stderr:
@@ -154,6 +155,27 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None
     log = result["log"]
     assert log["size"] == log["stored"] == log["on_disk"] > 0
     assert log["message"].startswith("the log of a-1-0 cannot be kept: No space left on device. Free some space")
+    deletion = result["deletion"]
+    assert deletion["reserved"] == 128 * 1024
+    assert "disk is full" in deletion["message"]
+    assert "two" not in deletion["left"]
+    room = result["room"]
+    assert "left, which are for its database: logs wait on their nodes" in room["message"]
+    assert room["jobs"] == ["after"]
+    assert room["again"] > 0
+
+
+@pytest.mark.parametrize("at", [0.3, 0.6, 0.9])
+def test_a_database_that_the_disk_has_damaged_is_not_served(store: SqlStore, database: Path, at: float) -> None:
+    store.commit([change for number in range(50) for change in gang(f"job-{number}", sequence=number)])
+    store.close()
+    require_whole(database)
+    with database.open("r+b") as file:
+        file.seek(int(database.stat().st_size * at) // 4096 * 4096)
+        file.write(b"\xff" * 4096)
+
+    with pytest.raises(StoreError, match=r"coordinator\.db is damaged: .* Restore a backup"):
+        require_whole(database)
 
 
 def test_another_writer_is_named_as_the_reason(store: SqlStore, database: Path) -> None:

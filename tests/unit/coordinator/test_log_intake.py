@@ -11,10 +11,11 @@ import pytest
 from coordinator.core.events import JobSubmitted
 from coordinator.engine import Engine
 from coordinator.rpc.log_intake import LogIntake
+from coordinator.store.log_quota import LogLimits, LogQuota
 from coordinator.store.logs import LogStore
 from coordinator.store.memory import MemoryStore
 from coordinator.store.store import StoreError
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, JobId
 from muster.domain.log import Record, Stream, format_record
 from muster.rpc.v1 import agents_pb2 as pb
 from tests.builders import spec
@@ -132,3 +133,34 @@ async def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     async with gang_of(1) as (engine, _):
         with pytest.raises(ValueError, match="whole lines"):
             await LogIntake(engine, LogStore(tmp_path)).store(piece(0, b"no log"))
+
+
+@pytest.mark.parametrize("limits", [LogLimits(project=100), LogLimits(total=100)])
+async def test_a_log_beyond_the_quota_ends_with_a_line_that_says_so(tmp_path: Path, limits: LogLimits) -> None:
+    logs, quota = LogStore(tmp_path), LogQuota(limits)
+    async with gang_of(2) as (engine, _):
+        intake = LogIntake(engine, logs, quota)
+        size = 0
+        while size < 100:
+            size = (await intake.store(piece(0, LINE, size))).offset
+        refused = await intake.store(piece(1, LINE))
+        last = logs.last_lines(ExecutionId(f"{J}-1-1"), 5)
+        quota.drop(JobId(J))
+        assert quota.refusal("default") is None
+
+    assert refused.complete
+    assert len(last) == 1
+    assert last[0].startswith("[muster] the ")
+    assert "is reached; the rest of this log is not kept; delete jobs to make room" in last[0]
+    logs.close()
+
+
+async def test_logs_of_before_count_for_the_quota(tmp_path: Path) -> None:
+    (tmp_path / J).mkdir()
+    (tmp_path / J / "1-0.cri").write_bytes(LINE * 4)
+    quota = LogQuota(LogLimits(project=4 * len(LINE)))
+    assert quota.refusal("vision") is None
+    quota.count(tmp_path, {JobId(J): "vision", JobId("without"): "vision"})
+
+    assert quota.refusal("vision") is not None
+    assert quota.refusal("other") is None

@@ -1,0 +1,82 @@
+"""Room on the disk that is kept for deletions: without it a job whose log filled the disk could not be deleted."""
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from coordinator.core.records import Change, DropJob
+from coordinator.store.store import Snapshot, Store, StoreError
+
+log = logging.getLogger(__name__)
+
+RESERVE = 8 << 20
+"""Bytes of the reserve file; a deletion writes some pages of the database and of its write-ahead log."""
+
+_ROOM = 4
+"""Times the reserve that must be free before it is taken again."""
+_PAUSE = 60.0
+"""Seconds between two attempts to take it."""
+
+
+class ReservingStore:
+    """A store that frees the reserve when something is to be deleted and the disk is full."""
+
+    def __init__(
+        self, store: Store, reserve: Path, size: int = RESERVE, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._reserve = reserve
+        self._size = size
+        self._clock = clock
+        self._next_try = float("-inf")
+        self._take()
+
+    def load(self) -> Snapshot:
+        """Everything, as last committed."""
+        return self._store.load()
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        """Apply all changes in one transaction; those that delete a job may use the reserve."""
+        try:
+            self._store.commit(changes)
+        except StoreError:
+            if not any(isinstance(change, DropJob) for change in changes) or not self._free():
+                raise
+            self._store.commit(changes)
+        if self._clock() >= self._next_try:
+            self._take()
+
+    def close(self) -> None:
+        """Let go of files and connections; what was committed stays."""
+        self._store.close()
+
+    def _free(self) -> bool:
+        try:
+            self._reserve.unlink()
+        except OSError:
+            return False
+        self._next_try = self._clock() + _PAUSE
+        log.warning("the disk is full: the reserve is used for a deletion", extra={"bytes": self._size})
+        return True
+
+    def _take(self) -> None:
+        """Have the reserve on the disk, if it is not there and there is room for more than it."""
+        self._next_try = self._clock() + _PAUSE
+        fresh = self._reserve.with_name(f"{self._reserve.name}.new")
+        try:
+            if self._reserve.exists() or shutil.disk_usage(self._reserve.parent).free < _ROOM * self._size:
+                return
+            file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            try:
+                os.posix_fallocate(file, 0, self._size)
+            finally:
+                os.close(file)
+            fresh.replace(self._reserve)
+        except OSError as error:
+            log.warning("no room for deletions is kept", extra={"cause": error.strerror})
+            with suppress(OSError):
+                fresh.unlink()

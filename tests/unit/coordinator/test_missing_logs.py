@@ -1,0 +1,40 @@
+"""Logs that were complete and are gone from the disk."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from coordinator.core.records import Change, Execution, Put
+from coordinator.rpc.log_merge import LogMerge, LogWish
+from coordinator.store.logs import LogStore
+from coordinator.store.memory import MemoryStore
+from muster.domain.lifecycle import State
+from muster.domain.log import Record, Stream, format_record
+from tests.contract.records import attempt, execution, job, puts
+from tests.unit.coordinator.engines import engine_on, working
+
+
+async def lines(store: MemoryStore, logs: LogStore) -> list[tuple[int, str]]:
+    """What somebody is shown who asks for the logs of the job."""
+    engine = engine_on(store)
+    async with working(engine):
+        batches = LogMerge(engine, logs).lines(LogWish(job=job("a").id))
+        return [(line.rank, line.text.decode()) async for batch in batches for line in batch]
+
+
+def ended(rank: int) -> Execution:
+    return replace(execution("a", rank=rank, state=State.RUNNING), state=State.SUCCEEDED, log_complete=True)
+
+
+async def test_a_complete_log_that_is_gone_leaves_a_mark(tmp_path: Path) -> None:
+    store, logs = MemoryStore(), LogStore(tmp_path)
+    changes: list[Change] = [*puts(job("a"), attempt("a")), *(Put(record=ended(rank)) for rank in range(3))]
+    store.commit(changes)
+    there, empty = ended(0).id, ended(1).id
+    logs.append(there, 0, format_record(Record(time_ns=1_800_000_000_000_000_000, stream=Stream.STDOUT, text=b"hello")))
+    logs.finish(there, empty)
+
+    assert sorted(await lines(store, logs)) == [
+        (0, "hello"),
+        (2, "[muster] the log of this execution is missing: it was complete, and is gone from the coordinator's disk"),
+    ]
+    logs.close()
