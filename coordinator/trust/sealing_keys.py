@@ -36,7 +36,17 @@ def load_or_make_any(file: Path) -> tuple[SealingKey, ...]:
     try:
         return _read(file)
     except MusterError:
+        if file.exists():  # somebody may still read it: the start writes a new one, and overwrites nothing
+            file.replace(_free_name(file))
         return add_key(file, ())
+
+
+def _free_name(file: Path) -> Path:
+    """A name beside a file that cannot be read, which no other such file has."""
+    number = 1
+    while (name := file.with_name(f"{file.name}.unreadable-{number}")).exists():
+        number += 1
+    return name
 
 
 def add_key(file: Path, keys: Sequence[SealingKey]) -> tuple[SealingKey, ...]:

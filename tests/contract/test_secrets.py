@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 
 from coordinator.store.trust import SqlTrust
 from coordinator.trust.records import AuditWish, StoredSecret
-from coordinator.trust.sealing_keys import add_key, load_or_make
+from coordinator.trust.sealing_keys import add_key, load_or_make, load_or_make_any
 from coordinator.trust.secret_uses import spelled_out
 from coordinator.trust.secrets import MAX_SECRETS, Secrets, forget_unreadable, rotate_key
 from muster.domain.access import AuditEntry
@@ -234,3 +234,13 @@ def _run(directory: Path, order: str) -> None:
     with engine.begin() as connection:
         connection.execute(text(order))
     engine.dispose()
+
+
+def test_a_key_that_cannot_be_read_is_replaced_but_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.key"
+    for damaged in ("half a", "half of another"):
+        file.write_text(damaged)
+        load_or_make_any(file)
+
+    assert (tmp_path / "secrets.key.unreadable-1").read_text() == "half a"
+    assert (tmp_path / "secrets.key.unreadable-2").read_text() == "half of another"
