@@ -25,7 +25,7 @@ from sqlalchemy import (
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
 
-VERSION = "0007"
+VERSION = "0008"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
