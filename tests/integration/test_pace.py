@@ -18,7 +18,6 @@ from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access
 from muster.domain.errors import ConflictError, ExhaustedError, InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.ids import NodeId
-from muster.domain.job import InlineFile
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import nodes_pb2, nodes_pb2_grpc, trust_pb2, trust_pb2_grpc
 from muster.trust.certificates import new_key
@@ -110,10 +109,10 @@ async def test_an_account_that_calls_too_often_is_held_up_and_others_are_not(tmp
 
 async def test_a_message_that_no_client_has_use_for_is_not_taken_in(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
-        with pytest.raises(InvalidJobError, match="the job is 5 MiB large; 4 MiB are the most"):
-            await admin.submit(shell("true", files=(InlineFile(path="x", content=bytes(5 << 20)),)))
+        with pytest.raises(InvalidJobError, match=r"the job is 5\.2 MiB large; 4 MiB are the most"):
+            await admin.submit(shell("true", env={f"V{number}": "x" * 100_000 for number in range(55)}))
         with pytest.raises(ExhaustedError, match="larger than max"):
-            await admin.submit(shell("true", files=(InlineFile(path="x", content=bytes(7 << 20)),)))
+            await admin.submit(shell("true", env={f"V{number}": "x" * 100_000 for number in range(75)}))
 
 
 async def test_what_goes_beside_a_message_is_small(tmp_path: Path) -> None:
