@@ -30,6 +30,20 @@ def _traces(machine: Machine) -> list[str]:
     return found.split()
 
 
+def _change_the_authority(admin: Administrator) -> None:
+    """Have the fleet get another authority, to which all nodes move by themselves."""
+
+    def moved(stage: str) -> bool:
+        status = admin.muster("authority", "show", "-o", "json").document
+        return (status["stage"], status["waiting"], status["away"]) == (stage, [], [])
+
+    assert admin.muster("authority", "rotate").code == 0
+    until(lambda: moved("issuing"), within=60, what="all nodes have certificates of the next authority")
+    done = admin.muster("authority", "finish")
+    assert done.code == 0, str(done)
+    until(lambda: moved("steady"), within=60, what="all nodes have forgotten the former authority")
+
+
 def test_a_bare_machine_becomes_a_node_that_runs_a_job_and_a_second_run_changes_nothing(
     machines: Machines, admin: Administrator, bundle: Path
 ) -> None:
@@ -56,6 +70,10 @@ def test_a_bare_machine_becomes_a_node_that_runs_a_job_and_a_second_run_changes_
         == before
     )
     assert machine.run("systemctl", "show", "muster-agent", "-p", "ExecMainStartTimestampMonotonic") == started
+
+    _change_the_authority(admin)
+    assert machine.run("systemctl", "show", "muster-agent", "-p", "ExecMainStartTimestampMonotonic") == started
+    assert admin.muster("nodes", "bare", "-o", "json").document["state"] == "ready"
 
     assert admin.muster("nodes", "revoke", "bare").code == 0
     again = admin.muster(*order, "--setting", "processes=true", "-o", "json")
