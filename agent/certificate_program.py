@@ -17,6 +17,7 @@ from muster.trust.certificates import (
     fingerprint,
     fingerprints,
     handed_over,
+    key_among,
     new_key,
     request_certificate,
     verify,
@@ -58,6 +59,8 @@ def _answer(kind: str, *told: str) -> Told:  # noqa: PLR0911 - one for each ques
             return list(fingerprints(bundle))
         case "handed over", [statement, authority, now]:
             return handed_over(statement, authority, datetime.fromisoformat(now.decode()))
+        case "key among", [keys, certificate]:
+            return key_among(keys, certificate).decode()
         case "facts", [certificate]:
             return _told(facts(certificate))
         case "verify", [certificate, authority, now]:

@@ -40,6 +40,10 @@ class Certificates:
         """A fresh private key."""
         return str(await self._ask("key")).encode()
 
+    async def key_among(self, keys: bytes, certificate: bytes) -> bytes:
+        """The one of several private keys that belongs to a certificate."""
+        return str(await self._ask("key among", keys, certificate)).encode()
+
     async def request(self, key: bytes, node: NodeId) -> bytes:
         """The request with which a node asks for its certificate."""
         return str(await self._ask("request", key, node.encode())).encode()

@@ -1,8 +1,8 @@
 """How a node joins a fleet and stays in it: its key, its certificate, and the renewal of the certificate.
 
-In the state directory, readable by the agent's user only: `trust/node.json` (certificates, their key, authorities,
-where agents are served). Until the node has joined, `trust/key.pem` has the key; afterwards it is a copy. No key leaves
-the node.
+In the state directory, readable by the agent's user only: `trust/key.pem` has the key, `trust/node.json` certificates,
+authorities, and where agents are served. While a key changes, `key.pem` has both, so that an agent which is killed at
+any moment finds the key of the certificate that it finds. No key leaves the node.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from muster.rpc.pinning import pinned_authority
 from muster.rpc.status import UNKNOWN_AUTHORITY, error_from
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, trust_pb2, trust_pb2_grpc
 from muster.trust.files import write_private
-from muster.trust.identity import Facts
+from muster.trust.identity import CertificateError, Facts
 from muster.trust.tokens import JoinToken, parse_join_token
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ RENEW_PAUSE = 30.0
 """Seconds between tries to renew; half a life of a certificate is left for them."""
 LONGEST_SLEEP = 300.0
 """Seconds after which the clock is looked at again, in case it was set."""
+_KEY_END = b"-----END PRIVATE KEY-----\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,8 @@ class Enrolment:
         self._asked = asyncio.Event()
         """Set when the coordinator wants the certificate to be renewed before it is due."""
         self._spread = 0.0
+        self._keeping = asyncio.Lock()
+        """Held while the files change; what is renewed and what has moved would undo each other."""
 
     @property
     def address(self) -> str:
@@ -171,7 +174,8 @@ class Enrolment:
         agents = _beside(self._coordinator, answer.agents_port)
         if not answer.agents_port or agents == joined.agents:
             return False
-        await asyncio.to_thread(self._keep, replace(self._membership, agents=agents))
+        async with self._keeping:
+            await asyncio.to_thread(self._keep, replace(self._membership, agents=agents))
         log.info("agents are served elsewhere now", extra={"node": self._node, "address": agents})
         return True
 
@@ -191,16 +195,17 @@ class Enrolment:
             former = joined.former
             if authorities != joined.authority:
                 former = tuple({*former, *await certificates.fingerprints(joined.authority)})
-        fresh = replace(
-            self._membership,
-            certificate=answer.certificate,
-            key=key,
-            authority=authorities,
-            former=former,
-            peer=answer.peer_certificate,
-            facts=said,
-        )
-        await asyncio.to_thread(self._keep, fresh)
+        async with self._keeping:
+            fresh = replace(
+                self._membership,
+                certificate=answer.certificate,
+                key=key,
+                authority=authorities,
+                former=former,
+                peer=answer.peer_certificate,
+                facts=said,
+            )
+            await asyncio.to_thread(self._keep_with_key, fresh, joined.key)
         until = said.not_after.isoformat(timespec="seconds")
         log.info("certificate renewed", extra={"node": self._node, "until": until})
 
@@ -216,12 +221,25 @@ class Enrolment:
                 log.warning("cannot join yet", extra={"node": self._node, "cause": str(error)})
                 await asyncio.sleep(JOIN_PAUSE)
 
+    @property
+    def _key_file(self) -> Path:
+        return self._directory / "key.pem"
+
     async def _load_key(self, certificates: Certificates) -> bytes:
-        file = self._directory / "key.pem"
-        if not await asyncio.to_thread(file.exists):
+        """The key with which the node is to join, made if there is none."""
+        if not await asyncio.to_thread(self._key_file.exists):
             await asyncio.to_thread(self._directory.mkdir, mode=0o700, parents=True, exist_ok=True)
-            await asyncio.to_thread(write_private, file, await certificates.new_key())
-        return await asyncio.to_thread(file.read_bytes)
+            await asyncio.to_thread(write_private, self._key_file, await certificates.new_key())
+        first, end, _ = (await asyncio.to_thread(self._key_file.read_bytes)).partition(_KEY_END)
+        return first + end
+
+    async def _load_key_of(self, certificate: bytes, certificates: Certificates) -> bytes:
+        """The key of a certificate; the others of a renewal that was interrupted are removed."""
+        keys = await asyncio.to_thread(self._key_file.read_bytes)
+        key = await certificates.key_among(keys, certificate)
+        if key != keys:
+            await asyncio.to_thread(write_private, self._key_file, key)
+        return key
 
     async def _load(self, certificates: Certificates) -> Membership | None:
         file = self._directory / "node.json"
@@ -230,31 +248,36 @@ class Enrolment:
         try:
             kept = json.loads(await asyncio.to_thread(file.read_text))
             certificate = kept["certificate"].encode()
-            key = kept["key"].encode() if "key" in kept else await self._load_key(certificates)
             return Membership(
                 certificate=certificate,
-                key=key,
+                key=await self._load_key_of(certificate, certificates),
                 authority=kept["authority"].encode(),
                 former=tuple(kept.get("former", ())),
                 agents=kept["agents"],
                 peer=kept.get("peer", "").encode(),
                 facts=await certificates.facts(certificate),
             )
+        except CertificateError as error:
+            raise MusterError(f"{error}; remove {file} and join anew with a token") from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise MusterError(f"{file} cannot be read; remove it and join anew with a token") from error
+            name = getattr(error, "filename", None) or file
+            raise MusterError(f"{name} cannot be read; remove {file} and join anew with a token") from error
+
+    def _keep_with_key(self, joined: Membership, former_key: bytes) -> None:
+        """Keep a membership with another key than before; whenever this is interrupted, one of the two is whole."""
+        write_private(self._key_file, joined.key + former_key)
+        self._keep(joined)
+        write_private(self._key_file, joined.key)
 
     def _keep(self, joined: Membership) -> None:
         kept = {
             "certificate": joined.certificate.decode(),
-            "key": joined.key.decode(),
             "authority": joined.authority.decode(),
             "former": list(joined.former),
             "agents": joined.agents,
             "peer": joined.peer.decode(),
         }
-        # Certificate and key change at once; the copy is for older agents, which look for it there.
         write_private(self._directory / "node.json", json.dumps(kept, indent=1).encode())
-        write_private(self._directory / "key.pem", joined.key)
         self._membership = joined
 
 

@@ -6,6 +6,7 @@ shows a certificate of it with the name SERVER_NAME is the coordinator, at whate
 
 import hashlib
 import ipaddress
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -34,6 +35,7 @@ _UNREADABLE = (
     *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType),
 )
 """What the library raises for what is none, for what is damaged, and for what it does not know."""
+_PRIVATE = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----\n?", re.DOTALL)
 
 
 def new_key() -> bytes:
@@ -160,6 +162,14 @@ def verify(certificate: bytes, authority: bytes, now: datetime) -> Facts:
 def matches_key(certificate: bytes, key: bytes) -> bool:
     """Whether a private key belongs to a certificate."""
     return _fingerprint(_private(key).public_key()) == fingerprint(certificate)
+
+
+def key_among(keys: bytes, certificate: bytes) -> bytes:
+    """The one of several private keys that belongs to a certificate; raises CertificateError if none does."""
+    for found in _PRIVATE.finditer(keys):
+        if matches_key(certificate, found.group()):
+            return found.group()
+    raise CertificateError("there is no private key that belongs to the certificate")
 
 
 def _issue(

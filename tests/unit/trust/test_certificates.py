@@ -20,6 +20,7 @@ from muster.trust.certificates import (
     issue_node,
     issue_peer,
     issue_server,
+    key_among,
     make_authority,
     matches_key,
     new_key,
@@ -167,3 +168,12 @@ def test_rubbish_is_refused(reader: object) -> None:
 
 def test_a_key_does_not_show_when_an_identity_is_printed() -> None:
     assert "PRIVATE" not in repr(AUTHORITY)
+
+
+def test_the_key_of_a_certificate_is_found_among_others() -> None:
+    older, own, newer = new_key(), new_key(), new_key()
+    certificate = issue_node(AUTHORITY, request_certificate(own, A), A, NOW)
+    assert key_among(own, certificate) == key_among(newer + own + older, certificate) == own
+    for keys in (newer + older, b"", b"-----BEGIN PRIVATE KEY-----", certificate):
+        with pytest.raises(CertificateError, match="no private key that belongs to the certificate"):
+            key_among(keys, certificate)
