@@ -103,6 +103,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: F
             audit = AuditLog(registry)
             parts = Parts(
                 engine=engine,
+                store=store,
                 logs=logs,
                 registry=registry,
                 audit=audit,

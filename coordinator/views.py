@@ -1,6 +1,7 @@
 """What clients see, made from the records of the cluster."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -47,10 +48,15 @@ def resolve(cluster: Cluster, name: str, seen: Projects = None) -> JobId:
     raise UnknownNameError(f"there is no job {name!r}; `muster jobs --all` lists them")
 
 
-def job_view(cluster: Cluster, job: JobId, *, whole: bool = True) -> JobView:
-    """A job; `whole` with all attempts and the executions that are at hand, otherwise with the newest attempt alone."""
+def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0) -> JobView:
+    """A job; `whole` with all attempts and the executions that are at hand, otherwise with the newest attempt alone.
+
+    `only`: of this attempt alone the executions are told; 0: of all. Raises UnknownNameError if there is no such one.
+    """
     record = cluster.jobs[job]
     newest = cluster.newest_attempt(job)
+    if only > record.attempt:
+        raise UnknownNameError(f"job {job} has no attempt {only}; its newest is {record.attempt}")
     numbers = range(1, record.attempt + 1) if whole else [record.attempt]
     tally = cluster.tally((job, record.attempt))
     return JobView(
@@ -61,10 +67,19 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True) -> JobView:
         submitted_at=record.submitted_at,
         started_at=newest.started_at,
         ended_at=record.ended_at,
-        attempts=tuple(_attempt_view(cluster, record, cluster.attempts[(job, n)], whole=whole) for n in numbers),
+        attempts=tuple(
+            _attempt_view(cluster, record, cluster.attempts[(job, n)], whole=whole and only in {0, n}) for n in numbers
+        ),
         states={state: count for state, count in tally.items() if count},
         failure=newest.failure,
     )
+
+
+def with_executions(view: JobView, job: Job, number: int, executions: Sequence[Execution]) -> JobView:
+    """A job with these executions in one of its attempts."""
+    told = tuple(_execution_view(job, execution) for execution in executions)
+    attempts = (replace(each, executions=told) if each.number == number else each for each in view.attempts)
+    return replace(view, attempts=tuple(attempts))
 
 
 def unaccepted_view(job: Job) -> JobView:
@@ -243,6 +258,7 @@ def _attempt_view(cluster: Cluster, job: Job, attempt: Attempt, *, whole: bool) 
         ended_at=attempt.ended_at,
         failure=attempt.failure,
         executions=tuple(_execution_view(job, member) for member in members),
+        executions_dropped=attempt.executions_dropped,
     )
 
 

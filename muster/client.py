@@ -160,9 +160,10 @@ class Client:
         requests = (_submission(spec, queue_anyway=queue_anyway, dry_run=dry_run) for spec in specs)
         return await submit_in_batches(call, specs, requests, self.address)
 
-    async def job(self, job: str) -> "JobView":
-        """One job with its attempts and executions."""
-        return wire.job_from_wire(await self._ask(self._jobs.Get, jobs_pb2.GetJobRequest(job=job)))
+    async def job(self, job: str, *, attempt: int | None = None) -> "JobView":
+        """One job with its attempts, and executions of the first and newest ones or only those of one `attempt`."""
+        request = jobs_pb2.GetJobRequest(job=job, attempt=attempt or 0)
+        return wire.job_from_wire(await self._ask(self._jobs.Get, request))
 
     async def jobs(
         self,

@@ -61,6 +61,8 @@ class Attempt:
     ended_at: datetime | None = None
     failure: Failure | None = None
     """The first one; it ended the attempt."""
+    executions_dropped: bool = False
+    """Whether the store no longer has its executions, as its job has too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +128,18 @@ class DropJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropExecutions:
+    """Forget all executions of an attempt; the attempt itself stays."""
+
+    job: JobId
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropNode:
     """Forget a node."""
 
     node: NodeId
 
 
-Change = Put | DropJob | DropNode
+Change = Put | DropJob | DropExecutions | DropNode

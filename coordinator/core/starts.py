@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from coordinator.core.cluster import FENCE_NOTED_EVERY, AttemptKey, watch_deadlines
 from coordinator.core.fencing import Unproven, over_from
-from coordinator.core.history import first_whole
+from coordinator.core.history import first_whole, too_many
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.restarts import GiveUp, Restart, verdict
 from coordinator.core.turn import Turn
@@ -70,6 +70,10 @@ def _begin_anew(turn: Turn, job: Job, pause: timedelta, over: datetime, avoid: N
     _enqueue(turn, again, attempt)
     if (oldest := first_whole(again) - 1) > 1:
         turn.forget_members((job.id, oldest))
+    attempts = turn.cluster.attempts
+    dropped = {number for number in range(2, again.attempt) if attempts[(job.id, number)].executions_dropped}
+    for number in too_many(again, dropped, turn.cluster.limits.stored):
+        turn.drop_members((job.id, number))
 
 
 def come_due(turn: Turn, key: AttemptKey) -> None:

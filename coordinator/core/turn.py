@@ -7,7 +7,18 @@ from datetime import datetime, timedelta
 from coordinator.core import plans
 from coordinator.core.cluster import AttemptKey, Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
-from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put, Record
+from coordinator.core.records import (
+    Attempt,
+    Change,
+    DropExecutions,
+    DropJob,
+    DropNode,
+    Execution,
+    Job,
+    Node,
+    Put,
+    Record,
+)
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, State, Trigger, advance
 
@@ -33,6 +44,7 @@ class Turn:
         """What the turn has changed as it was before; None: it was not there."""
         self._drops: dict[JobId, None] = {}
         self._dropped_nodes: dict[NodeId, None] = {}
+        self._dropped_members: dict[AttemptKey, None] = {}
         self._jobs: dict[JobId, None] = {}
         self._plans: dict[NodeId, dict[ExecutionId, None]] = {}
         self._whole_plans: dict[NodeId, None] = {}
@@ -129,6 +141,11 @@ class Turn:
         if attempt.failure is not None and attempt.failure.log_tail:
             self.put(replace(attempt, failure=replace(attempt.failure, log_tail=())))
 
+    def drop_members(self, key: AttemptKey) -> None:
+        """Have the store forget the executions of an old attempt, which are no longer in memory."""
+        self.put(replace(self.cluster.attempts[key], executions_dropped=True))
+        self._dropped_members[key] = None
+
     def drop_node(self, node: NodeId) -> None:
         """Forget a node that runs nothing and has no stream."""
         self._remember(self.cluster.nodes[node])
@@ -163,6 +180,7 @@ class Turn:
             *(DropJob(job=job) for job in self._drops),
             *(DropNode(node=node) for node in self._dropped_nodes),
             *(Put(record=record) for record in self._puts.values()),
+            *(DropExecutions(job=job, attempt=number) for job, number in self._dropped_members),
         )
 
     def before(self) -> tuple[Record, ...]:

@@ -18,8 +18,9 @@ from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted
 from coordinator.core.jobs import REFUSED
 from coordinator.core.records import Job
 from coordinator.engine import Engine
+from coordinator.rpc.archive import Archive
 from coordinator.rpc.callers import caller
-from coordinator.rpc.log_merge import LogMerge, LogWish
+from coordinator.rpc.log_merge import LogWish
 from coordinator.rpc.refusals import fitting, refuse, status_of, status_of_refusal, told, translated
 from coordinator.rpc.streams import offer, streaming
 from coordinator.signals import Listener
@@ -80,7 +81,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         self,
         engine: Engine,
         policy_of: Callable[[str], Policy],
-        logs: LogMerge,
+        archive: Archive,
         secrets: Secrets,
         patience: float = READER_PATIENCE,
         pace: float = PACE,
@@ -89,7 +90,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         self._secrets = secrets
         self._policy_of = policy_of
         """What a project is opened for."""
-        self._logs = logs
+        self._archive = archive
         self._patience = patience
         self._pace = pace
         self._submits = 0
@@ -127,7 +128,9 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
 
     @translated
     async def Get(self, request: pb.GetJobRequest, context: Context) -> pb.Job:  # noqa: ARG002, N802
-        """One job, whole."""
+        """One job with its attempts and the executions that are at hand, or those of one attempt wherever they are."""
+        if request.attempt:
+            return wire.job_to_wire(await self._view_of(request.job, request.attempt))
         return wire.job_to_wire(await self._view(request.job))
 
     @translated
@@ -194,7 +197,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
             tail=request.tail if request.HasField("tail") else None,
             follow=request.follow,
         )
-        async for lines in self._logs.lines(wish):
+        async for lines in self._archive.logs.lines(wish):
             for start in range(0, len(lines), LINES_PER_MESSAGE):
                 await offer(context, pb.LogLines(lines=lines[start : start + LINES_PER_MESSAGE]), self._patience)
 
@@ -269,6 +272,21 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
 
     async def _view(self, name: str) -> JobView:
         return await self._engine.look(lambda cluster, _: views.job_view(cluster, views.resolve(cluster, name)))
+
+    async def _view_of(self, name: str, number: int) -> JobView:
+        """A job with the executions of one attempt, from the store if memory does not have them."""
+
+        def read(cluster: Cluster, _: datetime) -> tuple[Job, JobView]:
+            job = views.resolve(cluster, name)
+            return cluster.jobs[job], views.job_view(cluster, job, only=number)
+
+        job, view = await self._engine.look(read)
+        attempt = view.attempts[number - 1]
+        if attempt.executions or attempt.executions_dropped:
+            return view
+        if stored := await self._archive.attempts.executions(job.id, number):
+            return views.with_executions(view, job, number, stored)
+        return (await self._engine.look(read))[1]  # deleted meanwhile, or dropped
 
 
 def _submitted(request: pb.SubmitRequest) -> JobSubmitted:

@@ -17,6 +17,7 @@ from coordinator.engine import Engine
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, Policy
 from coordinator.rpc.agents import AgentService
+from coordinator.rpc.archive import Archive, OldAttempts
 from coordinator.rpc.authority import Rotations
 from coordinator.rpc.bundles import BundleService
 from coordinator.rpc.callers import Who
@@ -35,6 +36,7 @@ from coordinator.rpc.trust import TrustService
 from coordinator.store.bundles import BundleStore
 from coordinator.store.log_quota import LogQuota
 from coordinator.store.logs import LogStore
+from coordinator.store.store import Store
 from coordinator.trust.audit import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.oidc_desk import LoginDesk
@@ -76,6 +78,8 @@ class Parts:
     """What the services stand on."""
 
     engine: Engine
+    store: Store
+    """Where the engine keeps its records; services only read it."""
     logs: LogStore
     registry: Registry
     audit: AuditLog
@@ -175,7 +179,8 @@ def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server,
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
     # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
     policy_of = parts.registry.policy_of if authority is not None else lambda _: OPEN
-    jobs = JobService(parts.engine, policy_of, LogMerge(parts.engine, parts.logs), parts.secrets, parts.reader_patience)
+    archive = Archive(logs=LogMerge(parts.engine, parts.logs), attempts=OldAttempts(parts.store))
+    jobs = JobService(parts.engine, policy_of, archive, parts.secrets, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine, parts.registry), server)
     rotations = Rotations(authority, parts.registry, parts.engine)
@@ -184,7 +189,7 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     logins = LoginService(parts.registry, parts.audit, parts.logins)
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(SecretService(parts.secrets), server)
-    closings.append(jobs.closing.set)
+    closings += [jobs.closing.set, archive.attempts.close]
     if parts.bundles is not None:
         bundles = BundleService(parts.bundles, parts.reader_patience)
         bundles_pb2_grpc.add_BundleServiceServicer_to_server(bundles, server)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
+from coordinator.core.records import Attempt, Change, DropExecutions, DropJob, DropNode, Execution, Job, Node, Put
 from coordinator.store.store import Snapshot, StoreError, snapshot
 from muster.domain.ids import ExecutionId, JobId, NodeId
 
@@ -26,6 +26,11 @@ class MemoryStore:
             self._nodes.values(),
         )
 
+    def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
+        """Those of one attempt as last committed, by rank."""
+        every = self._jobs.get(job, _Kept()).executions.values()
+        return tuple(sorted((each for each in every if each.attempt == attempt), key=lambda each: each.rank))
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, or none if one is impossible."""
         jobs: dict[JobId, _Kept] = {}
@@ -39,6 +44,8 @@ class MemoryStore:
                         self._draft(jobs, record.id if isinstance(record, Job) else record.job).put(record)
                 case DropJob(job=job):
                     jobs[job] = _Kept()
+                case DropExecutions(job=job, attempt=number):
+                    self._draft(jobs, job).drop(number)
                 case DropNode(node=name):
                     nodes[name] = None
                 case _:
@@ -87,6 +94,10 @@ class _Kept:
                 self.executions[record.id] = record
             case _:
                 assert_never(record)
+
+    def drop(self, attempt: int) -> None:
+        kept = self.executions.items()
+        self.executions = {key: execution for key, execution in kept if execution.attempt != attempt}
 
     def check(self, job: JobId) -> None:
         if self.job is None and (self.attempts or self.executions):

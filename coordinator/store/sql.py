@@ -6,23 +6,38 @@ from typing import assert_never
 
 from sqlalchemy import Connection, Engine, Table, bindparam, delete, select
 
-from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put, Record
+from coordinator.core.records import (
+    Attempt,
+    Change,
+    DropExecutions,
+    DropJob,
+    DropNode,
+    Execution,
+    Job,
+    Node,
+    Put,
+    Record,
+)
 from coordinator.store import schema
 from coordinator.store.codec import RecordT, decode
-from coordinator.store.dialect import Upsert, connect, explained
+from coordinator.store.dialect import Upsert, connect, explained, reading
 from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, StoreError, snapshot
+from muster.domain.ids import JobId
 
 _PARENTS_FIRST = (schema.jobs, schema.attempts, schema.executions, schema.nodes)
 
 
 class SqlStore:
-    """Keeps records in a database. Use it from one thread at a time."""
+    """Keeps records in a database. One thread loads and commits; others may ask for `executions` meanwhile."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._upserts = {table: Upsert(engine.dialect, table) for table in _PARENTS_FIRST}
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
+        members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
+        self._delete_members = delete(schema.executions).where(*members)
+        self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
         self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
 
     @classmethod
@@ -44,6 +59,12 @@ class SqlStore:
                 _records(connection, schema.nodes, Node),
             )
 
+    def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
+        """Those of one attempt as last committed, by rank."""
+        with reading(self._engine) as connection:
+            found = connection.execute(self._select_members, {"of": job, "number": attempt})
+            return tuple(_decoded(schema.executions, Execution, found.scalars()))
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
@@ -55,6 +76,9 @@ class SqlStore:
                     case DropJob(job=job):
                         self._write(connection, batch)
                         connection.execute(self._delete_job, {"key": job})
+                    case DropExecutions(job=job, attempt=number):
+                        self._write(connection, batch)
+                        connection.execute(self._delete_members, {"of": job, "number": number})
                     case DropNode(node=node):
                         self._write(connection, batch)
                         connection.execute(self._delete_node, {"key": node})
@@ -85,7 +109,11 @@ class _Batch:
 
 
 def _records(connection: Connection, table: Table, kind: type[RecordT]) -> Iterable[RecordT]:
-    for (body,) in connection.execute(select(table.c.body)):
+    return _decoded(table, kind, connection.execute(select(table.c.body)).scalars())
+
+
+def _decoded(table: Table, kind: type[RecordT], bodies: Iterable[str]) -> Iterable[RecordT]:
+    for body in bodies:
         try:
             yield decode(kind, body)
         except ValueError as error:

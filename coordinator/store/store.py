@@ -6,6 +6,7 @@ from typing import Protocol
 
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from muster.domain.errors import MusterError
+from muster.domain.ids import JobId
 
 
 class StoreError(MusterError):
@@ -31,10 +32,14 @@ class Snapshot:
 
 
 class Store(Protocol):
-    """Keeps records durably. Synchronous: the engine calls it from its one writer thread."""
+    """Keeps records durably. Synchronous: the engine calls it from its one writer thread, and others only read."""
 
     def load(self) -> Snapshot:
         """Everything, as last committed."""
+        ...
+
+    def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
+        """Those of one attempt as last committed, by rank; any thread may ask, also while another one commits."""
         ...
 
     def commit(self, changes: Sequence[Change]) -> None:

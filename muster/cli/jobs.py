@@ -55,16 +55,24 @@ def _print_table(jobs: Sequence[JobView], now: datetime) -> None:
 
 
 @answers
-async def show(context: typer.Context, job: JobName, *, output: Output = Format.TABLE) -> None:
+async def show(
+    context: typer.Context,
+    job: JobName,
+    *,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, max=2**31 - 1, help="Only this attempt, however old it is.")
+    ] = None,
+    output: Output = Format.TABLE,
+) -> None:
     """Show a job with its executions, timings and first failure."""
     async with session_of(context).client() as client:
-        found = await client.job(job)
+        found = await client.job(job, attempt=attempt)
     if output is not Format.TABLE:
         say_lines(text_of(found, output))
         return
     from muster.cli.render_jobs import job_details  # noqa: PLC0415
 
-    screen().print(job_details(found, datetime.now(UTC)))
+    screen().print(job_details(found, datetime.now(UTC), only=attempt))
 
 
 @answers

@@ -39,8 +39,8 @@ def jobs_table(jobs: Sequence[JobView], now: datetime) -> Table:
     return listing(HEADERS, (_coloured(job, job_row(job, now)) for job in jobs))
 
 
-def job_details(job: JobView, now: datetime) -> Group:
-    """All that is known of one job."""
+def job_details(job: JobView, now: datetime, only: int | None = None) -> Group:
+    """All that is known of one job, or of it and `only` this attempt."""
     parts: list[RenderableType] = [
         facts(
             (
@@ -56,7 +56,9 @@ def job_details(job: JobView, now: datetime) -> Group:
         ),
     ]
     for attempt in job.attempts:
-        parts += [shown(""), *_attempt_details(job, attempt, now)]
+        if only in {None, attempt.number}:
+            parts += [shown(""), *_attempt_details(job, attempt, now)]
+    parts += [shown(line) for line in _left_out(job, only)]
     if job.failure is not None:
         parts += [shown(""), failure_block(job.failure)]
     return Group(*parts)
@@ -156,6 +158,23 @@ def _attempt_details(job: JobView, attempt: AttemptView, now: datetime) -> Itera
             ("RANK", "ROLE", "NODE", "STATE", ">PREPARED IN", ">WAITED", ">RAN", "ADDRESS", "PORTS", "GPUS", "DETAIL"),
             (_execution_row(execution, attempt, now) for execution in attempt.executions),
         )
+
+
+def _left_out(job: JobView, only: int | None) -> Iterator[str]:
+    """Of which attempts no executions are told, why, and how to ask for them."""
+    without = [each for each in job.attempts if not each.executions and only in {None, each.number}]
+    dropped = [each.number for each in without if each.executions_dropped]
+    older = [each.number for each in without if not each.executions_dropped]
+    if without:
+        yield ""
+    if older and only is None:
+        yield f"{_attempts_text(older)}: executions are not listed; ask with `muster show {job.id} --attempt N`"
+    if dropped:
+        yield f"{_attempts_text(dropped)}: executions were dropped, as the job has very many; times and logs are kept"
+
+
+def _attempts_text(numbers: Sequence[int]) -> str:
+    return f"attempt{'s' if len(numbers) > 1 else ''} {ranks_text(numbers)}"
 
 
 def _execution_row(execution: ExecutionView, attempt: AttemptView, now: datetime) -> Iterator[str | Text]:

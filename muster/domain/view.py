@@ -55,7 +55,9 @@ class AttemptView:
     ended_at: datetime | None = None
     failure: Failure | None = None
     executions: tuple[ExecutionView, ...] = ()
-    """By rank; empty in lists."""
+    """By rank; empty in lists, and where the coordinator has them in its database alone: ask for this attempt."""
+    executions_dropped: bool = False
+    """Whether they were dropped, as the job has too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,7 @@ def attempt_to_wire(attempt: AttemptView) -> pb.Attempt:
         ended_at=checks.timestamp(attempt.ended_at),
         failure=None if attempt.failure is None else failure_to_wire(attempt.failure),
         executions=map(execution_to_wire, attempt.executions),
+        executions_dropped=attempt.executions_dropped,
     )
 
 
@@ -80,6 +81,7 @@ def attempt_from_wire(message: pb.Attempt) -> AttemptView:
         ended_at=checks.optional_moment(message, "ended_at"),
         failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
         executions=tuple(execution_from_wire(execution) for execution in message.executions),
+        executions_dropped=message.executions_dropped,
     )
 
 

@@ -1,12 +1,13 @@
 """What every store promises."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from coordinator.core.records import Change, DropJob, DropNode
+from coordinator.core.records import Change, DropExecutions, DropJob, DropNode
 from coordinator.store.memory import MemoryStore
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import Snapshot, Store, StoreError
@@ -139,6 +140,31 @@ def test_dropping_a_job_drops_all_that_belongs_to_it_and_no_more(store: Store) -
     assert loaded.nodes == (node(),)
 
 
+def test_dropping_the_executions_of_an_attempt_keeps_the_attempt_and_all_others(store: Store) -> None:
+    store.commit([*gang("a"), *gang("b", sequence=2), *puts(attempt("a", 2), execution("a", 2))])
+
+    store.commit([*puts(execution("a", 1, 7)), DropExecutions(job=JobId("a"), attempt=1)])
+
+    loaded = store.load()
+    assert [(each.job, each.number) for each in loaded.attempts] == [("a", 1), ("a", 2), ("b", 1)]
+    assert [each.id for each in loaded.executions] == ids(("a", 2, 0), ("b", 1, 0), ("b", 1, 1))
+
+
+def test_the_executions_of_one_attempt_come_by_rank(store: Store) -> None:
+    store.commit([*gang("a", size=11), *gang("b", sequence=2), *puts(attempt("a", 2), execution("a", 2))])
+
+    assert store.executions(JobId("a"), 1) == tuple(execution("a", rank=rank) for rank in range(11))
+    assert store.executions(JobId("a"), 2) == (execution("a", 2),)
+    assert store.executions(JobId("a"), 3) == store.executions(JobId("nobody"), 1) == ()
+
+
+def test_another_thread_may_ask_for_executions(store: Store) -> None:
+    store.commit(gang("a"))
+
+    with ThreadPoolExecutor(1) as other:
+        assert len(other.submit(store.executions, JobId("a"), 1).result(60)) == 2
+
+
 def test_dropping_a_node_keeps_its_executions(store: Store) -> None:
     store.commit([*gang("a"), *puts(node("node-1"), node("node-2"))])
 
@@ -153,7 +179,14 @@ def test_dropping_what_is_not_there_changes_nothing(store: Store) -> None:
     store.commit(gang("a"))
     before = store.load()
 
-    store.commit([DropJob(job=JobId("b")), DropNode(node=NodeId("b"))])
+    store.commit(
+        [
+            DropJob(job=JobId("b")),
+            DropNode(node=NodeId("b")),
+            DropExecutions(job=JobId("b"), attempt=1),
+            DropExecutions(job=JobId("a"), attempt=2),
+        ]
+    )
 
     assert store.load() == before
 

@@ -26,6 +26,7 @@ async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:  
         registry = Registry(trust, wall_time())
         parts = Parts(
             engine=Engine(store, logs.drop_job),
+            store=store,
             logs=logs,
             registry=registry,
             audit=AuditLog(registry),

@@ -73,6 +73,19 @@ def test_one_job_is_shown_in_three_ways(muster: Muster) -> None:
     assert "phase: failed\n" in muster("show", "ring", "-o", "yaml").stdout
 
 
+def test_one_attempt_is_asked_for_and_shown_alone(muster: Muster) -> None:
+    old = replace(attempt(execution(0, State.FAILED), execution(1, State.STOPPED), number=2), failure=values.EXIT_3)
+    muster.canned.jobs = [values.job(JobPhase.FAILED, attempt(), old, attempt(number=3), ended=3)]
+
+    text = muster("show", "ring", "--attempt", "2").stdout
+
+    assert [request.attempt for request in muster.canned.asked_for(jobs_pb2.GetJobRequest)] == [2]
+    assert "attempt 2" in text
+    assert "ended with exit code 3" in text
+    assert "attempt 1" not in text
+    assert "attempt 3" not in text
+
+
 def test_why_says_what_the_coordinator_says(muster: Muster) -> None:
     muster.canned.jobs = [RUNNING]
     muster.canned.explanation = Explanation(summary="it runs", phase=JobPhase.RUNNING)

@@ -97,10 +97,11 @@ async def parts(directory: Path) -> AsyncIterator[Parts]:
     """What an engine without a disk serves."""
     trust = SqlTrust.open(directory / "trust.db")
     registry = Registry(trust, wall_time())
-    logs = LogStore(directory)
+    logs, store = LogStore(directory), MemoryStore()
     try:
         yield Parts(
-            engine=Engine(MemoryStore(), print),
+            engine=Engine(store, print),
+            store=store,
             logs=logs,
             registry=registry,
             audit=AuditLog(registry),

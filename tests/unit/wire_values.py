@@ -328,6 +328,7 @@ attempt_views = st.builds(
     ended_at=optional(moments),
     failure=optional(failures),
     executions=tuples_of(execution_views),
+    executions_dropped=st.booleans(),
 )
 job_views = st.builds(
     view.JobView,

@@ -171,16 +171,22 @@ class GetJobRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     JOB_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Id, beginning of an id, or name."""
+    attempt: _builtins.int
+    """Executions of this attempt alone, also where they are in the database only; 0: those that are in memory, of the first
+    attempt and of the newest ones.
+    """
     def __init__(
         self,
         *,
         job: _builtins.str = ...,
+        attempt: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "job", b"job"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -722,8 +728,11 @@ class Attempt(_message.Message):
     ENDED_AT_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
     EXECUTIONS_FIELD_NUMBER: _builtins.int
+    EXECUTIONS_DROPPED_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """1, 2, …"""
+    executions_dropped: _builtins.bool
+    """They were dropped, as the job has too many; those of its first and newest attempts are kept."""
     @_builtins.property
     def placed_at(self) -> _timestamp_pb2.Timestamp:
         """When the gang was placed; absent before."""
@@ -750,7 +759,7 @@ class Attempt(_message.Message):
 
     @_builtins.property
     def executions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Execution]:
-        """By rank."""
+        """By rank; none in lists, and none where they are in the database only and were not asked for."""
 
     def __init__(
         self,
@@ -763,10 +772,11 @@ class Attempt(_message.Message):
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         failure: _model_pb2.Failure | None = ...,
         executions: _abc.Iterable[Global___Execution] | None = ...,
+        executions_dropped: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at", "ended_at", b"ended_at", "failure", b"failure", "placed_at", b"placed_at", "released_at", b"released_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at", "ended_at", b"ended_at", "executions", b"executions", "failure", b"failure", "number", b"number", "placed_at", b"placed_at", "released_at", b"released_at", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at", "ended_at", b"ended_at", "executions", b"executions", "executions_dropped", b"executions_dropped", "failure", b"failure", "number", b"number", "placed_at", b"placed_at", "released_at", b"released_at", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

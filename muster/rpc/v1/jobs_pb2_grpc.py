@@ -105,7 +105,7 @@ class JobServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Get(self, request, context):
-        """One job with its attempts and executions.
+        """One job with all its attempts, and the executions of those that the request means.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,7 +44,7 @@ class JobServiceStub:
     the answer is sent once all are stored durably, in the order of the request.
     """
     Get: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]
-    """One job with its attempts and executions."""
+    """One job with all its attempts, and the executions of those that the request means."""
     List: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]
     """Jobs, newest first."""
     Stop: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.StopRequest, _jobs_pb2.StopResponse]
@@ -74,7 +74,7 @@ class JobServiceAsyncStub(JobServiceStub):
     the answer is sent once all are stored durably, in the order of the request.
     """
     Get: _aio.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
-    """One job with its attempts and executions."""
+    """One job with all its attempts, and the executions of those that the request means."""
     List: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]  # type: ignore[assignment]
     """Jobs, newest first."""
     Stop: _aio.UnaryUnaryMultiCallable[_jobs_pb2.StopRequest, _jobs_pb2.StopResponse]  # type: ignore[assignment]
@@ -119,7 +119,7 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _jobs_pb2.GetJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
-        """One job with its attempts and executions."""
+        """One job with all its attempts, and the executions of those that the request means."""
 
     @_abc_1.abstractmethod
     def List(

@@ -1,5 +1,6 @@
 """How jobs look."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from muster.cli.job_rows import job_row
@@ -106,6 +107,28 @@ def test_a_failed_job_shows_the_culprit_and_its_last_words_as_they_were() -> Non
         "  | Traceback",
         "  | ValueError: [red]no[/red]",
     ]
+
+
+def test_a_job_says_whose_executions_are_not_told_and_how_to_ask_for_them() -> None:
+    old = [attempt(number=number, placed=number, ended=number + 1) for number in range(2, 9)]
+    dropped = [replace(each, executions_dropped=each.number in {2, 3, 4}) for each in old]
+    first, newest = attempt(execution(0, State.FAILED), placed=1), attempt(execution(0, State.RUNNING), number=9)
+    job = values.job(JobPhase.RUNNING, first, *dropped, newest)
+
+    assert shown(job_details(job, at(50))).splitlines()[-2:] == [
+        "attempts 5-8: executions are not listed; ask with `muster show j7k2 --attempt N`",
+        "attempts 2-4: executions were dropped, as the job has very many; times and logs are kept",
+    ]
+    alone = shown(job_details(job, at(50), only=2)).splitlines()
+    assert alone[-1] == "attempt 2: executions were dropped, as the job has very many; times and logs are kept"
+    assert "attempt 1  " not in "\n".join(alone)
+    assert "attempt 9  " not in "\n".join(alone)
+
+
+def test_a_job_with_all_its_executions_says_nothing_of_others() -> None:
+    text = shown(job_details(values.job(JobPhase.RUNNING, attempt(execution(0, State.RUNNING))), at(15)))
+
+    assert "executions are not listed" not in text
 
 
 def test_an_execution_shows_how_long_it_prepared_and_waited() -> None:

@@ -5,8 +5,10 @@ from typing import Any, cast
 import grpc
 
 from coordinator.engine import Engine
+from coordinator.rpc.archive import Archive, OldAttempts
 from coordinator.rpc.jobs import JobService
 from coordinator.rpc.log_merge import LogMerge
+from coordinator.store.memory import MemoryStore
 from coordinator.trust.secrets import Secrets
 from muster.domain.access import Policy
 from muster.domain.secret import Secret
@@ -31,6 +33,7 @@ class NoSecrets:
         return {}
 
 
-def job_service(engine: Engine) -> Any:  # noqa: ANN401 - called without the context that gRPC gives
-    """For jobs without secrets and questions without logs."""
-    return JobService(engine, lambda _: Policy(), cast("LogMerge", None), cast("Secrets", NoSecrets()))
+def job_service(engine: Engine, old: OldAttempts | None = None) -> Any:  # noqa: ANN401 - called without gRPC's context
+    """For jobs without secrets and questions without logs; `old`: where old attempts are, if there are any."""
+    archive = Archive(logs=cast("LogMerge", None), attempts=old or OldAttempts(MemoryStore()))
+    return JobService(engine, lambda _: Policy(), archive, cast("Secrets", NoSecrets()))

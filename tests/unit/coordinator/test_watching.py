@@ -12,9 +12,7 @@ import grpc.aio
 from coordinator.core.events import DeleteRequested, ExecutionsReported, StopRequested
 from coordinator.engine import Engine
 from coordinator.rpc.jobs import JobService
-from coordinator.rpc.log_merge import LogMerge
 from coordinator.store.memory import MemoryStore
-from coordinator.trust.secrets import Secrets
 from muster.domain.access import Policy
 from muster.domain.ids import ExecutionId
 from muster.domain.lifecycle import JobPhase, State
@@ -50,7 +48,7 @@ class Watcher:
 async def watched(pace: float, *, end_only: bool = False) -> AsyncIterator[tuple[Engine, Watcher]]:
     """A job that is being prepared on one node, and somebody who watches it and has seen so much."""
     engine, nobody = engine_on(MemoryStore()), cast("Any", None)
-    service = JobService(engine, lambda _: Policy(), cast("LogMerge", nobody), cast("Secrets", nobody), pace=pace)
+    service = JobService(engine, lambda _: Policy(), nobody, nobody, pace=pace)
     async with working(engine) as tasks:
         await engine.ask(connection(engine.open_session()))
         await engine.ask(submission())
