@@ -23,6 +23,7 @@ from coordinator.fleet.files import FleetFiles
 from coordinator.fleet.put_aside import put_aside
 from coordinator.login_settings import LoginSettings
 from coordinator.rpc.authority import Rotations
+from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.rpc.wakeups import CoordinatorLoop
 from coordinator.settings import CoordinatorSettings, parse
@@ -60,7 +61,8 @@ def main() -> None:
         sys.exit(run_command(sys.argv[1:], os.environ))
     settings = parse(sys.argv[1:], os.environ)
     systemd = Systemd(os.environ)
-    configure(settings.log_level)
+    journal = PacedLines()
+    configure(settings.log_level, journal)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
     heap.keep_together()
@@ -70,7 +72,7 @@ def main() -> None:
         with directory.lock(), asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
             fleet = FleetFiles(directory)
             fleet.allow_start(wall_time())
-            runner.run(run(settings, directory, fleet, systemd))
+            runner.run(run(settings, directory, fleet, systemd, journal))
 
 
 def _allow_connections() -> None:
@@ -79,7 +81,9 @@ def _allow_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: FleetFiles, systemd: Systemd) -> None:
+async def run(
+    settings: CoordinatorSettings, directory: StateDirectory, fleet: FleetFiles, systemd: Systemd, journal: PacedLines
+) -> None:
     """Serve until SIGTERM or SIGINT."""
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -119,7 +123,7 @@ async def run(settings: CoordinatorSettings, directory: StateDirectory, fleet: F
                 await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)
                 if quota.limited:
                     await asyncio.to_thread(quota.count, directory.logs, engine.projects_of_jobs())
-                await _serve(settings, parts, authority, stopped, systemd)
+                await _serve(settings, parts, authority, stopped, systemd, journal)
         finally:
             directory.running.unlink(missing_ok=True)  # before the database is closed, which deletes its `-wal`
             logs.close()
@@ -169,6 +173,7 @@ async def _serve(
     authority: FleetAuthority | None,
     stopped: asyncio.Event,
     systemd: Systemd,
+    journal: PacedLines,
 ) -> None:
     garbage.collect_seldom()
     async with asyncio.TaskGroup() as tasks:
@@ -179,6 +184,7 @@ async def _serve(
         handing_on = tasks.create_task(_audit_beside(settings, parts.registry), name="audit log's exports and end")
         looking = tasks.create_task(_look_at_large_database(settings.state), name="look at the database")
         using = tasks.create_task(write_seldom(parts.registry.keep_uses), name="uses of tokens")
+        telling = tasks.create_task(journal.tell_seldom(), name="lines that were left out")
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             systemd.ready(f"serves clients at {address}")
@@ -190,6 +196,7 @@ async def _serve(
         alive.cancel()
         tidying.cancel()
         using.cancel()
+        telling.cancel()
         handing_on.cancel()
         working.cancel()
         auditing.cancel()
@@ -197,6 +204,7 @@ async def _serve(
     parts.audit.report_unwritten()
     with suppress(StoreError):  # nobody is misled by an older use
         await parts.registry.keep_uses()
+    journal.tell()
     log.info("coordinator stopped")
 
 

@@ -8,6 +8,9 @@ from muster.visible_text import visible
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _AMBIGUOUS = frozenset(' ="')
 
+LONGEST_TEXT = 2_000
+"""Characters of one field; what a peer sends must not make a line of mebibytes."""
+
 
 class FieldFormatter(logging.Formatter):
     """`2026-11-21T08:48:50.123Z info execution moved execution=j-1-0 to=running`.
@@ -24,16 +27,20 @@ class FieldFormatter(logging.Formatter):
         return f"{line}\n{_below(self.formatException(record.exc_info))}" if record.exc_info else line
 
 
-def configure(level: str) -> None:
-    """Log from this level on to standard error."""
+def configure(level: str, *filters: logging.Filter) -> None:
+    """Log from this level on to standard error what passes the filters."""
     handler = logging.StreamHandler()
     handler.setFormatter(FieldFormatter())
+    for each in filters:
+        handler.addFilter(each)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 def _field(value: str) -> str:
-    """A value; in quotes where it could be taken for several fields, or for none."""
+    """A value, cut where it is too long; in quotes where it could be taken for several fields, or for none."""
+    if len(value) > LONGEST_TEXT:
+        value = value[:LONGEST_TEXT] + "…"
     if value and not _AMBIGUOUS.intersection(value):
         return visible(value)
     return '"' + visible(value.replace("\\", "\\\\").replace('"', '\\"')) + '"'

@@ -132,7 +132,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             try:
                 ack = await self._intake.store(chunk)
             except ValueError as error:
-                log.warning("log refused", extra={"execution": chunk.execution, "cause": str(error)})
+                about = {"peer": context.peer(), "execution": chunk.execution, "cause": str(error)}
+                log.warning("log refused", extra=about)
                 ack = pb.LogAck(execution=chunk.execution, unwanted=True)
             await send(context, ack)
 

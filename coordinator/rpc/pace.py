@@ -28,16 +28,12 @@ ACCOUNT_PER_SECOND = 2_000
 NODE_AT_ONCE = 1_000
 NODE_PER_SECOND = 50
 """Calls of one node, where a stream counts once."""
-MALFORMED_AT_ONCE = 20
-MALFORMED_PER_SECOND = 1
-"""Lines in the log about malformed messages from one address."""
 
 _STRANGERS = Rate(burst=STRANGERS_AT_ONCE, per_second=STRANGERS_PER_SECOND)
 _LOGINS = Rate(burst=LOGINS_AT_ONCE, per_second=LOGINS_PER_SECOND)
 _WRONG = Rate(burst=WRONG_AT_ONCE, per_second=WRONG_PER_SECOND)
 _ACCOUNT = Rate(burst=ACCOUNT_AT_ONCE, per_second=ACCOUNT_PER_SECOND)
 _NODE = Rate(burst=NODE_AT_ONCE, per_second=NODE_PER_SECOND)
-_MALFORMED = Rate(burst=MALFORMED_AT_ONCE, per_second=MALFORMED_PER_SECOND)
 
 _LOGIN = "/muster.rpc.v1.LoginService/"
 
@@ -60,7 +56,6 @@ class Rates:
     wrong: Rate = _WRONG
     accounts: Rate = _ACCOUNT
     nodes: Rate = _NODE
-    malformed: Rate = _MALFORMED
 
 
 class Pace:
@@ -74,7 +69,6 @@ class Pace:
         self._wrong = Buckets[str](rates.wrong)
         self._accounts = Buckets[str](rates.accounts)
         self._nodes = Buckets[str](rates.nodes)
-        self._malformed = Buckets[str](rates.malformed)
 
     def stranger(self, peer: str, method: str) -> None:
         """Somebody calls what anybody may call."""
@@ -101,7 +95,3 @@ class Pace:
         """Somebody has shown what does not count."""
         if wait := self._wrong.take(place_of(peer), self._clock()):
             raise TooFastError("too much that does not count was shown from this address", wait)
-
-    def malformed(self, peer: str) -> bool:
-        """Whether a malformed message of somebody is worth a line in the log."""
-        return not self._malformed.take(place_of(peer), self._clock())

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -12,8 +13,8 @@ import grpc.aio
 import pytest
 
 from coordinator.rpc.admission.interceptor import STRANGERS_MESSAGE
+from coordinator.rpc.journal_pace import LINES_AT_ONCE, LINES_OF_ONE_AT_ONCE
 from coordinator.rpc.limits import ACCOUNT_STREAMS, ACCOUNT_UNDER_WAY, CLIENT_MESSAGE, STRANGER_UNDER_WAY
-from coordinator.rpc.pace import MALFORMED_AT_ONCE
 from coordinator.trust.audit import REFUSALS
 from muster.client import Client
 from muster.domain.access import EVERYWHERE, Access, AccountKind
@@ -210,19 +211,33 @@ async def test_bytes_that_are_no_message_are_refused_in_a_sentence_and_logged_in
         async with secured(tmp_path) as fleet:
             shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
             async with open_channel(fleet.doors.clients, shown) as channel:
-                for _ in range(3 * MALFORMED_AT_ONCE):
-                    call: Any = channel.stream_stream(path)(metadata=shown.metadata)
-                    await call.write(RUBBISH)
-                    assert await refusal(call) == (
-                        Code.INVALID_ARGUMENT,
-                        f"{kind} cannot be read: these bytes are no such message",
-                    )
-        said = journal.said("malformed message", call=path)
-        assert MALFORMED_AT_ONCE <= len(said) < 2 * MALFORMED_AT_ONCE
+                call: Any = channel.stream_stream(path)(metadata=shown.metadata)
+                await call.write(RUBBISH)
+                assert await refusal(call) == (
+                    Code.INVALID_ARGUMENT,
+                    f"{kind} cannot be read: these bytes are no such message",
+                )
+        assert len(journal.said("malformed message", call=path)) == 1
         assert [record.getMessage() for record in journal.records if record.exc_info] == []
         assert journal.errors() == []
     finally:
         journal.stop()
+
+
+async def test_malformed_messages_from_many_addresses_make_few_lines_and_their_number_is_told(tmp_path: Path) -> None:
+    async with open_coordinator(tmp_path) as coordinator:
+        for number in range(CONNECTIONS):
+            source = f"127.0.0.{2 + number}"
+            async with connection(coordinator.clients, coordinator.authority, source) as stranger:
+                for _ in range(3 * LINES_OF_ONE_AT_ONCE):
+                    await stranger.send(await stranger.begin(AUTHORITY), framed(RUBBISH))
+                assert await stranger.all_ended(ENDED_WITHIN)
+    log = coordinator.log.read_text()
+    lines = log.count("warning malformed message peer=")
+    assert LINES_AT_ONCE <= lines < 1.5 * LINES_AT_ONCE
+    left_out = re.findall(r'like this were left out like="malformed message" lines=(\d+) addresses=(\d+)', log)
+    assert sum(int(each) for each, _ in left_out) == 3 * LINES_OF_ONE_AT_ONCE * CONNECTIONS - lines
+    assert {addresses for _, addresses in left_out} <= {str(count) for count in range(1, CONNECTIONS + 1)}
 
 
 async def test_a_call_without_its_message_and_a_long_one_of_a_stranger_are_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from muster.journal import FieldFormatter
+from muster.journal import LONGEST_TEXT, FieldFormatter
 from tests.hostile_text import FORGED, HOSTILE, harm_in
 
 
@@ -38,6 +38,10 @@ def test_text_from_others_cannot_begin_a_line() -> None:
 )
 def test_text_from_others_cannot_forge_a_field(value: object, shown: str) -> None:
     assert told("moved", node=value) == f"info moved node={shown}"
+
+
+def test_a_field_is_cut_where_it_would_be_very_long() -> None:
+    assert told("refused", cause="x" * (LONGEST_TEXT + 1)) == f"info refused cause={'x' * LONGEST_TEXT}…"
 
 
 def test_no_line_of_a_traceback_looks_like_one_of_the_journal() -> None:

@@ -160,8 +160,7 @@ class _Call(ABC):
         try:
             return parsed(self._bytes_parsed, message)
         except MalformedError:
-            if self._admission.pace.malformed(str(context.peer())):
-                log.warning("malformed message", extra={"peer": context.peer(), "call": self._method})
+            log.warning("malformed message", extra={"peer": context.peer(), "call": self._method})
             self._admission.refused(context, self._method, "malformed message")
             raise
 

@@ -90,9 +90,3 @@ def test_who_shows_too_much_that_does_not_count_is_told_so() -> None:
     held.wrong("ipv4:10.0.0.1:1")
     with pytest.raises(TooFastError, match="too much that does not count was shown from this address"):
         held.wrong("ipv4:10.0.0.1:2")
-
-
-def test_of_many_malformed_messages_a_few_are_worth_a_line() -> None:
-    held = Pace(Rates(malformed=TWO), lambda: 0.0)
-    assert [held.malformed(f"ipv4:10.0.0.1:{port}") for port in range(4)] == [True, True, False, False]
-    assert held.malformed("ipv4:10.0.0.2:1")
