@@ -94,7 +94,8 @@ async def test_no_value_lies_on_the_disk_and_the_key_is_for_its_owner_only(tmp_p
 async def test_a_change_and_its_audit_entry_are_kept_together_or_not_at_all(tmp_path: Path) -> None:
     with trust(tmp_path) as store:
         secrets = await keep(store, tmp_path, "wandb")
-        assert list(store.audit(AuditWish())) == [ENTRY]
+        [entry] = store.audit(AuditWish())
+        assert replace(entry, number=0, previous="", hash="") == ENTRY
         _run(tmp_path, "DROP TABLE audit")
         with pytest.raises(MusterError):
             await secrets.put(secret("other"), {"key": VALUE}, ENTRY, again=False)
