@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable
 
+from muster.visible_text import visible
+
 MOST_QUOTED = 60
 """Characters of a wrong value that are repeated in a message."""
 
 
 def quote(text: str, most: int = MOST_QUOTED) -> str:
-    """The value in quotation marks, on one line, and cut with `…` after `most` characters."""
+    """The value in quotation marks, on one line, every character visible, and cut with `…` after `most` characters."""
     import json  # noqa: PLC0415 - only when something is wrong
 
-    return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)
+    return visible(json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False))
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

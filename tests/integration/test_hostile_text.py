@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,20 +43,20 @@ def job(**options: Any) -> JobSpec:  # noqa: ANN401 - any field of a role
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        (job(image=f"img{TITLE}"), "Role.image"),
-        (job(workdir=f"/{TITLE}"), "Role.workdir"),
-        (job(user=f"1\u202e{TITLE}"), "Role.user"),
-        (job(env={f"A{TITLE}": "1"}), "Role.env"),
-        (job(resources=Resources(gpus=1, gpu_model=f"H\n{TITLE}")), "Resources.gpu_model"),
-        (job(files=(InlineFile(path=f"a{TITLE}", content=b""),)), "InlineFile.path"),
-        (job(mounts=(Mount(source=f"/{TITLE}", target="/a"),)), "Mount.source"),
-        (replace(job(), node_labels={"pool": f"a{TITLE}"}), "JobSpec.node_labels"),
+        (job(image=f"img{TITLE}"), "roles[0].image"),
+        (job(workdir=f"/{TITLE}"), "roles[0].workdir"),
+        (job(user=f"1\u202e{TITLE}"), "roles[0].user"),
+        (job(env={f"A{TITLE}": "1"}), "roles[0].env"),
+        (job(resources=Resources(gpus=1, gpu_model=f"H\n{TITLE}")), "roles[0].resources.gpu_model"),
+        (job(files=(InlineFile(path=f"a{TITLE}", content=b""),)), "roles[0].files[0].path"),
+        (job(mounts=(Mount(source=f"/{TITLE}", target="/a"),)), "roles[0].mounts[0].source"),
+        (replace(job(), node_labels={"pool": f"a{TITLE}"}), "node_labels.pool"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
 async def test_a_job_that_names_something_invisibly_is_refused(tmp_path: Path, spec: JobSpec, field: str) -> None:
     async with running_fleet(tmp_path) as fleet:
-        with pytest.raises(InvalidJobError, match=rf"{field} has the character \\") as refused:
+        with pytest.raises(InvalidJobError, match=f"^{re.escape(field)}") as refused:
             await fleet.client.submit(spec, queue_anyway=True, dry_run=True)
 
         assert harm_in(str(refused.value)) == []
