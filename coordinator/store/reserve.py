@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from coordinator.core.records import Change, DropJob
+from coordinator.core.records import Change, DropJob, Execution
 from coordinator.store.store import Snapshot, Store, StoreError
+from muster.domain.ids import JobId
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,10 @@ class ReservingStore:
     def load(self) -> Snapshot:
         """Everything, as last committed."""
         return self._store.load()
+
+    def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
+        """Those of one attempt as last committed, by rank."""
+        return self._store.executions(job, attempt)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; those that delete a job may use the reserve."""

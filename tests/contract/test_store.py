@@ -9,6 +9,7 @@ import pytest
 
 from coordinator.core.records import Change, DropExecutions, DropJob, DropNode
 from coordinator.store.memory import MemoryStore
+from coordinator.store.reserve import ReservingStore
 from coordinator.store.sql import SqlStore
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.ids import JobId, NodeId
@@ -19,7 +20,7 @@ Open = Callable[[], Store]
 """Opens the same state again."""
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite with a reserve"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     opened: list[Store] = []
     memory = MemoryStore()
@@ -27,7 +28,9 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
     def open_again() -> Store:
         for store in opened:
             store.close()
-        opened.append(memory if request.param == "memory" else SqlStore.open(tmp_path / "coordinator.db"))
+        store: Store = memory if request.param == "memory" else SqlStore.open(tmp_path / "coordinator.db")
+        reserving = request.param == "sqlite with a reserve"
+        opened.append(ReservingStore(store, tmp_path / "reserve", size=4096) if reserving else store)
         return opened[-1]
 
     yield open_again
