@@ -9,7 +9,7 @@ from coordinator.rpc.callers import Context, Who
 from coordinator.rpc.limits import AGENT_CONNECTIONS
 from coordinator.trust.caller import LOCAL, Caller
 from coordinator.trust.registry import RefusedError, Registry
-from muster.trust.certificates import facts
+from muster.trust.certificates import facts, signer_of
 from muster.trust.identity import CertificateError, Facts
 
 _BEARER = "bearer "
@@ -44,18 +44,18 @@ def by_certificate(registry: Registry) -> Who:
         del metadata, now
         shown = context.auth_context().get("x509_pem_cert", ())
         try:
-            said = _said(bytes(next(iter(shown))))
+            said, signer = _said(bytes(next(iter(shown))))
         except (StopIteration, CertificateError):
             raise RefusedError("agents must show the certificate of their node", "no certificate") from None
-        return registry.node_with(said.node, said.key, said.not_after)
+        return registry.node_with(said.node, said.key, said.not_after, signer)
 
     return who
 
 
 @lru_cache(maxsize=AGENT_CONNECTIONS)
-def _said(certificate: bytes) -> Facts:
-    """What a certificate says, read once: a node shows the same one with every call, and its bytes say the same."""
-    return facts(certificate)
+def _said(certificate: bytes) -> tuple[Facts, str]:
+    """What a certificate says, and the id of its authority; read once, as a node shows the same one with every call."""
+    return facts(certificate), signer_of(certificate)
 
 
 def _bearer(metadata: Mapping[str, str]) -> str:

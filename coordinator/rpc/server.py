@@ -57,6 +57,7 @@ from muster.rpc.v1 import (
     trust_pb2,
     trust_pb2_grpc,
 )
+from muster.trust.certificates import signers_in
 
 STOP_GRACE = 1.0
 """Seconds that open calls get when the server stops."""
@@ -140,7 +141,13 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
             agents_gate.look_again()
             clients_gate.look_again()
 
+        def authorities_changed() -> None:
+            # Only a new connection is verified against what counts now; this ends those that are open.
+            parts.registry.count_authorities(signers_in(authority.trusted))
+
         parts.registry.on_less = look_again
+        authority.on_change.append(authorities_changed)
+        authorities_changed()
         _add_clients(clients, parts, authority, closings)
         joining = JoinService(parts.registry, authority, parts.audit, agents_port, parts.pace)
         trust_pb2_grpc.add_JoinServiceServicer_to_server(joining, clients)

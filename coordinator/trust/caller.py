@@ -32,6 +32,8 @@ class Caller:
     """Id of the token that was shown."""
     key: str = ""
     """Fingerprint of the key of the certificate that was shown."""
+    authority: str = ""
+    """Id of the authority that has signed this certificate."""
     until: datetime | None = None
     """When token or certificate ends."""
     access: Access | None = None

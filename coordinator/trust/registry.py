@@ -59,6 +59,8 @@ class Registry(Accounts):
         self.tokens = {stored.token.id: stored for stored in kept.tokens}
         self.join_tokens = {stored.token.id: stored for stored in kept.join_tokens}
         self.nodes = {node.name: node for node in kept.nodes}
+        self._authorities: frozenset[str] = frozenset()
+        """Ids of the authorities whose certificates count; empty: all that a door lets in."""
 
     # who calls
 
@@ -91,8 +93,8 @@ class Registry(Accounts):
             warned_from=None if ends is None or account.identity else ends - TOKEN_WARNING,
         )
 
-    def node_with(self, name: NodeId | None, key: str, until: datetime) -> Caller:
-        """The node that shows a certificate of this authority; raises RefusedError."""
+    def node_with(self, name: NodeId | None, key: str, until: datetime, authority: str = "") -> Caller:
+        """The node that shows a certificate for this key by this authority; raises RefusedError."""
         who = f"node/{name}"
         node = None if name is None else self.nodes.get(name)
         if node is None:
@@ -101,20 +103,36 @@ class Registry(Accounts):
             raise RefusedError(f"node {name} was sent away; it may join again with a new token", "revoked node", who)
         if not node.has_key(key):
             raise RefusedError(f"node {name} has joined anew with another key", "outdated key", who)
-        return Caller(kind=CallerKind.NODE, name=who, node=node.name, key=key, until=until)
+        if not self._has_authority(authority):
+            raise RefusedError(
+                f"node {name} shows a certificate of an authority that counts no more: make a token with `muster nodes "
+                "token create` and have it join again",
+                "former authority",
+                who,
+            )
+        return Caller(kind=CallerKind.NODE, name=who, node=node.name, key=key, authority=authority, until=until)
 
     def still_counts(self, caller: Caller, now: datetime) -> bool:
         """Whether somebody who was let in would be let in again, with no less than he had."""
         if caller.kind is CallerKind.NODE:
             assert caller.node is not None
             node = self.nodes.get(caller.node)
-            return node is not None and node.revoked_at is None and node.has_key(caller.key)
+            known = node is not None and node.revoked_at is None and node.has_key(caller.key)
+            return known and self._has_authority(caller.authority)
         if not caller.token:
             return True
         stored, account = self.tokens.get(caller.token), self.accounts.get(caller.name)
         if stored is None or account is None or not stored.token.valid(now):
             return False
         return narrowed(account.grants, caller.access, caller.projects) == caller.grants
+
+    def count_authorities(self, ids: frozenset[str]) -> None:
+        """Have certificates of nodes count from now on only if one of these authorities signed them."""
+        self._authorities = ids
+        self.on_less()
+
+    def _has_authority(self, id_: str) -> bool:
+        return not self._authorities or id_ in self._authorities
 
     # accounts
 

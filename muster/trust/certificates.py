@@ -148,6 +148,20 @@ def facts(certificate: bytes) -> Facts:
     )
 
 
+def signer_of(certificate: bytes) -> str:
+    """The id of the authority that a certificate says has signed it; raises CertificateError if it says none."""
+    try:
+        said = _certificate(certificate).extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+    except (x509.ExtensionNotFound, *_UNREADABLE) as error:
+        raise CertificateError("the certificate does not say which authority signed it") from error
+    return (said.key_identifier or b"").hex()
+
+
+def signers_in(bundle: bytes) -> frozenset[str]:
+    """The ids of all authorities in a bundle, as `signer_of` has them."""
+    return frozenset(_id_of(_key_of(each)) for each in _certificates(bundle))
+
+
 def verify(certificate: bytes, authority: bytes, now: datetime) -> Facts:
     """What a certificate says, if one of these authorities signed it and it is valid now; raises CertificateError."""
     parsed = _certificate(certificate)
@@ -300,6 +314,12 @@ def _fingerprint(key: object) -> str:
         raise CertificateError("the key is of another kind than ECDSA")
     info = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(info).hexdigest()
+
+
+def _id_of(key: object) -> str:
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise CertificateError("the key is of another kind than ECDSA")
+    return x509.SubjectKeyIdentifier.from_public_key(key).digest.hex()
 
 
 def _general_name(name: str) -> x509.GeneralName:

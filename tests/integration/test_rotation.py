@@ -3,8 +3,12 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import grpc
+import grpc.aio
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -17,11 +21,13 @@ from muster.domain.ids import NodeId
 from muster.domain.lifecycle import JobPhase
 from muster.domain.node import NodeState
 from muster.endpoint import Login, keep_login, login_of
-from muster.rpc.channel import Credentials
-from muster.trust.certificates import fingerprint, fingerprints, matches_key, new_key
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.v1 import agents_pb2, agents_pb2_grpc
+from muster.trust.certificates import fingerprint, fingerprints, matches_key, new_key, request_certificate
 from muster.trust.tokens import parse_join_token
 from tests.integration.jobs import shell
-from tests.integration.secured import Secured, joining, secured, until_ready
+from tests.integration.secured import Secured, joined, joining, secured, until_ready
+from tests.integration.strangers import hello
 
 WITHIN = 60.0
 
@@ -127,6 +133,31 @@ async def test_a_node_that_has_not_moved_holds_the_end_up_unless_it_is_forced(tm
             token, _ = await again.trust.create_join_token()
             async with joining(fleet, "a", token):
                 await until_ready(again, "a")
+
+
+async def test_a_node_that_is_forced_out_loses_its_open_stream_at_once(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        shown = await joined(fleet, "a")
+        async with open_channel(fleet.doors.agents, shown) as channel:
+            stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
+            call = stub.Connect()
+            await call.write(hello("a"))
+            assert (await call.read()).HasField("welcome")
+            await admin.trust.rotate_authority()
+            await admin.trust.finish_rotation(force=True)
+            async with asyncio.timeout(WITHIN):
+                with suppress(grpc.aio.AioRpcError):
+                    while await call.read() is not grpc.aio.EOF:
+                        pass
+                ended = (await call.code(), await call.details())
+            assert ended == (grpc.StatusCode.UNAUTHENTICATED, "what you have shown counts no more")
+            # Nothing else is to be had on the connection that is still open.
+            again = stub.Renew(agents_pb2.RenewRequest(request=request_certificate(new_key(), NodeId("a"))))
+            assert await again.code() is grpc.StatusCode.UNAUTHENTICATED
+            assert "of an authority that counts no more" in await again.details()
+        async with admin_of(fleet, fleet.authority.certificate) as later:
+            said = {entry.result for entry in await later.trust.audit()}
+            assert {"stream ended: revoked, changed or expired", "former authority node/a"} <= said
 
 
 async def _says(journal: Path, words: str) -> bool:

@@ -26,6 +26,8 @@ from muster.trust.certificates import (
     new_key,
     request_certificate,
     requested_key,
+    signer_of,
+    signers_in,
     verify,
 )
 from muster.trust.identity import CertificateError, Identity
@@ -177,3 +179,15 @@ def test_the_key_of_a_certificate_is_found_among_others() -> None:
     for keys in (newer + older, b"", b"-----BEGIN PRIVATE KEY-----", certificate):
         with pytest.raises(CertificateError, match="no private key that belongs to the certificate"):
             key_among(keys, certificate)
+
+
+def test_a_certificate_says_which_authority_signed_it() -> None:
+    other = make_authority(NOW)
+    assert signers_in(AUTHORITY.certificate + other.certificate) == {
+        signer_of(of_node()),
+        signer_of(of_node(authority=other)),
+    }
+    assert signers_in(other.certificate) == {signer_of(of_node(authority=other))}
+    for nobodys in (AUTHORITY.certificate, b"", b"none"):
+        with pytest.raises(CertificateError, match=r"does not say which authority|cannot be read"):
+            signer_of(nobodys)

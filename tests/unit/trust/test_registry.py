@@ -80,3 +80,17 @@ async def test_two_keys_of_a_node_count_until_it_shows_the_newer_one() -> None:
     assert registry.nodes[name].epoch == 1
     with pytest.raises(RefusedError):
         registry.node_with(name, "", NOW)
+
+
+async def test_certificates_of_a_former_authority_count_no_more_and_those_of_the_next_go_on() -> None:
+    registry, name = Registry(MemoryTrust(), NOW), NodeId("a")
+    registry.nodes[name] = EnrolledNode(name=name, key="key", enrolled_at=NOW, token="t")
+    registry.count_authorities(frozenset({"former", "next"}))
+    streams = [registry.node_with(name, "key", NOW, authority) for authority in ("former", "next")]
+    ended: list[str] = []
+    registry.on_less = lambda: ended.extend(who.authority for who in streams if not registry.still_counts(who, NOW))
+    registry.count_authorities(frozenset({"next"}))
+    assert ended == ["former"]
+    assert registry.node_with(name, "key", NOW, "next") == streams[1]
+    with pytest.raises(RefusedError, match="of an authority that counts no more: make a token"):
+        registry.node_with(name, "key", NOW, "former")
