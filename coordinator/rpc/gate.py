@@ -24,6 +24,7 @@ from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
 from muster.domain.access import Access
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
+from muster.domain.ids import NodeId
 from muster.domain.job import DEFAULT_PROJECT
 from muster.rpc.notices import AUTHORITIES, TOKEN_ENDS
 
@@ -53,11 +54,14 @@ class Gate(grpc.aio.ServerInterceptor):
             return handler
         return _Call(self, details.method, rule or Rule(Scope.PEER)).guarded(handler)
 
-    def look_again(self) -> None:
-        """End the streams of those who would not be let in any more."""
+    def look_again(self, node: NodeId | None) -> None:
+        """End the streams of those who would not be let in any more: of a node, or with None of anybody.
+
+        While the authority changes, thousands of nodes change their keys one after the other.
+        """
         now = wall_time()
         for held, end in list(self._streams.values()):
-            if not self._registry.still_counts(held, now):
+            if (node is None or held.node == node) and not self._registry.still_counts(held, now):
                 end()
 
     def notices(self, who: Caller) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,7 @@ from coordinator.trust.registry import Registry
 from coordinator.trust.secrets import Secrets
 from muster.domain.access import OPEN
 from muster.domain.errors import MusterError, PermissionDeniedError
+from muster.domain.ids import NodeId
 from muster.rpc.channel import is_loopback, served_credentials
 from muster.rpc.v1 import (
     agents_pb2,
@@ -137,9 +138,10 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
         clients, clients_gate = _server(by_token(parts.registry), parts, limits.CLIENTS)
         clients_gate.authorities = lambda: authority.told
 
-        def look_again() -> None:
-            agents_gate.look_again()
-            clients_gate.look_again()
+        def look_again(node: NodeId | None) -> None:
+            agents_gate.look_again(node)
+            if node is None:
+                clients_gate.look_again(None)
 
         def authorities_changed() -> None:
             # Only a new connection is verified against what counts now; this ends those that are open.

@@ -10,6 +10,7 @@ from typing import TypeVar
 from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
 from muster.domain.access import EVERYWHERE, Access, Account, AuditEntry, Policy, Project
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
+from muster.domain.ids import NodeId
 from muster.domain.job import DEFAULT_PROJECT
 
 Key = TypeVar("Key", bound=str)
@@ -28,8 +29,8 @@ class Accounts:
         self.accounts = {account.name: account for account in kept.accounts}
         self.projects = {project.name: project for project in kept.projects}
         self.projects.setdefault(DEFAULT_PROJECT, Project(name=DEFAULT_PROJECT, created_at=now))
-        self.on_less: Callable[[], None] = lambda: None
-        """Called when somebody may do less than before."""
+        self.on_less: Callable[[NodeId | None], None] = lambda _: None
+        """Called when a node, or with None anybody, may do less than before."""
 
     async def add_account(self, account: Account, entry: AuditEntry) -> Account:
         """A new account; ConflictError if its name is taken."""
@@ -63,7 +64,7 @@ class Accounts:
             self._keep_an_admin({**self.accounts, name: changed})
             await self._commit([changed], entry)
             self.accounts[name] = changed
-        self.on_less()
+        self.on_less(None)
         return changed
 
     async def take_grants(self, name: str, entry: AuditEntry) -> None:
@@ -72,7 +73,7 @@ class Accounts:
             changed = replace(self.account(name), grants={})
             await self._commit([changed], entry)
             self.accounts[name] = changed
-        self.on_less()
+        self.on_less(None)
 
     async def add_project(self, name: str, now: datetime, entry: AuditEntry) -> Project:
         """A new project; ConflictError if it is there."""

@@ -129,7 +129,7 @@ class Registry(Accounts):
     def count_authorities(self, ids: frozenset[str]) -> None:
         """Have certificates of nodes count from now on only if one of these authorities signed them."""
         self._authorities = ids
-        self.on_less()
+        self.on_less(None)
 
     def _has_authority(self, id_: str) -> bool:
         return not self._authorities or id_ in self._authorities
@@ -154,7 +154,7 @@ class Registry(Accounts):
             del self.accounts[name]
             for token in [id_ for id_, stored in self.tokens.items() if stored.token.account == name]:
                 del self.tokens[token]
-        self.on_less()
+        self.on_less(None)
 
     # tokens
 
@@ -194,7 +194,7 @@ class Registry(Accounts):
             for gone in ended:
                 del self.tokens[gone.id]
         if before is not None and before.grants != account.grants:
-            self.on_less()
+            self.on_less(None)
         return token
 
     async def revoke_token(self, token: str, now: datetime, entry: AuditEntry) -> IssuedToken:
@@ -203,7 +203,7 @@ class Registry(Accounts):
             revoked = _revoked(kept_as(self.tokens, token, "token"), now)
             await self._commit([revoked], entry)
             self.tokens[token] = revoked
-        self.on_less()
+        self.on_less(None)
         return revoked.token
 
     async def prune_tokens(self, tokens: Collection[str], now: datetime, entry: AuditEntry) -> Sequence[IssuedToken]:
@@ -216,7 +216,7 @@ class Registry(Accounts):
             self.tokens.update({stored.token.id: stored for stored in revoked})
             for id_ in gone:
                 del self.tokens[id_]
-        self.on_less()
+        self.on_less(None)
         return [stored.token for stored in revoked]
 
     def issued_tokens(self) -> Sequence[IssuedToken]:
@@ -284,7 +284,7 @@ class Registry(Accounts):
                 raise RefusedError(_NO_JOIN, f"join token {shown.id} has no use left")
             self.join_tokens[shown.id] = replace(stored, token=used)
             self.nodes[name] = node
-        self.on_less()
+        self.on_less(name)
         return node
 
     async def offer_key(self, name: NodeId, key: str, epoch: int, entry: AuditEntry) -> None:
@@ -304,7 +304,7 @@ class Registry(Accounts):
             settled = replace(node, key=key, epoch=node.next_epoch, next_key="", next_epoch=0)
             await self._commit([settled], entry)
             self.nodes[name] = settled
-        self.on_less()
+        self.on_less(name)
 
     async def revoke_node(self, name: NodeId, now: datetime, entry: AuditEntry) -> EnrolledNode:
         """A node whose certificate does not count any more."""
@@ -313,7 +313,7 @@ class Registry(Accounts):
             revoked = replace(node, revoked_at=node.revoked_at or now)
             await self._commit([revoked], entry)
             self.nodes[name] = revoked
-        self.on_less()
+        self.on_less(name)
         return revoked
 
     async def label_node(

@@ -75,7 +75,10 @@ async def test_two_keys_of_a_node_count_until_it_shows_the_newer_one() -> None:
     await registry.settle_key(name, "old", ENTRY)
     assert registry.still_counts(before, NOW)
     after = registry.node_with(name, "new", NOW)
+    less: list[NodeId | None] = []
+    registry.on_less = less.append
     await registry.settle_key(name, "new", ENTRY)
+    assert less == [name]  # whose streams alone are looked at again
     assert (registry.still_counts(before, NOW), registry.still_counts(after, NOW)) == (False, True)
     assert registry.nodes[name].epoch == 1
     with pytest.raises(RefusedError):
@@ -88,7 +91,7 @@ async def test_certificates_of_a_former_authority_count_no_more_and_those_of_the
     registry.count_authorities(frozenset({"former", "next"}))
     streams = [registry.node_with(name, "key", NOW, authority) for authority in ("former", "next")]
     ended: list[str] = []
-    registry.on_less = lambda: ended.extend(who.authority for who in streams if not registry.still_counts(who, NOW))
+    registry.on_less = lambda _: ended.extend(who.authority for who in streams if not registry.still_counts(who, NOW))
     registry.count_authorities(frozenset({"next"}))
     assert ended == ["former"]
     assert registry.node_with(name, "key", NOW, "next") == streams[1]
