@@ -170,12 +170,9 @@ async def test_a_log_is_complete_when_the_job_says_so(tmp_path: Path) -> None:
 
 
 async def test_what_a_process_prints_after_its_parent_ended_is_taken_for_a_while(tmp_path: Path) -> None:
-    fifo = tmp_path / "go"
-    os.mkfifo(fifo)
+    once_it_ended = "while kill -0 $$ 2> /dev/null; do sleep 0.01; done"
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell(f"echo first; (read line < {fifo}; echo second) &"))
-        await fleet.client.wait(job.id)
-        await fleet.tell(fifo)
+        job = await fleet.run(shell(f"echo first; ({once_it_ended}; echo second) &"))
         assert await fleet.texts(job.id, follow=True) == ["0 first", "0 second"]
 
 
