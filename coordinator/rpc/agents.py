@@ -217,8 +217,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                     await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
                 finally:
                     await down.end()
-        except* StreamEnded:
-            pass
+        except ExceptionGroup as group:
+            group.__traceback__ = None  # its frames refer to it, and to all that the stream had
+            unforeseen = group.split(StreamEnded)[1]
+            if unforeseen is not None:
+                raise unforeseen from None
         finally:
             if self._downs.get(node) is down:
                 del self._downs[node]

@@ -1,5 +1,6 @@
 """The interceptor that admits calls: it stands before all services of a listener, the gate included."""
 
+import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
@@ -128,6 +129,17 @@ class _Call(ABC):
 
     async def answered(self, _: Any, context: Context) -> Any:  # noqa: ANN401
         """Let the caller in, read the message, and have the service answer."""
+        try:
+            return await self._served(context)
+        except (grpc.aio.AbortError, asyncio.CancelledError) as error:
+            # Such an error refers to the frames of the call, and these refer to it, or to gRPC's state of the call,
+            # which keeps it. A circle outlives the call, and Python hardly ever looks for one among old objects.
+            error.__traceback__ = error.__context__ = None
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            return None  # gRPC has sent the status, and raises the error by itself
+
+    async def _served(self, context: Context) -> Any:  # noqa: ANN401
         open_calls = self._admission.open
         try:
             seat = self._let_in(context)

@@ -1,0 +1,86 @@
+"""Calls that have ended leave nothing that refers to itself: among old objects Python hardly ever looks for that."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coordinator.engine import Session
+from coordinator.rpc.admission.open_calls import Seat
+from muster.domain.errors import MusterError
+from muster.rpc.channel import Credentials, open_channel
+from muster.rpc.v1 import agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
+from tests.integration.jobs import shell
+from tests.integration.journal import Journal
+from tests.integration.raw_http2 import connection, framed
+from tests.integration.secured import joined, secured
+from tests.integration.strangers import hello
+
+AUTHORITY = "/muster.rpc.v1.JoinService/Authority"
+SUBMIT = "/muster.rpc.v1.JobService/Submit"
+CALLS = 10
+ENDED_WITHIN = 60.0
+
+
+@pytest.fixture
+def circles() -> Iterator[list[object]]:
+    """What Python finds that refers to itself, from here on."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    yield gc.garbage
+    gc.set_debug(0)
+    gc.garbage.clear()
+    gc.enable()
+
+
+def of_ours(circles: list[object]) -> list[str]:
+    """What a call or a stream of the coordinator's had, if it is only found there."""
+    gc.collect()
+    return sorted({type(each).__name__ for each in circles if isinstance(each, Seat | Session | MusterError)})
+
+
+@pytest.mark.parametrize("path", [AUTHORITY, SUBMIT])
+@pytest.mark.parametrize("message", [b"", framed(b"\xff")], ids=["no message", "malformed"])
+async def test_a_refused_call_leaves_no_circle(
+    tmp_path: Path, circles: list[object], path: str, message: bytes
+) -> None:
+    async with secured(tmp_path) as fleet:
+        async with connection(fleet.doors.clients, fleet.authority.certificate) as stranger:
+            for _ in range(CALLS):
+                await stranger.send(await stranger.begin(path), message)
+            assert await stranger.all_ended(ENDED_WITHIN)
+        assert of_ours(circles) == []
+
+
+async def test_a_reader_who_hangs_up_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        job = await admin.submit(shell("true"), queue_anyway=True)
+        shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
+        async with open_channel(fleet.doors.clients, shown) as channel:
+            for _ in range(CALLS):
+                call = jobs_pb2_grpc.JobServiceStub(channel).Watch(
+                    jobs_pb2.WatchRequest(job=job.id), metadata=shown.metadata
+                )
+                await call.read()
+                call.cancel()
+    assert of_ours(circles) == []
+
+
+async def test_a_node_that_comes_again_and_again_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:
+    journal = Journal()
+    journal.start()
+    try:
+        async with secured(tmp_path) as fleet:
+            shown = await joined(fleet, "a")
+            for turn in range(CALLS):
+                async with open_channel(fleet.doors.agents, shown) as channel:
+                    call = agents_pb2_grpc.AgentServiceStub(channel).Connect()
+                    await call.write(hello("a"))
+                    await call.read()
+                    call.cancel()
+                await journal.heard("node disconnected", turn + 1)
+        assert of_ours(circles) == []
+    finally:
+        journal.stop()
