@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.soak.bars import HOUR, P99, Call, Sample, Seen, growth, judged, percentile, table
+from tests.soak.bars import HOUR, P99, SHORT, SHORT_P99, Call, Sample, Seen, growth, judged, percentile, table
 
 GOOD = Seen(
     seconds=HOUR,
@@ -45,6 +45,16 @@ def test_what_is_answered_flat_and_quiet_holds() -> None:
 def test_each_bar_can_be_missed_alone(seen: Seen, bar: str) -> None:
     assert missed(seen) == [bar]
     assert table(seen, judged(seen)).splitlines()[-1] == f"missed: {bar}"
+
+
+def test_only_a_short_soak_may_be_slower() -> None:
+    slow = replace(GOOD, seconds=SHORT - 1, calls=[Call(what="Get", seconds=SHORT_P99)])
+
+    assert missed(replace(slow, samples=[])) == []
+    assert missed(replace(slow, samples=[], seconds=SHORT)) == ["admin's calls, p99"]
+    assert missed(replace(slow, samples=[], calls=[Call(what="Get", seconds=SHORT_P99 + 0.1)])) == [
+        "admin's calls, p99"
+    ]
 
 
 def test_growth_is_that_of_a_line_through_the_least_of_each_round_after_the_warm_up() -> None:
