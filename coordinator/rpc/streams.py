@@ -36,15 +36,10 @@ def streaming(handler: Handler) -> Handler:
                 await handler(self, request, context)
                 ending.cancel()
         except ExceptionGroup as group:
-            cause = _most_telling(group)
+            status, reason = _ending(group)
+            group.__traceback__ = None  # its frames refer to it, and to all that the stream had
         else:
             return
-        if isinstance(cause, _ServerStopsError):
-            status, reason = grpc.StatusCode.UNAVAILABLE, "the coordinator is shutting down"
-        elif isinstance(cause, MusterError):
-            status, reason = status_of(cause), str(cause)
-        else:
-            raise cause
         # A status that cannot be sent, because the peer is gone or does not read, is nobody's error.
         with suppress(grpc.aio.InternalError):
             await context.abort(status, fitting(reason))
@@ -72,6 +67,16 @@ async def send(context: "grpc.aio.ServicerContext[Any, Any]", message: object) -
             async with asyncio.timeout(LAST_WRITE):
                 await asyncio.gather(writing, return_exceptions=True)
         raise
+
+
+def _ending(group: ExceptionGroup[Exception]) -> tuple[grpc.StatusCode, str]:
+    """The status and the reason for a stream that ended so; raises what is not for us to answer."""
+    cause = _most_telling(group)
+    if isinstance(cause, _ServerStopsError):
+        return grpc.StatusCode.UNAVAILABLE, "the coordinator is shutting down"
+    if isinstance(cause, MusterError):
+        return status_of(cause), str(cause)
+    raise cause
 
 
 def _most_telling(group: ExceptionGroup[Exception]) -> Exception:

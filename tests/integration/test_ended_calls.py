@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 
 from coordinator.engine import Session
@@ -15,7 +16,7 @@ from tests.integration.jobs import shell
 from tests.integration.journal import Journal
 from tests.integration.raw_http2 import connection, framed
 from tests.integration.secured import joined, secured
-from tests.integration.strangers import hello
+from tests.integration.strangers import hello, refusal
 
 AUTHORITY = "/muster.rpc.v1.JoinService/Authority"
 SUBMIT = "/muster.rpc.v1.JobService/Submit"
@@ -66,6 +67,17 @@ async def test_a_reader_who_hangs_up_leaves_no_circle(tmp_path: Path, circles: l
                 await call.read()
                 call.cancel()
     assert of_ours(circles) == []
+
+
+async def test_a_stream_that_is_refused_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:
+    async with secured(tmp_path) as fleet:
+        shown = await joined(fleet, "a")
+        async with open_channel(fleet.doors.agents, shown) as channel:
+            for _ in range(CALLS):
+                call = agents_pb2_grpc.AgentServiceStub(channel).Connect()
+                await call.write(hello("b"))
+                assert (await refusal(call))[0] is grpc.StatusCode.PERMISSION_DENIED
+        assert of_ours(circles) == []
 
 
 async def test_a_node_that_comes_again_and_again_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:
