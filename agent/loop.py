@@ -148,7 +148,7 @@ class Loop:
                 if execution in self.ledger.live():
                     self._watch(execution, self._await_exit(execution))
                 else:
-                    occupant.spool.finish()
+                    self._watch(execution, occupant.spool.end())
             self._runs = True
             try:
                 self._turn()
@@ -239,7 +239,7 @@ class Loop:
             return
         occupant = self._occupants.get(report.execution)
         if occupant is not None:
-            occupant.spool.finish()
+            self._watch(report.execution, occupant.spool.end())
         else:
             self._events.append(LogCompleted(execution=report.execution))
 

@@ -100,7 +100,7 @@ def _logs(directory: StateDirectory, progress: Progress) -> Iterator[str]:
             complete = {
                 str(name): f"{job}/{attempt}-{rank}"
                 for name, job, attempt, rank in connection.execute(
-                    "SELECT id, job, attempt, rank FROM executions WHERE body ->> '$.log_complete'"
+                    "SELECT id, job, attempt, rank FROM executions WHERE body ->> '$.log_kept'"
                 )
             }
     except sqlite3.Error:

@@ -1,9 +1,9 @@
 """What happened: the only inputs of the core. Facts, in the past tense."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.job import JobSpec
 from muster.domain.node import Inventory
 from muster.domain.plan import Report
@@ -56,6 +56,8 @@ class NodeConnected:
     inventory: Inventory
     reports: tuple[Report, ...] = ()
     """Every execution that the agent knows of."""
+    logs_kept: Collection[ExecutionId] = frozenset()
+    """Those of them whose log is complete and in the log store."""
     peer_port: int = 0
     opened: int = 0
     """Grows from one stream of the agent to its next, by the agent's own count."""
@@ -103,6 +105,8 @@ class ExecutionsReported:
 
     node: NodeId
     reports: tuple[Report, ...]
+    logs_kept: Collection[ExecutionId] = frozenset()
+    """Executions in the reports whose log is complete and in the log store."""
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
 

@@ -60,7 +60,7 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
         _lose_to_a_namesake(turn, event, heard_at)
     _miss_executions(turn, event)
     for report in event.reports:
-        reports.take(turn, event.node, report)
+        reports.take(turn, event.node, report, log_kept=report.execution in event.logs_kept)
     turn.cluster.touch(event.node)
     turn.replan_node(event.node)
     turn.room_changed = True
@@ -114,7 +114,7 @@ def take_reports(turn: Turn, event: ExecutionsReported) -> Answer:
         return Noted()
     presence.last_seen_at = turn.now
     for report in event.reports:
-        reports.take(turn, event.node, report)
+        reports.take(turn, event.node, report, log_kept=report.execution in event.logs_kept)
     return Noted()
 
 

@@ -92,6 +92,8 @@ class Execution:
     condemned: bool = False
     """Ordered to stop because it is to blame: it will have failed when its end is confirmed."""
     log_complete: bool = False
+    log_kept: bool = False
+    """Whether there was a file of the log when it became complete; of silent executions there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

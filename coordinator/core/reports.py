@@ -15,8 +15,8 @@ ENDED = frozenset({Stage.EXITED, Stage.FAILED, Stage.STOPPED})
 """Stages in which nothing of an execution runs any more."""
 
 
-def take(turn: Turn, node: NodeId, report: Report) -> None:
-    """Bring the record of an execution up to what its node says."""
+def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
+    """Bring the record of an execution up to what its node says; `log_kept`: its log is in the log store."""
     _lay_ghost(turn, node, report)
     execution = turn.cluster.executions.get(report.execution)
     if execution is None or execution.node != node:
@@ -31,7 +31,7 @@ def take(turn: Turn, node: NodeId, report: Report) -> None:
     elif execution.state not in TERMINAL:
         _progress(turn, execution, report)
     if report.log_complete:
-        _complete_log(turn, report)
+        _complete_log(turn, report, log_kept=log_kept)
 
 
 def _nowhere(execution: Execution, report: Report) -> bool:
@@ -114,10 +114,10 @@ def _stopped(turn: Turn, execution: Execution, report: Report) -> None:
         attempts.fail(turn, execution, Failure(kind=FailureKind.AGENT_RESTARTED, message=message))
 
 
-def _complete_log(turn: Turn, report: Report) -> None:
+def _complete_log(turn: Turn, report: Report, *, log_kept: bool) -> None:
     execution = turn.cluster.executions.get(report.execution)
     if execution is not None and not execution.log_complete and execution.state in TERMINAL:
-        turn.put(replace(execution, log_complete=True))
+        turn.put(replace(execution, log_complete=True, log_kept=log_kept))
         turn.dismiss(execution)
 
 

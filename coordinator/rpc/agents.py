@@ -185,7 +185,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         connected = _connected(hello, session)
         _require_own(connected.node)
         inventory = self._with_labels(connected.node, connected.inventory)
-        return replace(connected, inventory=inventory), spoken
+        kept = self._intake.kept(connected.reports)
+        return replace(connected, inventory=inventory, logs_kept=kept), spoken
 
     def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
         """What a node says of itself never looks like what its join token or an operator says of it."""
@@ -281,7 +282,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         pulse: Pulse,
     ) -> None:
         async for message in messages:
-            event = _event(node, session, message)
+            event = _event(node, session, message, self._intake)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
             if isinstance(event, HeartbeatReceived):
@@ -340,7 +341,7 @@ def _connected(hello: pb.Hello, session: Session) -> NodeConnected:
     )
 
 
-def _event(node: NodeId, session: Session, message: pb.AgentMessage) -> Event:
+def _event(node: NodeId, session: Session, message: pb.AgentMessage, intake: LogIntake) -> Event:
     match message.WhichOneof("message"):
         case "heartbeat":
             revision = message.heartbeat.plan_revision
@@ -350,7 +351,9 @@ def _event(node: NodeId, session: Session, message: pb.AgentMessage) -> Event:
             return InventoryChanged(node=node, session=session.number, inventory=inventory)
         case "reports":
             reports = tuple(wire.report_from_wire(report) for report in message.reports.reports)
-            return ExecutionsReported(node=node, session=session.number, reports=reports)
+            return ExecutionsReported(
+                node=node, session=session.number, reports=reports, logs_kept=intake.kept(reports)
+            )
         case other:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
 

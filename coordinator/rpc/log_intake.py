@@ -1,12 +1,14 @@
 """What agents send of logs, on its way to the log store."""
 
 import asyncio
+from collections.abc import Collection, Iterable
 
 from coordinator.core.cluster import Cluster
 from coordinator.engine import Engine
 from coordinator.store.log_quota import LogQuota
 from coordinator.store.logs import LogStore
 from muster.domain.ids import ExecutionId, JobId
+from muster.domain.plan import Report
 from muster.rpc.v1 import agents_pb2 as pb
 
 
@@ -36,6 +38,11 @@ class LogIntake:
             complete = True
         self._engine.signals.fire(execution)
         return pb.LogAck(execution=execution, offset=size, complete=complete)
+
+    def kept(self, reports: Iterable[Report]) -> Collection[ExecutionId]:
+        """Executions whose log is complete and has a file; a look at two names each, which is not worth a thread."""
+        complete = (report.execution for report in reports if report.log_complete)
+        return frozenset(execution for execution in complete if self._logs.kept(execution))
 
     async def _wanted(self, execution: ExecutionId, node: str) -> bool:
         """Whether an execution is known on this node. The agent may forget what is not, so that must be durable."""

@@ -93,7 +93,7 @@ class LogMerge:
     def _fill(self, tails: Sequence["_Tail"], wish: LogWish) -> None:
         """Read on in some logs; blocks."""
         for tail in tails:
-            if tail.offset is None and tail.member.log_complete and not self._logs.kept(tail.execution):
+            if tail.offset is None and tail.member.log_kept and not self._logs.kept(tail.execution):
                 tail.ahead.append(_missing(tail.member))
             batch = self._logs.read(
                 tail.execution,

@@ -313,7 +313,7 @@ def swap_a_key(state: StateDirectory) -> None:
 
 def lose_a_log(state: StateDirectory) -> None:
     with closing(sqlite3.connect(state.database)) as database, database:
-        database.execute("UPDATE executions SET body = json_set(body, '$.log_complete', json('true'))")
+        database.execute("UPDATE executions SET body = json_set(body, '$.log_kept', json('true'))")
     (state.logs / "a" / "1-0.cri").unlink()
 
 

@@ -2,22 +2,26 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import aclosing, closing
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from agent.runtimes.process_record import read_record
 from coordinator.store.logs import LogStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import execution_id
 from muster.domain.lifecycle import JobPhase, State
+from muster.domain.restart import RestartPolicy
 from muster.domain.view import JobView, LogLine
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc
-from tests.integration.fleet import SHOWN, python, running_fleet
+from tests.integration.fleet import SHOWN, executions, python, running_fleet
 from tests.integration.jobs import command, shell
 
 
@@ -52,6 +56,45 @@ async def test_a_follower_of_a_job_that_prints_nothing_ends_with_it(tmp_path: Pa
         assert await fleet.output(job.id, follow=True) == []
         ended = await fleet.client.wait(job.id)
         assert [each.log_complete for each in ended.attempts[-1].executions] == [True, True]
+        assert await fleet.output(job.id) == []  # and nobody takes the log for lost
+
+
+async def test_a_log_whose_last_words_found_no_room_is_complete_only_with_them(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small") as disk:
+        async with running_fleet(tmp_path) as fleet:
+            await fleet.start_agent("a", state=disk / "state")
+            await fleet.connected("a")
+            spec = replace(shell("exec sleep 60"), restarts=RestartPolicy(infrastructure=0))
+            job = await fleet.client.submit(spec)
+            running = await fleet.until_states(job.id, State.RUNNING)
+            record = read_record(disk / "state" / "executions" / executions(running)[0].id)
+            assert record is not None
+            filler = disk / "filler"
+            with filler.open("wb", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+            record.supervisor.kill()
+            assert (await fleet.client.wait(job.id)).phase is JobPhase.FAILED
+            filler.unlink()
+            assert [line.text for line in await fleet.output(job.id, follow=True)] == [
+                b"[muster] 1 records (67 bytes) of output were lost: No space left on device"
+            ]
+
+
+@contextmanager
+def small_disk(directory: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    directory.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(directory)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"cannot mount a small file system: {done.stderr}")
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", "--lazy", directory], check=True)
 
 
 async def test_the_last_lines_of_every_rank(tmp_path: Path) -> None:

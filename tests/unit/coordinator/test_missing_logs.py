@@ -21,8 +21,9 @@ async def lines(store: MemoryStore, logs: LogStore) -> list[tuple[int, str]]:
         return [(line.rank, line.text.decode()) async for batch in batches for line in batch]
 
 
-def ended(rank: int) -> Execution:
-    return replace(execution("a", rank=rank, state=State.RUNNING), state=State.SUCCEEDED, log_complete=True)
+def ended(rank: int, *, kept: bool = True) -> Execution:
+    member = execution("a", rank=rank, state=State.RUNNING)
+    return replace(member, state=State.SUCCEEDED, log_complete=True, log_kept=kept)
 
 
 async def test_a_complete_log_that_is_gone_leaves_a_mark(tmp_path: Path) -> None:
@@ -38,3 +39,9 @@ async def test_a_complete_log_that_is_gone_leaves_a_mark(tmp_path: Path) -> None
         (2, "[muster] the log of this execution is missing: it was complete, and is gone from the coordinator's disk"),
     ]
     logs.close()
+
+
+async def test_a_silent_execution_has_no_log_that_could_be_gone(tmp_path: Path) -> None:
+    store, logs = MemoryStore(), LogStore(tmp_path)
+    store.commit([*puts(job("a"), attempt("a")), Put(record=ended(0, kept=False))])
+    assert await lines(store, logs) == []
