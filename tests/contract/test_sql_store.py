@@ -174,7 +174,7 @@ def test_a_database_that_the_disk_has_damaged_is_not_served(store: SqlStore, dat
         file.seek(int(database.stat().st_size * at) // 4096 * 4096)
         file.write(b"\xff" * 4096)
 
-    with pytest.raises(StoreError, match=r"coordinator\.db is damaged: .* Restore a backup"):
+    with pytest.raises(StoreError, match=r"(?s)coordinator\.db is damaged: .* Restore a backup"):
         require_whole(database)
 
 
