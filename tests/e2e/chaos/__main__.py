@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.e2e import images
 from tests.e2e.chaos.campaign import Campaign, summary
+from tests.e2e.chaos.disks import small_disks
 from tests.e2e.chaos.story import Story
 from tests.e2e.deployment import Deployment
 from tests.e2e.fleet import lacking, open_fleet
@@ -24,14 +25,14 @@ def main() -> int:
     story = Story(aloud=True)
     with open_fleet(NODES) as fleet, tempfile.TemporaryDirectory(dir=fleet.directory) as directory:
         fleet.load(images.busybox())
-        muster = Deployment(fleet, Path(directory))
-        story = Story(aloud=True)
-        try:
-            asyncio.run(Campaign(muster, arguments.seed, arguments.minutes * 60, story).run())
-        finally:
-            if arguments.keep is not None:
-                _keep(muster, story, arguments.keep)
-            muster.close()
+        with small_disks(fleet, Path(directory)) as disks:
+            muster = Deployment(fleet, Path(directory))
+            try:
+                asyncio.run(Campaign(muster, arguments.seed, arguments.minutes * 60, story, disks).run())
+            finally:
+                if arguments.keep is not None:
+                    _keep(muster, story, arguments.keep)
+                muster.close()
     sys.stdout.write(f"{summary(story, arguments.seed)}\n")
     return 1 if story.findings else 0
 

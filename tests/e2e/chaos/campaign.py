@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,9 @@ from muster.domain.node import NodeState
 from muster.domain.view import JobView, LogLine
 from tests.e2e.chaos import faults, jobs
 from tests.e2e.chaos.customers import Customers
-from tests.e2e.chaos.damage import Damage
-from tests.e2e.chaos.leftovers import Strangers, containers_of_ours, processes_of_ours
+from tests.e2e.chaos.damage import Damage, uptime
+from tests.e2e.chaos.disks import Disk
+from tests.e2e.chaos.leftovers import Strangers, cgroups_of_ours, containers_of_ours, processes_of_ours
 from tests.e2e.chaos.story import Story
 from tests.e2e.chaos.verdict import UNPROVEN, Job
 from tests.e2e.deployment import Deployment
@@ -44,14 +46,17 @@ class Campaign:
     seed: int
     seconds: float
     story: Story
+    disks: Mapping[str, Disk]
+    """Those that can be filled, by place."""
     strangers: list[Strangers] = field(default_factory=list)
 
     async def run(self) -> None:
         """Everything, from the first agent to the last look; what must not be is in the story's findings."""
         chance = Random(self.seed)
-        plan = faults.drawn(chance, self.seconds, [node.name for node in self.muster.fleet.nodes])
+        nodes = [node.name for node in self.muster.fleet.nodes]
+        plan = faults.drawn(chance, self.seconds, nodes, list(self.disks))
         self.story.tell(f"seed {self.seed}: {len(plan)} faults in {self.seconds:.0f} s")
-        damage = Damage(self.muster, self.story)
+        damage = Damage(self.muster, self.disks, self.story)
         self._set_up(damage)
         try:
             async with self._client() as client:
@@ -149,6 +154,8 @@ class Campaign:
                 stopped_at_attempt=errand.stopped_at_attempt,
                 lines={attempt.number: await self._lines(client, view, attempt.number) for attempt in view.attempts},
                 spells=damage.spells,
+                struck=damage.struck,
+                booted_at=time.time() - uptime(),
             )
             for wrong in job.wrongs():
                 self.story.find(wrong)
@@ -161,6 +168,8 @@ class Campaign:
             free = sum(gpu.usable for gpu in node.inventory.gpus) - len(node.gpus_taken)
             if (free, node.executions, node.cpu_millis_taken) != (GPUS, (), 0):
                 self.story.find(f"{node.name} has {free} of {GPUS} GPUs free and runs {node.executions}")
+        for left in cgroups_of_ours(views):
+            self.story.find(f"left: {left}")
         await self._clear(client)
 
     def _account(self, views: "dict[JobId, JobView]", customers: Customers) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from muster.client import Client
-from muster.domain.errors import MusterError, UnavailableError, UnknownNameError
+from muster.domain.errors import ExhaustedError, MusterError, UnavailableError, UnknownNameError
 from tests.e2e.chaos.jobs import Fate, Order
 from tests.e2e.chaos.story import Story
 
@@ -61,7 +61,7 @@ class Customers:
         self.errands.append(errand)
         try:
             errand.id = (await self.client.submit(order.spec, queue_anyway=True)).id
-        except UnavailableError as error:
+        except (UnavailableError, ExhaustedError) as error:  # whose entry in the audit log is missing may be there
             self.story.tell(
                 f"{order.spec.name}: not known whether it was accepted ({error})", counted="submits in doubt"
             )
@@ -80,7 +80,7 @@ class Customers:
                 else:
                     errand.deleted = True  # an answer may get lost
                     await self.client.delete(errand.id, force=True)
-            except UnavailableError:
+            except (UnavailableError, ExhaustedError):
                 await asyncio.sleep(1.0)
             except UnknownNameError:
                 if not errand.deleted:

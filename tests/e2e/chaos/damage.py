@@ -6,15 +6,19 @@ import os
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import psutil
 
 from agent.deadline_file import why_fenced
+from agent.runtimes.process_record import read_record
+from tests.e2e.chaos.disks import Disk
 from tests.e2e.chaos.faults import COORDINATOR, ENGINES, LINKS, Fault, Kind, Spell
+from tests.e2e.chaos.leftovers import kill_process_of, spawners
 from tests.e2e.chaos.story import Story
 from tests.e2e.deployment import Deployment
 from tests.e2e.engine import Daemon
@@ -23,6 +27,12 @@ from tests.e2e.programs import Program
 
 OPTIONS = ("--gpu-provider", "fake:4xH100", "--processes")
 WATCH_EVERY = 0.5
+
+STRIKE_EVERY = 0.5
+"""Seconds between two processes of a job that are killed."""
+
+FILL_EVERY = 0.2
+"""Seconds until a full disk is filled again: programs give something back."""
 
 KILLED = {
     Kind.DOCKERD: (Daemon.DOCKERD,),
@@ -34,14 +44,17 @@ KILLED = {
 class Damage:
     """What is broken now on a fleet."""
 
-    def __init__(self, muster: Deployment, story: Story) -> None:
+    def __init__(self, muster: Deployment, disks: Mapping[str, Disk], story: Story) -> None:
         self._muster = muster
+        self._disks = disks
         self._story = story
         self._nodes = {node.name: node for node in muster.fleet.nodes}
         self._broken: set[str] = set()
         self._one_by_one: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.spells: list[Spell] = []
         """Of what was broken and is mended."""
+        self.struck: set[str] = set()
+        """Executions of which a process was killed."""
 
     async def suffer(self, fault: Fault) -> None:
         """Let a fault come at its time, last, and be mended."""
@@ -53,7 +66,7 @@ class Damage:
             try:
                 await asyncio.to_thread(self._break, fault)
                 began = uptime()
-                await asyncio.sleep(fault.lasting)
+                await self._last(fault)
                 ended = uptime()
                 self._count_fenced(fault)
             finally:
@@ -77,6 +90,41 @@ class Damage:
         """An agent with simulated GPUs that runs processes and containers."""
         self._muster.start_agent(node, *OPTIONS)
 
+    async def _last(self, fault: Fault) -> None:
+        """Let a fault go on for its time."""
+        until = uptime() + fault.lasting
+        if fault.kind is Kind.PROCESSES:
+            await self._hunt(fault, until)
+        while fault.kind is Kind.DISK and uptime() < until:
+            await asyncio.sleep(FILL_EVERY)
+            await asyncio.to_thread(self._disks[fault.place].fill)
+        await asyncio.sleep(max(0.0, until - uptime()))
+
+    async def _hunt(self, fault: Fault, until: float) -> None:
+        """Kill a random process of one execution after the other, as long as it has any."""
+        chance, prey = Random(fault.at), ""
+        while uptime() < until:
+            found = await asyncio.to_thread(spawners, self._nodes[fault.place])
+            if prey and prey not in found:
+                return
+            if found:
+                prey = prey or chance.choice(sorted(found))
+                await asyncio.to_thread(self._strike, fault.place, prey, found[prey], chance)
+            await asyncio.sleep(STRIKE_EVERY)
+
+    def _strike(self, place: str, execution: str, pids: Sequence[int], chance: Random) -> None:
+        """Kill the supervisor of an execution or a process that it started."""
+        record = read_record(self.rooms(place) / execution)
+        supervisor = record.supervisor if record is not None and record.supervisor.runs else None
+        self.struck.add(execution)  # before: what it does then is looked at afterwards
+        pid = chance.choice([*sorted(pids), *([supervisor.pid] if supervisor is not None else [])])
+        if supervisor is not None and pid == supervisor.pid:
+            supervisor.kill()
+            name = "its supervisor"
+        else:
+            name = kill_process_of(execution, pid)
+        self._story.tell(f"killed process {pid} of {execution}: {name}", counted="processes of jobs killed")
+
     def _programs(self) -> Iterator[tuple[str, Program, Callable[[], object], bool]]:
         """Subject, program, how it is started again, whether it must not end by itself."""
         yield f"coordinator of {COORDINATOR}", self._muster.coordinator, self._muster.start_coordinator, True
@@ -96,7 +144,9 @@ class Damage:
             self._muster.coordinator.kill()
         elif fault.kind is Kind.AGENT:
             self._muster.agents[fault.place].kill()
-        else:
+        elif fault.kind is Kind.DISK:
+            self._disks[fault.place].fill()
+        elif fault.kind is not Kind.PROCESSES:
             self._kill_one(fault)
 
     def _break_link(self, fault: Fault) -> None:
@@ -129,6 +179,8 @@ class Damage:
             self._muster.start_coordinator()
         elif fault.kind is Kind.AGENT:
             self.start_agent(self._nodes[fault.place])
+        elif fault.kind is Kind.DISK:
+            self._disks[fault.place].empty()
 
     def _place(self, fault: Fault) -> Place:
         return self._muster.fleet.coordinator if fault.place == COORDINATOR else self._nodes[fault.place]

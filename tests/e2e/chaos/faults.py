@@ -38,6 +38,8 @@ class Kind(StrEnum):
     ENGINE = "dockerd and containerd killed"
     LAUNCHER = "launcher killed"
     SUPERVISOR = "supervisor killed"
+    PROCESSES = "processes of a job killed one by one"
+    DISK = "disk full"
     CUT = "link cut"
     HALF_OPEN = "link half-open"
     MUTE = "link one-way"
@@ -52,6 +54,7 @@ ENGINES = frozenset({Kind.DOCKERD, Kind.CONTAINERD, Kind.ENGINE})
 DECK = (
     *([Kind.COORDINATOR] * 3 + [Kind.AGENT] * 5 + [Kind.DOCKERD] * 3 + [Kind.CONTAINERD, Kind.ENGINE]),
     *([Kind.LAUNCHER, Kind.SUPERVISOR, Kind.HALF_OPEN, Kind.MUTE] + [Kind.CUT] * 2 + [Kind.LOSSY] * 2),
+    *([Kind.PROCESSES] * 4 + [Kind.DISK] * 3),
 )
 """Dealt out in random order, then shuffled again: so even a short run has each kind."""
 
@@ -91,21 +94,28 @@ class Fault:
             return f"link of {self.place}"
         if self.kind in ENGINES:
             return f"engine of {self.place}"
-        return f"coordinator of {self.place}" if self.kind is Kind.COORDINATOR else f"agent of {self.place}"
+        if self.kind is Kind.PROCESSES:
+            return f"processes of {self.place}"
+        # That of a full disk is the program that has its state there: nobody kills and starts it meanwhile.
+        return f"coordinator of {self.place}" if self.place == COORDINATOR else f"agent of {self.place}"
 
     def __str__(self) -> str:
         much = f", {self.share:.0%}" if self.kind is Kind.LOSSY else ""
         return f"{self.kind} on {self.place} for {self.lasting:.1f} s{much}"
 
 
-def drawn(chance: Random, seconds: float, nodes: Sequence[str]) -> list[Fault]:
-    """Faults that overlap at random, the last of them mended in time; long runs have their set pieces, too."""
+def drawn(chance: Random, seconds: float, nodes: Sequence[str], disks: Sequence[str]) -> list[Fault]:
+    """Faults that overlap at random, the last of them mended in time; long runs have their set pieces, too.
+
+    `disks` are the places whose programs have a disk that can be filled.
+    """
     pieces = list(_set_pieces(chance, seconds, nodes))
     faults = list(pieces)
     kinds = _dealt(chance)
     at = 1.0
     while at < seconds - 1:
-        fault = _fault(chance, next(kinds), at, seconds, nodes)
+        kind = next(kinds)
+        fault = _fault(chance, kind, at, seconds, disks if kind is Kind.DISK else nodes)
         if not any(_collide(fault, each) for each in faults) and not any(_disturbs(fault, each) for each in pieces):
             faults.append(fault)
         at += chance.expovariate(1 / EVERY)
@@ -156,8 +166,8 @@ def _dealt(chance: Random) -> Iterator[Kind]:
         yield from chance.sample(DECK, len(DECK))
 
 
-def _fault(chance: Random, kind: Kind, at: float, seconds: float, nodes: Sequence[str]) -> Fault:
-    place = chance.choice(nodes)
+def _fault(chance: Random, kind: Kind, at: float, seconds: float, places: Sequence[str]) -> Fault:
+    place = chance.choice(places)
     if kind is Kind.COORDINATOR or (kind in LINKS and chance.random() < 0.1):
         place = COORDINATOR
     lasting = _link_time(chance, seconds) if kind in LINKS else _absence(chance, kind)
@@ -169,8 +179,10 @@ def _fault(chance: Random, kind: Kind, at: float, seconds: float, nodes: Sequenc
 
 
 def _absence(chance: Random, kind: Kind) -> float:
-    """As systemd does it, but now and then much longer."""
+    """As systemd does it, but now and then much longer; what goes on for a while lasts seconds at least."""
     draw = chance.random()
+    if kind is Kind.PROCESSES or (kind is Kind.DISK and draw < 0.93):
+        return chance.uniform(3.0, 8.0)
     if draw < 0.65:
         return chance.uniform(0.05, 1.0)
     if draw < 0.93 or kind in {Kind.LAUNCHER, Kind.SUPERVISOR}:

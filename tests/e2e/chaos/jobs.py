@@ -1,4 +1,4 @@
-"""Which jobs flow: small gangs of processes or containers, drawn from a seed before anything begins."""
+"""Which jobs flow: small gangs of processes, containers or programs like torchrun, drawn from a seed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,11 +10,25 @@ from random import Random
 from muster.domain.disconnect import DEFAULT_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.job import JobSpec, Mount, Packing, PullPolicy, Resources, Role, Timeouts
 from muster.domain.restart import RestartPolicy, parse_exit_codes
+from tests.e2e import images
+from tests.e2e.chaos import spawner
 from tests.e2e.chaos.user_code import SCRIPT
 
 IMAGE = "muster/busybox:latest"
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+PYTHON = SYSTEM_PYTHON if SYSTEM_PYTHON.exists() else images.INTERPRETER
+"""The interpreter of a home directory is nothing for other users."""
+
+SPAWNER = (str(PYTHON), "-I", "-S", "-c", Path(spawner.__file__).read_text())
+WORKERS = 2
+"""Processes that each execution starts in sessions of their own."""
+
 FATAL = 42
 """An exit code that ends every job."""
+
+
+LENGTHS = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 90.0)
+"""Seconds for which jobs run."""
 
 
 class Fate(StrEnum):
@@ -65,7 +79,8 @@ def gang(chance: Random, number: int, directory: Path, mark: str, seconds: float
 
 def _order(chance: Random, name: str, directory: Path, mark: str, longest: float) -> Order:
     stamps = directory / name
-    steps, burst, pause = _length(chance, longest)
+    spawns = chance.random() < 0.3
+    steps, burst, pause = _length(chance, longest, 5.0 if spawns else 1.0)
     bad = chance.random() < 0.35
     size = chance.randint(1, 4)
     env = _env(stamps, mark, (steps, burst, pause)) | {
@@ -76,7 +91,7 @@ def _order(chance: Random, name: str, directory: Path, mark: str, longest: float
     }
     spec = JobSpec(
         name=name,
-        roles=_roles(chance, size, env, directory, gpus=chance.randint(0, 2)),
+        roles=_spawners(size, env) if spawns else _roles(chance, size, env, directory, gpus=chance.randint(0, 2)),
         packing=chance.choice(list(Packing)),
         timeouts=Timeouts(
             check_in=timedelta(seconds=chance.choice([30, 60, 120])),
@@ -111,9 +126,9 @@ def _env(stamps: Path, mark: str, length: tuple[int, int, float]) -> dict[str, s
     }
 
 
-def _length(chance: Random, longest: float) -> tuple[int, int, float]:
+def _length(chance: Random, longest: float, shortest: float) -> tuple[int, int, float]:
     """Steps, lines a step, seconds between steps: some take a second, others a minute and a half."""
-    seconds = chance.choice([each for each in (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 90.0) if each <= longest])
+    seconds = chance.choice([each for each in LENGTHS if each <= longest and each >= shortest] or [shortest])
     pause = chance.choice([0.1, 0.2, 0.4])
     return int(seconds / pause), chance.choice([1, 5, 20]), pause
 
@@ -141,3 +156,10 @@ def _roles(chance: Random, size: int, env: dict[str, str], directory: Path, *, g
     if containers < size:
         roles.append(Role(name="plain", count=size - containers, command=command, env=env, resources=resources))
     return tuple(roles)
+
+
+def _spawners(size: int, env: dict[str, str]) -> tuple[Role, ...]:
+    """Processes that start workers in sessions of their own."""
+    resources = Resources(gpus=1, cpu_millis=50)
+    env = {**env, "CHAOS_WORKERS": str(WORKERS)}
+    return (Role(name="spawner", count=size, command=SPAWNER, env=env, resources=resources),)

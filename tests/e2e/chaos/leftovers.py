@@ -1,7 +1,11 @@
-"""What is left on a node: ours, which must be nothing, and other people's, which must be as it was."""
+"""What runs and what is left on a node: ours, which must be nothing at the end, and other people's, as it was."""
 
 import json
-from collections.abc import Iterator
+import os
+import signal
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.e2e.chaos.jobs import IMAGE
@@ -9,6 +13,9 @@ from tests.e2e.fleet import Node
 
 LABEL = "muster."
 """How the labels of our containers begin."""
+
+EXECUTION = "MUSTER_EXECUTION_ID="
+"""How the variable begins that every process of an execution inherits."""
 
 OURS = ("muster-launcher", "muster-supervis", "muster-keeper")
 """How the kernel abbreviates the names of our programs."""
@@ -52,14 +59,57 @@ def containers_of_ours(node: Node) -> list[str]:
 
 
 def processes_of_ours(node: Node, mark: str) -> Iterator[str]:
-    """Our programs but the agent, and what has the mark of user code, in the network of a node or in its containers."""
+    """Our programs but the agent, and what has a mark of user code, in the network of a node or in its containers."""
+    for pid, name, variables in _processes(node):
+        if name in OURS or f"CHAOS_MARK={mark}" in variables or any(each.startswith(EXECUTION) for each in variables):
+            yield f"process {pid} ({name})"
+
+
+def spawners(node: Node) -> Mapping[str, Sequence[int]]:
+    """The processes of executions whose programs start workers in sessions of their own, by execution."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for pid, _, variables in _processes(node):
+        if any(each.startswith("CHAOS_WORKERS=") for each in variables):
+            for each in variables:
+                if each.startswith(EXECUTION):
+                    found[each.removeprefix(EXECUTION)].append(pid)
+    return found
+
+
+def kill_process_of(execution: str, pid: int) -> str:
+    """Kill a process if it is still one of that execution; what it was."""
+    with suppress(OSError):
+        handle = os.pidfd_open(pid)  # first: nobody else gets its number into this
+        try:
+            directory = Path("/proc") / str(pid)
+            if f"{EXECUTION}{execution}" in _variables(directory):
+                words = (directory / "cmdline").read_bytes().split(b"\0")
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return "a worker" if words[-2].isdigit() else "the program"
+        finally:
+            os.close(handle)
+    return "it has ended meanwhile"
+
+
+def cgroups_of_ours(jobs: Collection[str]) -> Iterator[str]:
+    """Cgroups of executions of these jobs."""
+    for above, names, _ in os.walk("/sys/fs/cgroup"):  # which does not mind what is removed meanwhile
+        for name in names:
+            words = name.split("-")
+            if words[0] == "muster" and words[2:3] and words[2] in jobs:
+                yield f"cgroup {above}/{name}"
+
+
+def _processes(node: Node) -> Iterator[tuple[int, str, Collection[str]]]:
+    """Number, name and variables of everything in the network of a node."""
     namespace = (Path("/proc") / str(node.engine.pid) / "ns/net").readlink()
     for directory in Path("/proc").glob("[0-9]*"):
         try:
-            name = (directory / "comm").read_text().strip()
-            here = (directory / "ns/net").readlink() == namespace
-            marked = f"CHAOS_MARK={mark}".encode() in (directory / "environ").read_bytes().split(b"\0")
+            if (directory / "ns/net").readlink() == namespace:
+                yield int(directory.name), (directory / "comm").read_text().strip(), _variables(directory)
         except OSError:
             continue  # ended meanwhile
-        if here and (marked or name in OURS):
-            yield f"process {directory.name} ({name})"
+
+
+def _variables(directory: Path) -> Collection[str]:
+    return (directory / "environ").read_bytes().decode(errors="replace").split("\0")

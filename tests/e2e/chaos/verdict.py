@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,13 @@ TROUBLED_FOR = 60.0
 """Seconds after its end for which an absence of an engine may cost lines: engines start slowly on a busy machine."""
 
 
+LATE = 0.25
+"""Seconds by which clocks are read and rounded differently."""
+
+KILLED = 137
+"""The exit code of a program that SIGKILL has ended."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A job at rest, with all that is known of it."""
@@ -37,11 +44,15 @@ class Job:
     """What each attempt printed."""
     spells: Sequence[Spell]
     """What was broken."""
+    struck: Collection[str] = ()
+    """Executions of which a process was killed."""
+    booted_at: float = 0.0
+    """When the clock of the stamps was 0, in seconds since the epoch."""
 
     def wrongs(self) -> Iterator[str]:
         """What must not be, in words."""
         made = stamps(self.stamps)
-        for wrong in (*overlaps(made), *self._ending(made), *self._executions(made)):
+        for wrong in (*overlaps(made), *self._ending(made), *self._afterwards(made), *self._executions(made)):
             yield f"{self.view.spec.name} ({self.view.id}): {wrong}"
         for course in self.courses():
             for wrong in (*course.overruns(), *(() if self.stopped_at_attempt else course.needlessly_stopped())):
@@ -65,6 +76,17 @@ class Job:
         if self.stopped_at_attempt and view.attempts[-1].number > self.stopped_at_attempt:
             yield f"was told to stop at attempt {self.stopped_at_attempt} and went on to {view.attempts[-1].number}"
         yield from self._restarts(made)
+
+    def _afterwards(self, made: Sequence[Stamp]) -> Iterator[str]:
+        """What went on after the end; of what is lost nobody has confirmed it, and only another attempt would wait."""
+        if self.view.ended_at is None or any(
+            execution.state is State.LOST for execution in self.view.attempts[-1].executions
+        ):
+            return
+        ended = self.view.ended_at.timestamp() - self.booted_at
+        late = [stamp for stamp in made if stamp.at > ended + LATE]
+        if late:
+            yield f"went on for {late[-1].at - ended:.2f} s after its end ({len(late)} stamps, first {late[0]})"
 
     def _restarts(self, made: Sequence[Stamp]) -> Iterator[str]:
         """Another attempt whenever the job's rules say so, and only then."""
@@ -97,7 +119,7 @@ class Job:
             for execution in attempt.executions:
                 known = deeds(made, attempt.number, execution.rank)
                 wrongs = (
-                    *_ends(execution, attempt, known),
+                    *_ends(execution, attempt, known, struck=execution.id in self.struck),
                     *_log(execution, known, by_rank[execution.rank]),
                     *self._markers(execution, known, by_rank[execution.rank]),
                 )
@@ -105,11 +127,13 @@ class Job:
                     yield f"attempt {attempt.number} rank {execution.rank} on {execution.node}: {wrong}"
 
     def _markers(self, execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> Iterator[str]:
-        """Words about missing lines are for where an engine or a supervisor was killed, and nowhere else."""
+        """Words about missing lines are for where what keeps them was killed or had no room, and nowhere else."""
+        if execution.id in self.struck:
+            return
         troubles = [
             spell
             for spell in self.spells
-            if spell.fault.place == execution.node and spell.fault.kind in {*ENGINES, Kind.SUPERVISOR}
+            if spell.fault.place == execution.node and spell.fault.kind in {*ENGINES, Kind.SUPERVISOR, Kind.DISK}
         ]
         if any(each.overlaps(known.first_at - TROUBLED_FOR, known.last_at + TROUBLED_FOR) for each in troubles):
             return
@@ -117,7 +141,7 @@ class Job:
             yield f"its log says {marker!r}, and nothing was broken that could cost lines"
 
 
-def _ends(execution: ExecutionView, attempt: AttemptView, known: Deeds) -> Iterator[str]:
+def _ends(execution: ExecutionView, attempt: AttemptView, known: Deeds, *, struck: bool) -> Iterator[str]:
     """How it ended, beside what it says itself."""
     if known.starts > 1:
         yield f"user code was started {known.starts} times"
@@ -128,18 +152,20 @@ def _ends(execution: ExecutionView, attempt: AttemptView, known: Deeds) -> Itera
             if known.code != 0:
                 yield f"succeeded, but its own last word is exit code {known.code}"
         case State.FAILED:
-            yield from _failed(execution, known)
+            yield from _failed(execution, known, struck=struck)
         case State.STOPPED | State.LOST:
             pass
         case _:
             yield f"is {execution.state} at the end"
     exit_ = execution.exit
-    if exit_ is not None and known.code is not None and exit_.code not in {known.code, 137, 143}:
+    if exit_ is not None and known.code is not None and exit_.code not in {known.code, KILLED, 143}:
         yield f"exit code {exit_.code} is reported, {known.code} is true"
 
 
-def _failed(execution: ExecutionView, known: Deeds) -> Iterator[str]:
+def _failed(execution: ExecutionView, known: Deeds, *, struck: bool) -> Iterator[str]:
     failure = execution.failure
+    if struck and failure is not None and failure.exit is not None and failure.exit.code == KILLED:
+        return
     if failure is None:
         yield "failed, and nobody says why"
     elif failure.kind.user and failure.exit is not None and known.code != failure.exit.code:
