@@ -75,7 +75,7 @@ def test_a_machine_without_internet_becomes_a_fleet_runs_a_job_and_is_rid_of_it_
     installer = _unpacked(machine, bundle)
     _begin_fleet(machine, installer)
 
-    assert machine.run("muster", "run", "--", "id", "-un") == "[0] muster-job\n"
+    assert machine.run("muster", "run", "--", "id", "-u") == "[0] 1879048192\n"  # the first user for processes alone
     assert _install(machine, installer, "coordinator") == ["unchanged"]
     assert machine.file("/opt/muster/current/.bundle").read_text().split()[-1] == method
     assert not machine.file("/etc/muster/join-token").exists()
