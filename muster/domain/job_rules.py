@@ -92,7 +92,7 @@ def spell(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def role_rules(spec: JobSpec, number: int) -> Iterator[Fault]:
+def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:
     """What is wrong with one role, by itself and together with what the job says for all."""
     role, where = spec.roles[number], ("roles", number)
     for fault in (*_words(role), *_needs(role), *_places(role), *_secrets(role)):
@@ -107,7 +107,7 @@ def _roles(spec: JobSpec) -> Iterator[Fault]:
         return
     yield from _told(("roles",), values.twice("the role name", [role.name for role in spec.roles]))
     for number in range(len(spec.roles)):
-        yield from role_rules(spec, number)
+        yield from _in_role(spec, number)
     if len(spec.roles) > 1 and (size := spec.size) > values.MAX_EXECUTIONS:
         message = f"has {size} executions; a job has at most {values.MAX_EXECUTIONS}"
         yield Fault(path=("roles",), message=message)
