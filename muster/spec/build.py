@@ -42,6 +42,8 @@ class Builder:
     def __init__(self, job: JobKeys, base: pathlib.Path | None) -> None:
         self._job = job
         self._base = base
+        self._left = MAX_FILES_BYTES
+        """Bytes of files that are still read: more are of no use, as the job is refused."""
         self._roles = [_Layered(job, keys, place) for place, keys in enumerate(job.roles or [None])]
         self._said: set[tuple[Loc, str]] = set()
         self.findings: list[tuple[Loc, FieldError]] = []
@@ -98,8 +100,11 @@ class Builder:
                 content = _content(file, self._base)
             except FieldError as error:
                 self._find((*keys.where("files"), place, "source"), error)
-                continue
+                content = b""  # keeps its place, by which the rule book names the others
+            self._left -= len(content)
             yield InlineFile(path=file.path, content=content, executable=file.executable)
+            if self._left < 0:
+                return
 
     def _written_without_image(self, spec: JobSpec) -> Iterator[Fault]:
         """Keys that only containers have and that stand in the file, even if they say what counts anyway."""

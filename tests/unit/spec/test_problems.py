@@ -312,6 +312,25 @@ def test_a_source_that_is_a_directory_is_refused(tmp_path: Path) -> None:
     assert told.splitlines()[0] == f'job.yaml:3:27: files[0].source: "{tmp_path}/y" is not a plain file'
 
 
+def test_no_source_is_read_once_the_files_are_too_large(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(2**20 + 1))
+    text = "name: a\ncommand: x\nfiles:\n  - {path: a, source: large}\n  - {path: b, source: gone}\n"
+
+    assert complaint(text, tmp_path).splitlines()[0] == (
+        "job.yaml:4:5: files[0]: makes the files of the job larger than 1024 KiB in all"
+    )
+    assert "files[1]" not in complaint(text, tmp_path)
+
+
+def test_a_source_that_is_not_there_keeps_its_place_among_the_files(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(2**20 + 1))
+    text = "name: a\ncommand: x\nfiles:\n  - {path: a, source: gone}\n  - {path: b, source: large}\n"
+
+    told = complaint(text, tmp_path)
+    assert "files[0].source: " in told
+    assert "files[1]: makes the files of the job larger than 1024 KiB in all" in told
+
+
 def test_files_larger_than_the_limit_in_all_are_refused_where_they_pass_it(tmp_path: Path) -> None:
     (tmp_path / "half").write_bytes(bytes(2**19))
     text = dedent("""\
