@@ -4,12 +4,12 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from coordinator.store.held_room import hold_room
+
 RESERVE_SIZE = 8 << 20
 """Bytes kept free for the audit log: about 20,000 entries."""
 _SLICE = 512 << 10
 """Bytes given back at a time: whoever else fills the disk takes what is free, too."""
-_FREE = 4
-"""The reserve is made again once so many times its size is free."""
 
 
 class AuditReserve:
@@ -36,12 +36,5 @@ class AuditReserve:
         if self._left >= self._size:
             return
         with suppress(OSError):
-            disk = os.statvfs(self._file.parent)
-            if disk.f_bavail * disk.f_frsize < _FREE * self._size:
-                return
-            handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.posix_fallocate(handle, 0, self._size)
+            if hold_room(self._file, self._size):
                 self._left = self._size
-            finally:
-                os.close(handle)

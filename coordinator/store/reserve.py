@@ -1,14 +1,12 @@
 """Room on the disk that is kept for deletions: without it a job whose log filled the disk could not be deleted."""
 
 import logging
-import os
-import shutil
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from coordinator.core.records import Change, DropJob, Execution
+from coordinator.store.held_room import hold_room
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.ids import JobId
 
@@ -17,8 +15,6 @@ log = logging.getLogger(__name__)
 RESERVE = 8 << 20
 """Bytes of the reserve file; a deletion writes some pages of the database and of its write-ahead log."""
 
-_ROOM = 4
-"""Times the reserve that must be free before it is taken again."""
 _PAUSE = 60.0
 """Seconds between two attempts to take it."""
 
@@ -71,17 +67,8 @@ class ReservingStore:
     def _take(self) -> None:
         """Have the reserve on the disk, if it is not there and there is room for more than it."""
         self._next_try = self._clock() + _PAUSE
-        fresh = self._reserve.with_name(f"{self._reserve.name}.new")
         try:
-            if self._reserve.exists() or shutil.disk_usage(self._reserve.parent).free < _ROOM * self._size:
-                return
-            file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                os.posix_fallocate(file, 0, self._size)
-            finally:
-                os.close(file)
-            fresh.replace(self._reserve)
+            if not self._reserve.exists():
+                hold_room(self._reserve, self._size)
         except OSError as error:
             log.warning("no room for deletions is kept", extra={"cause": error.strerror})
-            with suppress(OSError):
-                fresh.unlink()
