@@ -231,7 +231,7 @@ class Engine:
         return due if until is None else min(due, until)
 
     def _patience(self) -> float | None:
-        due = self._cluster.next_deadline()
+        due = self._cluster.deadlines.next_at
         if due is None or self._recovery is not None:
             return None
         return max((due - self._clock.now()).total_seconds(), 0.0)

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from coordinator.core import fencing
-from coordinator.core.cluster import AttemptKey, Cluster
+from coordinator.core.cluster import Cluster
+from coordinator.core.deadlines import AttemptKey
 from coordinator.core.records import Execution
 from muster.domain.ids import JobId, NodeId
 from muster.domain.lifecycle import TERMINAL, State

@@ -260,7 +260,7 @@ class World:
     def advance(self, seconds: float) -> None:
         """Time passes; the core is woken at each of its deadlines on the way."""
         end = self.now + timedelta(seconds=seconds)
-        while (due := self.cluster.next_deadline()) is not None and due <= end:
+        while (due := self.cluster.deadlines.next_at) is not None and due <= end:
             self.now = max(self.now, due)
             self.turn(TimePassed())
         self.now = end

@@ -7,7 +7,8 @@ from datetime import datetime
 from itertools import pairwise
 
 from coordinator.core import plans
-from coordinator.core.cluster import AttemptKey, Cluster
+from coordinator.core.cluster import Cluster
+from coordinator.core.deadlines import AttemptKey
 from coordinator.core.history import is_whole
 from coordinator.core.records import Attempt, Execution, Job, Record
 from coordinator.core.rooms import Usage, capacity

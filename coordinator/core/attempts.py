@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from coordinator.core.cluster import AttemptKey, watch_deadlines
+from coordinator.core.deadlines import AttemptKey
 from coordinator.core.records import Attempt, Execution
 from coordinator.core.starts import start_again
 from coordinator.core.turn import Turn
@@ -34,7 +34,7 @@ def go_on(turn: Turn, key: AttemptKey) -> None:
         _order(turn, replace(turn.cluster.attempts[key], goal=Goal.ARM, checked_in_at=turn.now))
     if turn.cluster.attempts[key].goal is Goal.ARM and _all_reached(turn, key, State.ARMED):
         _order(turn, replace(turn.cluster.attempts[key], goal=Goal.RUN, released_at=turn.now))
-        watch_deadlines(turn.cluster, key, turn.cluster.attempts[key])
+        turn.cluster.deadlines.watch_attempt(turn.cluster.attempts[key], turn.cluster.jobs[key[0]])
     attempt = turn.cluster.attempts[key]
     if attempt.goal is Goal.RUN and attempt.started_at is None and _all_ran(turn, key):
         turn.put(replace(attempt, started_at=turn.now))

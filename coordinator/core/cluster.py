@@ -3,13 +3,12 @@
 The only mutable object of the core; it belongs to the engine.
 """
 
-import heapq
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from coordinator.core.deadlines import AttemptKey, Deadlines
 from coordinator.core.job_index import JobIndex
 from coordinator.core.limits import Limits
 from coordinator.core.presence import Presence
@@ -24,22 +23,6 @@ from muster.domain.lifecycle import TERMINAL, JobPhase, State, phase
 from muster.domain.roster import Roster
 
 HEARTBEAT_INTERVAL = timedelta(seconds=10)
-OVERSLEPT = timedelta(seconds=10)
-"""A look at a lease that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
-FENCE_NOTED_EVERY = timedelta(minutes=1)
-"""How often it is stored how much of a fence is over; a restart makes fences longer by no more than that."""
-
-AttemptKey = tuple[JobId, int]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Deadline:
-    """A time at which somebody must be looked at again."""
-
-    at: datetime
-    kind: str
-    """`lease`, `dismissal`, `restart`, `check-in` or `run`."""
-    subject: NodeId | AttemptKey
 
 
 class Cluster:
@@ -74,7 +57,7 @@ class Cluster:
         self.shapes = Shapes()
         """Of the jobs in the queue."""
         self._keys: dict[str, JobId] = {}
-        self._deadlines: list[Deadline] = []
+        self.deadlines = Deadlines()
         self.next_sequence = 1
         """Higher than that of every job."""
         self.capacities = LiveStock(lambda node: capacity(self.nodes[node]))
@@ -166,10 +149,6 @@ class Cluster:
         place = bisect_left(self._queue, entry)
         return place + 1 if place < len(self._queue) and self._queue[place] == entry else 0
 
-    def next_deadline(self) -> datetime | None:
-        """When TimePassed is due."""
-        return self._deadlines[0].at if self._deadlines else None
-
     # changing
 
     def put(self, record: Record) -> None:
@@ -215,6 +194,7 @@ class Cluster:
     def drop_node(self, node: NodeId) -> None:
         """Forget a node that runs nothing."""
         del self.nodes[node], self.presence[node]
+        self.deadlines.forget_node(node)
         self._planned.pop(node, None)
         self._usage.pop(node, None)
         for stock in (self.capacities, self.empty_rooms, self.rooms, self.rooms_beside):
@@ -225,15 +205,12 @@ class Cluster:
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""
         presence = self.presence.setdefault(node, Presence(last_seen_at=now))
-        self.watch_lease(node, now + LEASE)
+        self.deadlines.watch_lease(node, now + LEASE)
         return presence
 
-    def watch_lease(self, node: NodeId, at: datetime) -> None:
-        """Have the lease of a node looked at, at this time or sooner; one look at a time is planned."""
-        presence = self.presence[node]
-        if presence.judged_at is None or at < presence.judged_at:
-            presence.judged_at = at
-            self.wake_at(at, "lease", node)
+    def wake_up(self, now: datetime) -> None:
+        """Call no node silent for a time in which the coordinator itself could not hear."""
+        self.awake_since = now
 
     def touch(self, node: NodeId) -> None:
         """What a node has to give must be worked out anew: its presence or inventory changed."""
@@ -247,30 +224,6 @@ class Cluster:
         if reservation is not self._reservation:
             self._reservation, self.reservation_checked = reservation, reservation is not None
             self.rooms_beside = LiveStock(self._room_beside, self.nodes if reservation is not None else ())
-
-    def wake_at(self, at: datetime, kind: str, subject: NodeId | AttemptKey) -> None:
-        """Ask for TimePassed at a time."""
-        heapq.heappush(self._deadlines, Deadline(at, kind, subject))
-
-    def pop_due(self, now: datetime) -> list[Deadline]:
-        """Deadlines that have come, earliest first; each is given out once."""
-        due = []
-        while self._deadlines and self._deadlines[0].at <= now:
-            deadline = heapq.heappop(self._deadlines)
-            if self._still_planned(deadline):
-                due.append(deadline)
-        if due and now - due[0].at > OVERSLEPT:
-            self.awake_since = now
-        return due
-
-    def _still_planned(self, deadline: Deadline) -> bool:
-        if deadline.kind != "lease" or not isinstance(deadline.subject, str):
-            return True
-        presence = self.presence.get(deadline.subject)
-        if presence is None or presence.judged_at != deadline.at:
-            return False
-        presence.judged_at = None
-        return True
 
     def _room(self, node: NodeId) -> Room:
         return less(self.capacities.room(node), self._usage[node], self.placeable(node))
@@ -339,19 +292,6 @@ class Cluster:
         else:
             usage.gpus.difference_update(after.gpus)
             usage.executions.discard(after.id)
-
-
-def watch_deadlines(cluster: Cluster, key: AttemptKey, attempt: Attempt) -> None:
-    """Have the limits in time of an attempt looked at when they are due."""
-    if attempt.not_before is not None and attempt.goal is None:
-        noted_at = attempt.fence_noted_at
-        looks = attempt.not_before if noted_at is None else min(attempt.not_before, noted_at + FENCE_NOTED_EVERY)
-        cluster.wake_at(looks, "restart", key)
-    if attempt.deadline is not None and attempt.released_at is None:
-        cluster.wake_at(attempt.deadline, "check-in", key)
-    limit = cluster.jobs[key[0]].spec.timeouts.run
-    if limit is not None and attempt.released_at is not None:
-        cluster.wake_at(attempt.released_at + limit, "run", key)
 
 
 def _queue_entry(job: Job) -> tuple[int, int, JobId]:

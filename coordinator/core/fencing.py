@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from coordinator.core.cluster import AttemptKey, Cluster
+from coordinator.core.cluster import Cluster
+from coordinator.core.deadlines import AttemptKey
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.disconnect import OnDisconnect
 from muster.domain.fence import PERMIT_ENDS_WITHIN, WITNESSES, Fence, Witness

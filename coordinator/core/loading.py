@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from coordinator.core.cluster import Cluster, watch_deadlines
+from coordinator.core.cluster import Cluster
 from coordinator.core.history import remembered
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.restarts import LONGEST_PAUSE
@@ -33,7 +33,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         for member in list(cluster.members(key)):
             if member.silent_until is not None or member.last_permit_at is not None:
                 cluster.put(_silent_anew(member, now))
-        watch_deadlines(cluster, key, attempt)
+        cluster.deadlines.watch_attempt(attempt, cluster.jobs[key[0]])
     return cluster
 
 

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from coordinator.core import attempts, reports
 from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
-from coordinator.core.cluster import AttemptKey, Cluster
+from coordinator.core.cluster import Cluster
+from coordinator.core.deadlines import AttemptKey
 from coordinator.core.events import (
     ExecutionsReported,
     HeartbeatReceived,
@@ -122,7 +123,7 @@ def judge(turn: Turn, node: NodeId) -> None:
     """Look at the lease of a node that may be silent; what it runs is lost by the rules of each job."""
     presence, heard_at = turn.cluster.presence[node], turn.cluster.heard_at(node)
     if turn.now < heard_at + LEASE:
-        turn.cluster.watch_lease(node, heard_at + LEASE)
+        turn.cluster.deadlines.watch_lease(node, heard_at + LEASE)
         return
     turn.close_session(node)
     looks = list(_lose_overdue(turn, node))
@@ -132,7 +133,7 @@ def judge(turn: Turn, node: NodeId) -> None:
     if not presence.lost:
         looks.append(heard_at + DEFAULT_LOST_AFTER)
     if looks:
-        turn.cluster.watch_lease(node, min(looks))
+        turn.cluster.deadlines.watch_lease(node, min(looks))
 
 
 def _lose_overdue(turn: Turn, node: NodeId) -> Iterator[datetime]:

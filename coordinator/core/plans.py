@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coordinator.core import fencing
-from coordinator.core.cluster import AttemptKey, Cluster
+from coordinator.core.cluster import Cluster
+from coordinator.core.deadlines import AttemptKey
 from coordinator.core.records import Execution
 from muster.domain.fence import Fence
 from muster.domain.ids import ExecutionId, NodeId

@@ -22,8 +22,6 @@ class Presence:
     in_contact_since: datetime | None = None
     """Since when it has been silent for no lease; None: never since the coordinator started."""
     lost: bool = False
-    judged_at: datetime | None = None
-    """When its lease is looked at next."""
     plan_revision: int = 0
     """Of the newest plan made for it."""
     plan_at_heartbeat: int = 0

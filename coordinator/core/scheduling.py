@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import islice
 
 from coordinator.core import placement
-from coordinator.core.cluster import Cluster, watch_deadlines
+from coordinator.core.cluster import Cluster
 from coordinator.core.placement import NoFit, Offer, Placement
 from coordinator.core.records import Job
 from coordinator.core.reservation import Reservation, holds, reserve
@@ -117,6 +117,6 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     deadline = turn.now + job.spec.timeouts.check_in
     attempt = replace(cluster.attempts[key], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
     turn.put(attempt)
-    watch_deadlines(cluster, key, attempt)
+    cluster.deadlines.watch_attempt(attempt, job)
     for seat, execution in zip(fit.seats, list(cluster.members(key)), strict=True):
         turn.move(replace(execution, node=seat.node, gpus=seat.gpus), Trigger.PLACED)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from coordinator.core.cluster import FENCE_NOTED_EVERY, AttemptKey, watch_deadlines
+from coordinator.core.deadlines import FENCE_NOTED_EVERY, AttemptKey
 from coordinator.core.fencing import Unproven, over_from
 from coordinator.core.history import first_whole, too_many
 from coordinator.core.records import Attempt, Execution, Job
@@ -30,7 +30,7 @@ def _enqueue(turn: Turn, job: Job, attempt: Attempt) -> None:
                 times={State.QUEUED: turn.now},
             ),
         )
-    watch_deadlines(turn.cluster, (job.id, job.attempt), attempt)
+    turn.cluster.deadlines.watch_attempt(attempt, job)
     turn.room_changed = True
 
 
@@ -87,7 +87,7 @@ def come_due(turn: Turn, key: AttemptKey) -> None:
     if attempt.fence_noted_at is not None and turn.now >= attempt.fence_noted_at + FENCE_NOTED_EVERY:
         attempt = replace(attempt, fence_noted_at=turn.now)
         turn.put(attempt)
-    watch_deadlines(turn.cluster, key, attempt)
+    turn.cluster.deadlines.watch_attempt(attempt, turn.cluster.jobs[key[0]])
 
 
 def paused(attempt: Attempt, turn: Turn) -> bool:

@@ -1,9 +1,11 @@
 """The one door of the core: an event in, an answer out, everything else in the turn."""
 
+from datetime import timedelta
 from typing import assert_never
 
 from coordinator.core import attempts, cordons, jobs, nodes, starts
 from coordinator.core.answers import Answer, Noted
+from coordinator.core.deadlines import CheckInDue, ClearanceDue, Deadline, LeaseDue, RunTimeDue, StartDue
 from coordinator.core.events import (
     CordonRequested,
     DeleteRequested,
@@ -24,6 +26,9 @@ from coordinator.core.events import (
 )
 from coordinator.core.scheduling import schedule
 from coordinator.core.turn import Turn
+
+OVERSLEPT = timedelta(seconds=10)
+"""A deadline that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
 
 
 def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 - one line for each kind of event
@@ -75,14 +80,25 @@ def _give_up_untold(turn: Turn, event: PlanTooLarge) -> Answer:
 
 
 def _pass_time(turn: Turn) -> Answer:
-    for deadline in turn.cluster.pop_due(turn.now):
-        match deadline.subject:
-            case str() if deadline.kind == "dismissal":
-                turn.tell_dismissed(deadline.subject)
-            case str():
-                nodes.judge(turn, deadline.subject)
-            case (_, _):
-                starts.come_due(turn, deadline.subject)
-                attempts.miss_check_in(turn, deadline.subject)
-                attempts.exceed_run_time(turn, deadline.subject)
+    due = turn.cluster.deadlines.take_due(turn.now)
+    if due and turn.now - due[0][0] > OVERSLEPT:
+        turn.cluster.wake_up(turn.now)
+    for _, deadline in due:
+        _come_due(turn, deadline)
     return Noted()
+
+
+def _come_due(turn: Turn, deadline: Deadline) -> None:
+    match deadline:
+        case LeaseDue(node=node):
+            nodes.judge(turn, node)
+        case ClearanceDue(node=node):
+            turn.tell_dismissed(node)
+        case StartDue(attempt=attempt):
+            starts.come_due(turn, attempt)
+        case CheckInDue(attempt=attempt):
+            attempts.miss_check_in(turn, attempt)
+        case RunTimeDue(attempt=attempt):
+            attempts.exceed_run_time(turn, attempt)
+        case _:
+            assert_never(deadline)

@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core import plans
-from coordinator.core.cluster import AttemptKey, Cluster
+from coordinator.core.cluster import Cluster
+from coordinator.core.deadlines import AttemptKey, ClearanceDue
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.records import (
     Attempt,
@@ -86,7 +87,7 @@ class Turn:
             return  # a new stream begins with the whole plan
         if not presence.dismissed:
             since = timedelta(microseconds=self.now.microsecond) % (DISMISSED_WITHIN / 2)
-            self.cluster.wake_at(self.now - since + DISMISSED_WITHIN, "dismissal", node)
+            self.cluster.deadlines.add(self.now - since + DISMISSED_WITHIN, ClearanceDue(node=node))
         presence.dismissed[execution.id] = None
 
     def tell_dismissed(self, node: NodeId) -> None:

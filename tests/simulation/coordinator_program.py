@@ -262,7 +262,7 @@ class CoordinatorProgram:
                 answers.append((asked[1], self._step(turn, asked[0])))
             else:
                 questions.append(asked)
-        due = self.cluster.next_deadline()
+        due = self.cluster.deadlines.next_at
         if due is not None and due <= self.clock.now:
             answers.append((None, self._step(turn, TimePassed())))
         finish(turn)
@@ -349,7 +349,7 @@ class CoordinatorProgram:
 
     def _set_alarm(self) -> None:
         """Have TimePassed come when the earliest deadline does."""
-        due = self.cluster.next_deadline()
+        due = self.cluster.deadlines.next_at
         if due is None or self._life is None:
             return
         if self._alarm is not None:

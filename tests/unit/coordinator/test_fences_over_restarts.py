@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.core.cluster import FENCE_NOTED_EVERY, Cluster
+from coordinator.core.cluster import Cluster
+from coordinator.core.deadlines import FENCE_NOTED_EVERY
 from coordinator.core.loading import load
 from coordinator.core.records import Attempt
 from coordinator.core.restarts import LONGEST_PAUSE

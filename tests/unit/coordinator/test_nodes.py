@@ -357,7 +357,7 @@ def test_a_node_that_comes_back_again_and_again_is_watched_once() -> None:
         w.advance(1)
     wakes = 0
     end = w.now + timedelta(seconds=60)
-    while (due := w.cluster.next_deadline()) is not None and due <= end:
+    while (due := w.cluster.deadlines.next_at) is not None and due <= end:
         w.now = due
         w.turn(TimePassed())
         wakes += 1

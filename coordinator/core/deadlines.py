@@ -1,0 +1,112 @@
+"""Deadlines: what is due at which time, one class for each, earliest first.
+
+A deadline says only that something must be looked at; whether it still applies is decided when it comes.
+"""
+
+import heapq
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count
+from typing import TypeAlias
+
+from coordinator.core.records import Attempt, Job
+from muster.domain.ids import JobId, NodeId
+
+AttemptKey: TypeAlias = tuple[JobId, int]
+
+FENCE_NOTED_EVERY = timedelta(minutes=1)
+"""How often it is stored how much of a fence is over; a restart makes fences longer by no more than that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseDue:
+    """The lease of a node may have ended."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearanceDue:
+    """A node must be told what it may clear away."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartDue:
+    """The pause before an attempt may be over, or the progress of its fence must be stored."""
+
+    attempt: AttemptKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckInDue:
+    """All executions of an attempt must be armed."""
+
+    attempt: AttemptKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimeDue:
+    """The user code of an attempt has run for as long as it may."""
+
+    attempt: AttemptKey
+
+
+Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue
+
+
+class Deadlines:
+    """All deadlines to come; each is given out once, at its time or later."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[datetime, int, Deadline]] = []
+        self._numbers = count()
+        """Numbers that keep deadlines of one moment in the order in which they were added."""
+        self._leases: dict[NodeId, datetime] = {}
+        """When the lease of each node is looked at next; one look at a time is planned."""
+
+    def add(self, at: datetime, deadline: Deadline) -> None:
+        """Have something looked at, at a time."""
+        heapq.heappush(self._heap, (at, next(self._numbers), deadline))
+
+    def watch_lease(self, node: NodeId, at: datetime) -> None:
+        """Have the lease of a node looked at, at this time or sooner."""
+        planned = self._leases.get(node)
+        if planned is None or at < planned:
+            self._leases[node] = at
+            self.add(at, LeaseDue(node=node))
+
+    def watch_attempt(self, attempt: Attempt, job: Job) -> None:
+        """Have the limits in time of an attempt looked at when they are due."""
+        key = (attempt.job, attempt.number)
+        if attempt.not_before is not None and attempt.goal is None:
+            noted_at = attempt.fence_noted_at
+            looks = attempt.not_before if noted_at is None else min(attempt.not_before, noted_at + FENCE_NOTED_EVERY)
+            self.add(looks, StartDue(attempt=key))
+        if attempt.deadline is not None and attempt.released_at is None:
+            self.add(attempt.deadline, CheckInDue(attempt=key))
+        limit = job.spec.timeouts.run
+        if limit is not None and attempt.released_at is not None:
+            self.add(attempt.released_at + limit, RunTimeDue(attempt=key))
+
+    def forget_node(self, node: NodeId) -> None:
+        """Look at the lease of a node no longer."""
+        self._leases.pop(node, None)
+
+    @property
+    def next_at(self) -> datetime | None:
+        """The time of the earliest deadline; None while there is none."""
+        return self._heap[0][0] if self._heap else None
+
+    def take_due(self, now: datetime) -> list[tuple[datetime, Deadline]]:
+        """Deadlines that have come, each with its time, earliest first."""
+        due: list[tuple[datetime, Deadline]] = []
+        while self._heap and self._heap[0][0] <= now:
+            at, _, deadline = heapq.heappop(self._heap)
+            if isinstance(deadline, LeaseDue):
+                if self._leases.get(deadline.node) != at:
+                    continue  # it was to be looked at sooner, or its node is gone
+                del self._leases[deadline.node]
+            due.append((at, deadline))
+        return due
