@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import grpc.aio
 
+from coordinator.rpc.calls import operation_of
 from coordinator.trust.caller import STRANGER, Caller
 from muster.domain.access import AuditEntry
-from muster.domain.job import DEFAULT_PROJECT
 from muster.rpc.v1 import jobs_pb2
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
@@ -22,8 +22,6 @@ CALLER: ContextVar[Caller] = ContextVar("caller", default=STRANGER)
 _TARGETS = ("job", "node", "account", "name", "id", "project")
 _SPECIAL: Mapping[str, str] = {"SubmitRequest": "spec", "SubmitResponse": "job"}
 """Messages that hold their target one level deeper."""
-_IN_PROJECTS = frozenset({"PutSecretRequest", "RemoveSecretRequest"})
-"""Messages whose name says enough only beside the project."""
 
 
 def caller() -> Caller:
@@ -34,14 +32,8 @@ def caller() -> Caller:
 def entry(context: Context, method: str, target: str, result: str, at: datetime) -> AuditEntry:
     """What the audit log is to say of the call that is being answered."""
     return AuditEntry(
-        at=at, who=caller().name, what=short(method), target=target, origin=str(context.peer()), result=result
+        at=at, who=caller().name, what=operation_of(method), target=target, origin=str(context.peer()), result=result
     )
-
-
-def short(method: str) -> str:
-    """`/muster.rpc.v1.JobService/Submit` as `JobService.Submit`."""
-    service, _, call = method.rpartition("/")
-    return f"{service.rpartition('.')[2]}.{call}"
 
 
 def outcomes(request: object, response: object) -> Iterator[tuple[str, str, str]]:
@@ -60,8 +52,6 @@ def target_of(message: object) -> str:
     """What a request, or an answer, is about; empty for nothing in particular."""
     if isinstance(message, jobs_pb2.SubmitManyRequest):
         return f"{len(message.jobs)} jobs"
-    if type(message).__name__ in _IN_PROJECTS:
-        return f"{getattr(message, 'project', '') or DEFAULT_PROJECT}/{getattr(message, 'name', '')}"
     inner = getattr(message, _SPECIAL.get(type(message).__name__, ""), message)
     values = (getattr(inner, name, "") for name in ("id", *_TARGETS) if inner is not message or name in _TARGETS)
     return next((value for value in values if isinstance(value, str) and value), "")

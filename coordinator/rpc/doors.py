@@ -2,6 +2,7 @@
 
 import hmac
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -20,8 +21,7 @@ def by_token(registry: Registry) -> Who:
     """Clients show API tokens."""
 
     def who(metadata: Mapping[str, str], context: Context, now: datetime) -> Caller:
-        del context
-        return registry.caller_with(_bearer(metadata), now)
+        return registry.caller_with(_bearer(metadata), now, str(context.peer()))
 
     return who
 
@@ -30,9 +30,10 @@ def by_local_token(secret: str, registry: Registry) -> Who:
     """Everybody shows the token of `muster up`, or an API token."""
 
     def who(metadata: Mapping[str, str], context: Context, now: datetime) -> Caller:
-        del context
-        shown = _bearer(metadata)
-        return LOCAL if hmac.compare_digest(shown.encode(), secret.encode()) else registry.caller_with(shown, now)
+        shown, origin = _bearer(metadata), str(context.peer())
+        if hmac.compare_digest(shown.encode(), secret.encode()):
+            return replace(LOCAL, origin=origin)
+        return registry.caller_with(shown, now, origin)
 
     return who
 
@@ -47,7 +48,7 @@ def by_certificate(registry: Registry) -> Who:
             said, signer = _said(bytes(next(iter(shown))))
         except (StopIteration, CertificateError):
             raise RefusedError("agents must show the certificate of their node", "no certificate") from None
-        return registry.node_with(said.node, said.key, said.not_after, signer)
+        return registry.node_with(said.node, said.key, said.not_after, signer, str(context.peer()))
 
     return who
 

@@ -17,6 +17,7 @@ from coordinator.clock import wall_time
 from coordinator.core.cluster import Cluster
 from coordinator.engine import Engine
 from coordinator.rpc.callers import Context, caller, entry, outcomes, target_of
+from coordinator.rpc.calls import OPERATIONS
 from coordinator.rpc.refusals import fail
 from coordinator.rpc.rules import RULES, Record, Rule, Scope
 from coordinator.trust.audit import AuditLog
@@ -52,6 +53,8 @@ class Gate(grpc.aio.ServerInterceptor):
             return None
         if rule is not None and rule.scope is Scope.PUBLIC:
             return handler
+        if details.method in OPERATIONS:
+            return _Call(self, details.method, None).guarded(handler)
         return _Call(self, details.method, rule or Rule(Scope.PEER)).guarded(handler)
 
     def look_again(self, node: NodeId | None) -> None:
@@ -152,7 +155,7 @@ class Gate(grpc.aio.ServerInterceptor):
 class _Call:
     """One kind of call on its way through the gate."""
 
-    def __init__(self, gate: Gate, method: str, rule: Rule) -> None:
+    def __init__(self, gate: Gate, method: str, rule: Rule | None) -> None:
         self._gate = gate
         self._method = method
         self._rule = rule
@@ -174,9 +177,12 @@ class _Call:
         return _KINDS[kind](guard, handler.request_deserializer, handler.response_serializer)
 
     async def _admit(self, request: Any, context: Context) -> None:  # noqa: ANN401
-        target, who = target_of(request), caller()
+        who = caller()
         if notices := tuple(self._gate.notices(who)):
             context.set_trailing_metadata(notices)
+        if self._rule is None:
+            return
+        target = target_of(request)
         try:
             await self._gate.check(self._rule, request)
         except PermissionDeniedError as error:
@@ -188,6 +194,8 @@ class _Call:
             await fail(context, error)
 
     async def _observed(self, answer: Handler, request: Any, context: Context) -> Any:  # noqa: ANN401
+        if self._rule is None:
+            return await answer(request, context)
         try:
             response = await answer(request, context)
         except grpc.aio.AbortError:
@@ -202,6 +210,7 @@ class _Call:
 
     def _note_failure(self, context: Context, target: str) -> None:
         status = _status(context)
+        assert self._rule is not None
         if status is grpc.StatusCode.PERMISSION_DENIED or self._rule.record is not Record.REFUSALS:
             self._note(context, target, status.name, _details(context))
 

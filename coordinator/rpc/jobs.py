@@ -21,8 +21,9 @@ from coordinator.engine import Engine
 from coordinator.rpc.archive import Archive
 from coordinator.rpc.callers import caller
 from coordinator.rpc.log_merge import LogWish
-from coordinator.rpc.refusals import fitting, refuse, status_of, status_of_refusal, told, translated
+from coordinator.rpc.refusals import fitting, refuse, status_of, told, translated
 from coordinator.rpc.streams import offer, streaming
+from coordinator.service.causes import error_of
 from coordinator.signals import Listener
 from coordinator.trust.policy import require_open
 from coordinator.trust.secret_uses import spelled_out
@@ -119,7 +120,8 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         if isinstance(answer, NoneAccepted):
             places = list(taken)
             for number, refused in answer.refused.items():
-                refusals[places[number]] = (status_of_refusal(refused), told(refused))
+                error = error_of(refused)
+                refusals[places[number]] = (status_of(error), told(error))
         if refusals:
             return _refusals(refusals)
         assert isinstance(answer, AllAccepted)

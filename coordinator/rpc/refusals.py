@@ -1,48 +1,17 @@
-"""What a refusal or an error looks like on the wire: one table from cause to gRPC status."""
+"""What an error looks like on the wire: the gRPC status of its cause, and a text that arrives."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
 
 import grpc
 import grpc.aio
 
-from coordinator.core.answers import RefusalCause, Refused
+from coordinator.core.answers import Refused
 from coordinator.rpc.pace import TooFastError
-from coordinator.store.store import StoreError
-from muster.domain.errors import (
-    ConflictError,
-    ExhaustedError,
-    InvalidJobError,
-    MusterError,
-    PermissionDeniedError,
-    UnavailableError,
-    UnknownNameError,
-)
-from muster.trust.identity import CertificateError
-from muster.trust.tokens import TokenFormError
+from coordinator.service.causes import NoNodeError, cause_of, error_of
+from muster.domain.errors import MusterError
 from muster.wire import WireError
-
-_CAUSES: Mapping[RefusalCause, grpc.StatusCode] = {
-    RefusalCause.UNKNOWN: grpc.StatusCode.NOT_FOUND,
-    RefusalCause.CONFLICT: grpc.StatusCode.FAILED_PRECONDITION,
-    RefusalCause.IMPOSSIBLE: grpc.StatusCode.FAILED_PRECONDITION,
-    RefusalCause.EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    RefusalCause.TAKEN: grpc.StatusCode.ALREADY_EXISTS,
-}
-
-_ERRORS: Mapping[type[MusterError], grpc.StatusCode] = {
-    WireError: grpc.StatusCode.INVALID_ARGUMENT,
-    InvalidJobError: grpc.StatusCode.INVALID_ARGUMENT,
-    UnknownNameError: grpc.StatusCode.NOT_FOUND,
-    ConflictError: grpc.StatusCode.FAILED_PRECONDITION,
-    ExhaustedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    StoreError: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    PermissionDeniedError: grpc.StatusCode.PERMISSION_DENIED,
-    UnavailableError: grpc.StatusCode.UNAVAILABLE,
-    CertificateError: grpc.StatusCode.INVALID_ARGUMENT,
-    TokenFormError: grpc.StatusCode.INVALID_ARGUMENT,
-}
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
 
@@ -56,23 +25,20 @@ _PLAIN = frozenset(range(0x20, 0x7F)) - {ord("%")}
 
 async def refuse(context: "grpc.aio.ServicerContext[Any, Any]", refused: Refused) -> NoReturn:
     """End a call with a refusal, the reasons of as many nodes included as can be told."""
-    await context.abort(status_of_refusal(refused), told(refused))
-    raise AssertionError("abort returned")
+    await fail(context, error_of(refused))
 
 
-def status_of_refusal(refused: Refused) -> grpc.StatusCode:
-    """The status for a refusal."""
-    return _CAUSES[refused.cause]
-
-
-def told(refused: Refused) -> str:
-    """A refusal as text for a status, with the reasons of as many nodes as fit."""
-    lines, room = [refused.message], DETAILS - _MORE - _length(refused.message)
-    for refusal in refused.refusals:
+def told(error: MusterError) -> str:
+    """An error as text for a status, with the reasons of as many nodes as fit."""
+    if not isinstance(error, NoNodeError):
+        return fitting(str(error))
+    lines = [str(error)]
+    room = DETAILS - _MORE - _length(lines[0])
+    for refusal in error.reasons:
         line = f"  {refusal.node} {refusal.reason}"
         room -= _length(f"\n{line}")
         if room < 0:
-            lines.append(f"  and {len(refused.refusals) - len(lines) + 1} nodes more")
+            lines.append(f"  and {len(error.reasons) - len(lines) + 1} nodes more")
             break
         lines.append(line)
     return fitting("\n".join(lines))
@@ -81,7 +47,7 @@ def told(refused: Refused) -> str:
 async def fail(context: "grpc.aio.ServicerContext[Any, Any]", error: MusterError) -> NoReturn:
     """End a call with an error; where that is about pace, `retry-after` says when to try again, in seconds."""
     hint = (("retry-after", str(error.retry_after)),) if isinstance(error, TooFastError) else ()
-    await context.abort(status_of(error), fitting(str(error)), hint)
+    await context.abort(status_of(error), told(error), hint)
     raise AssertionError("abort returned")
 
 
@@ -114,5 +80,5 @@ def translated(handler: Handler) -> Handler:
 
 
 def status_of(error: MusterError) -> grpc.StatusCode:
-    """The status for an error; errors that are not in the table are faults of the coordinator."""
-    return next((status for kind, status in _ERRORS.items() if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
+    """The status for an error: that of its cause."""
+    return grpc.StatusCode.INVALID_ARGUMENT if isinstance(error, WireError) else grpc.StatusCode[cause_of(error).name]

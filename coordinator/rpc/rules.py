@@ -60,24 +60,11 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
         "Logs": _LOOK,
         "Why": _LOOK,
     },
-    "NodeService": {
-        "List": Rule(Scope.ANYWHERE, Access.VIEWER),
-        "Get": Rule(Scope.ANYWHERE, Access.VIEWER),
-        "Remove": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
-        "Cordon": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
-        "Uncordon": Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL),
-        "Label": _LET_IN_CHANGE,
-    },
     "BundleService": {
         "List": _LET_IN,
         "Get": _LET_IN,
         "Put": Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL),
         "Remove": Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL),
-    },
-    "SecretService": {
-        "Put": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
-        "List": Rule(Scope.PROJECT, Access.MEMBER, Record.LATER),
-        "Remove": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
     },
     "LoginService": {
         "Start": Rule(Scope.PUBLIC),

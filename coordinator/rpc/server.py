@@ -33,6 +33,9 @@ from coordinator.rpc.pace import Pace
 from coordinator.rpc.rules import is_public
 from coordinator.rpc.secrets import SecretService
 from coordinator.rpc.trust import TrustService
+from coordinator.service.nodes import NodeOperations
+from coordinator.service.operations import Operations
+from coordinator.service.secrets import SecretOperations
 from coordinator.store.bundles import BundleStore
 from coordinator.store.log_quota import LogQuota
 from coordinator.store.logs import LogStore
@@ -188,16 +191,21 @@ def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server,
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
     # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
     policy_of = parts.registry.policy_of if authority is not None else lambda _: OPEN
+    operations = Operations(parts.registry.projects, parts.audit)
     archive = Archive(logs=LogMerge(parts.engine, parts.logs), attempts=OldAttempts(parts.store))
     jobs = JobService(parts.engine, policy_of, archive, parts.secrets, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
-    nodes_pb2_grpc.add_NodeServiceServicer_to_server(NodeService(parts.engine, parts.registry), server)
+    nodes_pb2_grpc.add_NodeServiceServicer_to_server(
+        NodeService(NodeOperations(operations, parts.engine, parts.registry)), server
+    )
     rotations = Rotations(authority, parts.registry, parts.engine)
     trust = TrustService(parts.registry, authority, parts.audit, rotations)
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
     logins = LoginService(parts.registry, parts.audit, parts.logins)
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
-    trust_pb2_grpc.add_SecretServiceServicer_to_server(SecretService(parts.secrets), server)
+    trust_pb2_grpc.add_SecretServiceServicer_to_server(
+        SecretService(SecretOperations(operations, parts.secrets)), server
+    )
     closings += [jobs.closing.set, archive.attempts.close]
     if parts.bundles is not None:
         bundles = BundleService(parts.bundles, parts.reader_patience)

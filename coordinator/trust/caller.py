@@ -42,6 +42,8 @@ class Caller:
     """The only projects in which the token counts; empty: wherever its account has access."""
     warned_from: datetime | None = None
     """When the caller begins to be told that the token ends; None: never."""
+    origin: str = ""
+    """The address from which the call comes, as gRPC names peers; the audit log has it."""
 
     @property
     def narrowed(self) -> bool:

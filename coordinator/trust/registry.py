@@ -64,8 +64,8 @@ class Registry(Accounts):
 
     # who calls
 
-    def caller_with(self, text: str, now: datetime) -> Caller:
-        """The caller who shows an API token; raises RefusedError."""
+    def caller_with(self, text: str, now: datetime, origin: str = "") -> Caller:
+        """The caller who shows an API token from this address; raises RefusedError."""
         refusal = "the token is not known, has expired or was revoked: log in again with `muster login`"
         try:
             shown = parse_api_token(text)
@@ -91,9 +91,12 @@ class Registry(Accounts):
             projects=token.projects,
             # Whoever comes from the identity provider logs in again every day or so, and knows.
             warned_from=None if ends is None or account.identity else ends - TOKEN_WARNING,
+            origin=origin,
         )
 
-    def node_with(self, name: NodeId | None, key: str, until: datetime, authority: str = "") -> Caller:
+    def node_with(
+        self, name: NodeId | None, key: str, until: datetime, authority: str = "", origin: str = ""
+    ) -> Caller:
         """The node that shows a certificate for this key by this authority; raises RefusedError."""
         who = f"node/{name}"
         node = None if name is None else self.nodes.get(name)
@@ -110,7 +113,9 @@ class Registry(Accounts):
                 "former authority",
                 who,
             )
-        return Caller(kind=CallerKind.NODE, name=who, node=node.name, key=key, authority=authority, until=until)
+        return Caller(
+            kind=CallerKind.NODE, name=who, node=node.name, key=key, authority=authority, until=until, origin=origin
+        )
 
     def still_counts(self, caller: Caller, now: datetime) -> bool:
         """Whether somebody who was let in would be let in again, with no less than he had."""

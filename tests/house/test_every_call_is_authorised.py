@@ -2,7 +2,9 @@
 
 from google.protobuf.descriptor import FileDescriptor
 
+from coordinator.rpc.calls import OPERATIONS
 from coordinator.rpc.rules import RULES, Record, Scope
+from coordinator.service import rules
 from muster.rpc.v1 import agents_pb2, bundles_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from tests.house.generate_stubs import PROTOS
 
@@ -37,7 +39,7 @@ def test_every_proto_file_is_looked_at() -> None:
 
 def test_every_call_is_in_the_table_and_nothing_else() -> None:
     ours = {call for call in RULES if call.startswith(OURS)}
-    assert ours == set().union(*(calls(module.DESCRIPTOR) for module in MODULES))
+    assert ours | OPERATIONS.keys() == set().union(*(calls(module.DESCRIPTOR) for module in MODULES))
 
 
 def test_strangers_may_call_what_is_listed_here_and_no_more() -> None:
@@ -48,3 +50,7 @@ def test_orders_are_written_to_the_audit_log() -> None:
     silent = {call for call, rule in RULES.items() if rule.record is Record.REFUSALS}
     changing = {"Submit", "Stop", "Delete", "Add", "Remove", "Create", "Revoke", "Grant", "Renew"}
     assert {call for call in silent if any(call.rpartition("/")[2].startswith(word) for word in changing)} == set()
+
+
+def test_every_operation_is_what_some_call_does() -> None:
+    assert set(OPERATIONS.values()) == rules.RULES.keys()

@@ -67,9 +67,7 @@ async def test_an_operator_labels_a_node_and_jobs_find_it_at_once_and_after_it_c
             await until_ready(admin, "a")
             (node,) = await admin.nodes()
             assert node.inventory.labels == {"pool": "secure", "local/rack": "8"}
-        (entry,) = [
-            each for each in await admin.trust.audit() if each.what == "NodeService.Label" and "rack-" in each.result
-        ]
+        (entry,) = [each for each in await admin.trust.audit() if each.what == "nodes.label" and "rack-" in each.result]
         assert (entry.who, entry.target, entry.result) == ("admin", "a", "ok, pool=secure rack-")
 
 

@@ -58,7 +58,7 @@ async def test_wrong_tokens_are_held_up_with_a_hint_and_the_right_one_from_the_s
         assert errors[-1].details() == "too much that does not count was shown from this address; try again in 2 s"
         assert ("retry-after", "2") in tuple(errors[-1].trailing_metadata())
         assert await admin.nodes() == ()
-        noted = [entry.result for entry in await admin.trust.audit() if entry.what == "NodeService.List"]
+        noted = [entry.result for entry in await admin.trust.audit() if entry.what == "nodes.list"]
         assert noted == ["wrong token"] * 3 + ["too fast"] * (REFUSALS - 3)
 
 

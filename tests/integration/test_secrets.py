@@ -199,12 +199,12 @@ async def test_changes_and_refusals_are_in_the_audit_log_without_values(tmp_path
             with pytest.raises(PermissionDeniedError):
                 await client.secrets.put("own", {"key": VALUE})
         await admin.secrets.remove("r")
-        entries = [each for each in await admin.trust.audit() if each.what.startswith("SecretService.")]
+        entries = [each for each in await admin.trust.audit() if each.what.startswith("secrets.")]
         assert {(each.who, each.what, each.target, each.result) for each in entries} == {
-            ("admin", "SecretService.Put", "default/r", "ok, registry with password, server, username"),
-            ("admin", "SecretService.Put", "default/bad", "invalid_argument"),
-            ("v", "SecretService.Put", "default/own", "needs operator (project)"),
-            ("admin", "SecretService.Remove", "default/r", "ok"),
+            ("admin", "secrets.set", "default/r", "ok, registry with password, server, username"),
+            ("admin", "secrets.set", "default/bad", "invalid_argument"),
+            ("v", "secrets.set", "default/own", "needs operator (project)"),
+            ("admin", "secrets.remove", "default/r", "ok"),
         }
 
 

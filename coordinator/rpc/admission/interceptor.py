@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import grpc
@@ -222,7 +222,7 @@ class _PublicCall(_Call):
     def _let_in(self, context: Context) -> Seat:
         peer = str(context.peer())
         self._admission.pace.stranger(peer, self._method)
-        return Seat(STRANGER, place_of(peer), self._is_stream)
+        return Seat(replace(STRANGER, origin=peer), place_of(peer), self._is_stream)
 
     async def _read(self, seat: Seat, context: Context) -> bytes | None:
         message = await self._admission.strangers.read(context, seat.place, seat.who)

@@ -1,0 +1,1 @@
+"""What callers may do, one module for each noun; knows no transport."""

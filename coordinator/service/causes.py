@@ -1,0 +1,82 @@
+"""Why an operation failed, as one word for each kind of error: every transport and the audit log use these words."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from coordinator.core.answers import RefusalCause, Refused
+from coordinator.store.store import StoreError
+from coordinator.trust.registry import RefusedError
+from muster.domain.errors import (
+    ConflictError,
+    ExhaustedError,
+    InvalidJobError,
+    MusterError,
+    PermissionDeniedError,
+    UnavailableError,
+    UnknownNameError,
+)
+from muster.domain.explanation import NodeRefusal
+from muster.trust.identity import CertificateError
+from muster.trust.tokens import TokenFormError
+
+
+class Cause(StrEnum):
+    """Kinds of failures."""
+
+    INVALID_ARGUMENT = "invalid_argument"  #: the request itself is wrong
+    NOT_FOUND = "not_found"  #: there is nothing of that name
+    ALREADY_EXISTS = "already_exists"  #: the name or key stands for something else
+    FAILED_PRECONDITION = "failed_precondition"  #: the request does not fit the present state
+    RESOURCE_EXHAUSTED = "resource_exhausted"  #: a limit is reached, or the disk is full
+    UNAUTHENTICATED = "unauthenticated"  #: a token or certificate does not count
+    PERMISSION_DENIED = "permission_denied"  #: the caller may not do that
+    UNAVAILABLE = "unavailable"  #: somebody did not answer in time
+    INTERNAL = "internal"  #: a fault of the coordinator
+
+
+class TakenError(ConflictError):
+    """The key of a submit stands for another job already."""
+
+
+class NoNodeError(ConflictError):
+    """No node could ever run the job; has a reason for each of them."""
+
+    def __init__(self, message: str, reasons: tuple[NodeRefusal, ...]) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+
+
+_CAUSES: Mapping[type[MusterError], Cause] = {
+    InvalidJobError: Cause.INVALID_ARGUMENT,
+    CertificateError: Cause.INVALID_ARGUMENT,
+    TokenFormError: Cause.INVALID_ARGUMENT,
+    UnknownNameError: Cause.NOT_FOUND,
+    TakenError: Cause.ALREADY_EXISTS,
+    ConflictError: Cause.FAILED_PRECONDITION,
+    ExhaustedError: Cause.RESOURCE_EXHAUSTED,
+    StoreError: Cause.RESOURCE_EXHAUSTED,
+    RefusedError: Cause.UNAUTHENTICATED,
+    PermissionDeniedError: Cause.PERMISSION_DENIED,
+    UnavailableError: Cause.UNAVAILABLE,
+}
+"""Causes by kind of error; a kind stands before those that it is a kind of."""
+
+
+def cause_of(error: MusterError) -> Cause:
+    """The cause of an error; kinds that the table does not have are faults of the coordinator."""
+    return next((cause for kind, cause in _CAUSES.items() if isinstance(error, kind)), Cause.INTERNAL)
+
+
+def error_of(refused: Refused) -> MusterError:
+    """The error for a refusal of the core."""
+    match refused.cause:
+        case RefusalCause.UNKNOWN:
+            return UnknownNameError(refused.message)
+        case RefusalCause.CONFLICT:
+            return ConflictError(refused.message)
+        case RefusalCause.IMPOSSIBLE:
+            return NoNodeError(refused.message, refused.refusals)
+        case RefusalCause.EXHAUSTED:
+            return ExhaustedError(refused.message)
+        case RefusalCause.TAKEN:
+            return TakenError(refused.message)

@@ -1,0 +1,127 @@
+"""Operations on nodes: look at them, give up those that will not come back, and say what runs there."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from coordinator import views
+from coordinator.clock import wall_time
+from coordinator.core.answers import Refused
+from coordinator.core.cluster import Cluster
+from coordinator.core.events import CordonRequested, NodeLabelled, RemovalRequested, UncordonRequested
+from coordinator.engine import Engine
+from coordinator.service.causes import error_of
+from coordinator.service.operations import Operations
+from coordinator.service.pages import page_start
+from coordinator.trust.caller import Caller, CallerKind
+from coordinator.trust.registry import Registry
+from muster.domain.access import Access
+from muster.domain.errors import ConflictError, InvalidJobError
+from muster.domain.ids import NodeId
+from muster.domain.node import NodeView
+
+PAGE = 1000
+"""Most nodes of one page."""
+REASON = 200
+"""Most characters of a reason for a cordon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesPage:
+    """Some nodes, and where the next ones are."""
+
+    nodes: Sequence[NodeView]
+    next_page: str = ""
+    """Given back for the next page; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLabels:
+    """Labels that tokens and operators have given a node."""
+
+    labels: Mapping[str, str]
+    changed: bool
+    """Whether they are other ones than before the operation."""
+
+
+class NodeOperations:
+    """What callers may do with nodes."""
+
+    def __init__(self, operations: Operations, engine: Engine, registry: Registry) -> None:
+        self._operations = operations
+        self._engine = engine
+        self._registry = registry
+
+    async def list(self, caller: Caller, *, page: str = "", size: int = 0) -> NodesPage:
+        """A page of nodes in natural order; `size` 0: as many as a page has at most."""
+        async with self._operations.begin(caller, "nodes.list"):
+            start, size = page_start(page) or 0, min(size or PAGE, PAGE)
+            found = await self._engine.read(
+                lambda cluster, _: [
+                    _seen_by(caller, cluster, view)
+                    for view in islice(views.node_views(cluster), start, start + size + 1)
+                ]
+            )
+            return NodesPage(nodes=found[:size], next_page=str(start + size) if len(found) > size else "")
+
+    async def get(self, caller: Caller, node: NodeId) -> NodeView:
+        """One node; raises UnknownNameError."""
+        async with self._operations.begin(caller, "nodes.get", node):
+            return await self._engine.read(lambda cluster, _: _seen_by(caller, cluster, views.node_view(cluster, node)))
+
+    async def remove(self, caller: Caller, node: NodeId) -> NodeView:
+        """Give a node up, and let its certificate count no more; the node as it was known."""
+        async with self._operations.begin(caller, "nodes.remove", node) as operation:
+            view = await self._view(node)
+            await self._apply(RemovalRequested(node=node))
+            if node in self._registry.nodes:
+                await self._registry.revoke_node(node, wall_time(), operation.done("certificate revoked"))
+            return view
+
+    async def cordon(self, caller: Caller, node: NodeId, *, reason: str = "", restart_jobs: bool = False) -> NodeView:
+        """Place nothing new on a node; the node as it is then."""
+        async with self._operations.begin(caller, "nodes.cordon", node):
+            if len(reason) > REASON:
+                raise InvalidJobError(f"the reason has {len(reason)} characters; {REASON} are kept")
+            await self._apply(CordonRequested(node=node, reason=reason, restart_jobs=restart_jobs))
+            return await self._view(node)
+
+    async def uncordon(self, caller: Caller, node: NodeId) -> NodeView:
+        """Place on a node again; the node as it is then."""
+        async with self._operations.begin(caller, "nodes.uncordon", node):
+            await self._apply(UncordonRequested(node=node))
+            return await self._view(node)
+
+    async def label(
+        self, caller: Caller, node: NodeId, given: Mapping[str, str], removed: Collection[str]
+    ) -> NodeLabels:
+        """Give a node labels or take some away; effective for what is placed from now on."""
+        async with self._operations.begin(caller, "nodes.label", node) as operation:
+            if caller.kind is CallerKind.LOCAL:
+                raise ConflictError("nodes of `muster up` have the labels with which their agent was started")
+            before = self._registry.labels_of(node)
+            words = [*(f"{name}={value}" for name, value in sorted(given.items())), *(f"{name}-" for name in removed)]
+            labels = await self._registry.label_node(node, given, removed, operation.done(" ".join(words)))
+            await self._engine.ask(NodeLabelled(node=node, labels=labels))
+            return NodeLabels(labels=labels, changed=labels != before)
+
+    async def _apply(self, event: CordonRequested | UncordonRequested | RemovalRequested) -> None:
+        answer = await self._engine.ask(event)
+        if isinstance(answer, Refused):
+            raise error_of(answer)
+
+    async def _view(self, node: NodeId) -> NodeView:
+        return await self._engine.read(lambda cluster, _: views.node_view(cluster, node))
+
+
+def _seen_by(caller: Caller, cluster: Cluster, view: NodeView) -> NodeView:
+    """What a caller may know of a node: of executions only those of projects that the caller sees."""
+    if caller.may(Access.VIEWER):
+        return view
+    jobs = cluster.jobs
+    seen = [
+        execution
+        for execution in view.executions
+        if caller.may(Access.VIEWER, jobs[cluster.executions[execution].job].spec.project)
+    ]
+    return replace(view, executions=tuple(seen))

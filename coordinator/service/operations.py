@@ -1,0 +1,140 @@
+"""Operations of callers: each asks the table whether its caller may, and writes down how it ended."""
+
+from collections.abc import Container
+from types import TracebackType
+from typing import Self
+
+from coordinator.clock import wall_time
+from coordinator.service.causes import Cause, cause_of
+from coordinator.service.rules import RULES, Record, Scope
+from coordinator.trust.audit import AuditLog, shortened
+from coordinator.trust.caller import Caller, CallerKind
+from muster.domain.access import Access, AuditEntry
+from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
+
+_KNOWN = frozenset({CallerKind.USER, CallerKind.SERVICE, CallerKind.LOCAL})
+_NODES = frozenset({CallerKind.NODE, CallerKind.LOCAL})
+
+
+class Operations:
+    """The way into every operation; knows which projects there are and where the audit log is."""
+
+    def __init__(self, projects: Container[str], audit: AuditLog) -> None:
+        self._projects = projects
+        self._audit = audit
+
+    def begin(self, caller: Caller, name: str, target: str = "") -> "Operation":
+        """An operation of this name by this caller, to be entered with `async with`; about `target` as far as known."""
+        return Operation(caller, name, target, self._projects, self._audit)
+
+
+class Operation:
+    """One operation while it goes on.
+
+    Entering raises PermissionDeniedError unless the caller may do it. What is about a project asks `require_in` before
+    anything else, as only the service knows which project that is. Leaving writes the audit entry.
+    """
+
+    __slots__ = ("_asked", "_audit", "_name", "_noted", "_projects", "_rule", "caller", "target")
+
+    def __init__(self, caller: Caller, name: str, target: str, projects: Container[str], audit: AuditLog) -> None:
+        self.caller = caller
+        self.target = target
+        """What it is about, as the audit log says; may be set while it goes on."""
+        self._name = name
+        self._rule = RULES[name]
+        self._projects = projects
+        self._audit = audit
+        self._asked = self._rule.scope is not Scope.PROJECT
+        self._noted = False
+
+    async def __aenter__(self) -> Self:
+        if not self._may():
+            raise self._denied()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            assert self._asked, f"{self._name} has not asked whether its caller may"
+            if self._rule.record in {Record.ALL, Record.LATER} and not self._noted:
+                self.ended(self.target)
+            if self._rule.record is Record.ALL:
+                await self._audit.kept()
+        elif isinstance(error, MusterError) and not self._noted:
+            self.failed(self.target, error)
+
+    def require_in(self, project: str) -> None:
+        """Raise PermissionDeniedError unless the caller may do it in this project.
+
+        Raises UnknownNameError for a project that is not there, or of which the caller must not know.
+        """
+        self._asked = True
+        who = self.caller
+        if project not in self._projects or not who.may(Access.VIEWER, project):
+            self.unseen()
+            raise UnknownNameError(f"there is no project {project!r}; `muster projects list` shows yours")
+        if not who.may(self._rule.access, project):
+            raise self._denied()
+
+    def unseen(self) -> None:
+        """Write down that the caller asked for something that is not there, or that it must not know of."""
+        self._refused(self.target, "not found among what the caller may see")
+
+    def ended(self, target: str) -> None:
+        """Write down that it was done, for one of several things that it is about."""
+        self._noted = True
+        self._audit.note(self.entry(target))
+
+    def failed(self, target: str, error: MusterError) -> None:
+        """Write down how it failed, for one of several things that it is about."""
+        cause = cause_of(error)
+        if cause is Cause.PERMISSION_DENIED:
+            self._refused(target, str(error))
+        elif self._rule.record is not Record.REFUSALS:
+            self._noted = True
+            self._audit.note(self.entry(target, cause))
+
+    def entry(self, target: str, result: str = "ok") -> AuditEntry:
+        """An entry of the audit log about this operation, as it is written together with a change."""
+        return shortened(
+            AuditEntry(
+                at=wall_time(),
+                who=self.caller.name,
+                what=self._name,
+                target=target,
+                origin=self.caller.origin,
+                result=result,
+            )
+        )
+
+    def done(self, how: str = "") -> AuditEntry:
+        """The entry for a change that has succeeded; `how` says what came of it."""
+        return self.entry(self.target, f"ok, {how}" if how else "ok")
+
+    def _may(self) -> bool:
+        who, rule = self.caller, self._rule
+        match rule.scope:
+            case Scope.PUBLIC | Scope.PROJECT:
+                return True
+            case Scope.NODE:
+                return who.kind in _NODES
+            case Scope.KNOWN:
+                return who.kind in _KNOWN
+            case Scope.ANYWHERE:
+                return who.may_anywhere(rule.access)
+            case Scope.EVERYWHERE:
+                return who.may(rule.access)
+
+    def _denied(self) -> PermissionDeniedError:
+        """Write down that the caller may not do it; the error to raise."""
+        scope, access = self._rule.scope, self._rule.access
+        self._refused(self.target, f"needs {access} ({scope.value})")
+        where = "every project" if scope is Scope.EVERYWHERE else "the project"
+        needed = "a node's certificate" if scope is Scope.NODE else f"{access} access to {where}"
+        return PermissionDeniedError(f"{self.caller.name or 'a stranger'} may not do that; it needs {needed}")
+
+    def _refused(self, target: str, result: str) -> None:
+        self._noted = True
+        self._audit.note_refusal(self.entry(target, result))

@@ -1,0 +1,41 @@
+"""Callers for tests of operations, and an audit log that is read back."""
+
+from coordinator.service.operations import Operations
+from coordinator.trust.audit import AuditLog
+from coordinator.trust.caller import Caller, CallerKind
+from coordinator.trust.registry import Registry
+from muster.domain.access import EVERYWHERE, Access, AuditEntry, Project
+from tests.unit.coordinator.memory_trust import NOW, MemoryTrust
+
+HERE = "ipv4:10.0.0.1:7"
+
+
+def person(name: str = "ada", **grants: Access) -> Caller:
+    """Somebody with access to these projects."""
+    return Caller(kind=CallerKind.USER, name=name, grants=grants, origin=HERE)
+
+
+def of_all(access: Access, name: str = "root") -> Caller:
+    """Somebody with this access to everything."""
+    return Caller(kind=CallerKind.USER, name=name, grants={EVERYWHERE: access}, origin=HERE)
+
+
+class Trusted:
+    """Who is known, with the projects `default`, `red` and `blue`, and what was written down."""
+
+    def __init__(self) -> None:
+        self.store = MemoryTrust()
+        self.registry = Registry(self.store, NOW)
+        for name in ("red", "blue"):
+            self.registry.projects[name] = Project(name=name, created_at=NOW)
+        self.audit = AuditLog(self.registry)
+        self.operations = Operations(self.registry.projects, self.audit)
+
+    async def entries(self) -> list[AuditEntry]:
+        """All entries of the audit log."""
+        await self.audit.flush()
+        return self.store.entries
+
+    async def told(self) -> list[tuple[str, str, str, str]]:
+        """Who did what, to what, and how it ended, entry by entry."""
+        return [(each.who, each.what, each.target, each.result) for each in await self.entries()]
