@@ -112,6 +112,13 @@ def _secrets(said: Sequence[str]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _port(text: str) -> str | dict[str, str]:
+def _port(text: str) -> str | dict[str, str | int]:
     name, equals, number = text.partition("=")
-    return {"name": name, "port": number} if equals else name
+    if not equals:
+        return name
+    if not re.fullmatch(r"[0-9]{1,5}", number):
+        raise typer.BadParameter(
+            f"{number!r} is not a port number; write {name}=8080, or {name} to lease any free port",
+            param_hint="--port",
+        )
+    return {"name": name, "port": int(number)}

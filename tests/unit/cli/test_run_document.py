@@ -4,6 +4,7 @@ import pytest
 import typer
 
 from muster.cli.run_document import RunFlags, job_name, run_document
+from muster.spec import job_from
 
 
 def test_only_what_was_said_is_in_the_document() -> None:
@@ -37,7 +38,7 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
         "image": "i:1",
         "command": ["a"],
         "env": {"A": "1=2", "HERE": "x"},
-        "ports": ["ring", {"name": "http", "port": "8080"}],
+        "ports": ["ring", {"name": "http", "port": 8080}],
         "mounts": ["/a:/b"],
         "resources": {"gpus": 0, "memory": "1Gi"},
         "max_per_node": 2,
@@ -87,3 +88,15 @@ def test_secrets_are_files_or_variables() -> None:
 def test_a_key_of_a_secret_without_a_variable_is_refused() -> None:
     with pytest.raises(typer.BadParameter, match="write VARIABLE=db:user, or db for files with all keys"):
         run_document(RunFlags(command=("a",), secrets=("db:user",)), {})
+
+
+def test_a_fixed_port_makes_a_job_that_is_accepted() -> None:
+    spec = job_from(run_document(RunFlags(command=("a",), ports=("http=8080",)), {}), "muster run")
+
+    assert [(port.name, port.port) for port in spec.roles[0].ports] == [("http", 8080)]
+
+
+@pytest.mark.parametrize("number", ["", "web", "-1", "8080.0", "٣"])
+def test_a_port_that_is_no_number_is_refused(number: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is not a port number; write http=8080, or http to lease"):
+        run_document(RunFlags(command=("a",), ports=(f"http={number}",)), {})
