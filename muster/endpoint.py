@@ -4,14 +4,19 @@ In the directory of `home`: `endpoint` has the address of what `muster up` runs 
 and `logins/HOST:PORT` what is needed there, readable by this user only.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from muster.domain.errors import MusterError
+from muster.domain.errors import InvalidJobError, MusterError
 from muster.trust.files import write_private
 
-DEFAULT_ADDRESS = "127.0.0.1:7460"
+DEFAULT_PORT = 7460
+DEFAULT_ADDRESS = f"127.0.0.1:{DEFAULT_PORT}"
+_LAST_PORT = 65535
+_ADDRESS = re.compile(r"(?P<host>\[[^\s\[\]]+\]|[^\s:\[\]-][^\s:\[\]]*)(?::(?P<port>[^:]*))?")
 
 _UP = "endpoint"
 _CURRENT = "current"
@@ -30,18 +35,50 @@ class Login:
 
 def home(environ: Mapping[str, str]) -> Path:
     """The directory of what Muster keeps for this user: MUSTER_HOME, else `~/.muster`."""
-    return Path(environ.get("MUSTER_HOME") or "~/.muster").expanduser()
+    named = environ.get("MUSTER_HOME") or "~/.muster"
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:
+        raise MusterError(f"this user has no home directory for {named}; set MUSTER_HOME to a directory") from None
+
+
+def parse_address(text: str) -> str:
+    """`host:port` from an address as people write it: the port may be left out (7460); raises InvalidJobError."""
+    text = text.strip()
+    if text.startswith(("unix:", "dns:")):
+        return text
+    if "/" in text:
+        raise InvalidJobError(
+            f"{text!r} is not the address of a coordinator; write HOST:PORT, without http:// or a path"
+        )
+    if text.count(":") > 1 and not text.startswith("["):
+        text = f"[{text}]"  # an IPv6 address alone
+    found = _ADDRESS.fullmatch(text)
+    if found is None:
+        raise InvalidJobError(f"{text!r} names no host; write HOST:PORT, like localhost:{DEFAULT_PORT}")
+    port = found["port"] or str(DEFAULT_PORT)
+    if not (port.isascii() and port.isdecimal() and 1 <= int(port) <= _LAST_PORT):
+        raise InvalidJobError(f"the port in {text!r} must be a number from 1 to {_LAST_PORT}")
+    return f"{found['host']}:{int(port)}"
 
 
 def coordinator_address(environ: Mapping[str, str]) -> str:
     """`host:port` from MUSTER_COORDINATOR, else of what `muster up` runs here, of the last login, or 127.0.0.1:7460."""
+    named = environ.get("MUSTER_COORDINATOR")
+    if named:
+        return parse_address(named)
     own = home(environ)
-    return environ.get("MUSTER_COORDINATOR") or _noted(own / _UP) or _noted(own / _CURRENT) or DEFAULT_ADDRESS
+    return _noted(own / _UP) or _noted(own / _CURRENT) or DEFAULT_ADDRESS
+
+
+def local_address(environ: Mapping[str, str]) -> str | None:
+    """The address of what `muster up` runs here for this user; None where it runs nothing."""
+    return _noted(home(environ) / _UP)
 
 
 def login_of(environ: Mapping[str, str], address: str | None = None) -> Login:
     """How one is known at an address, or at that of `coordinator_address`; MUSTER_TOKEN and MUSTER_TLS_CA go first."""
-    found = address or coordinator_address(environ)
+    found = parse_address(address) if address else coordinator_address(environ)
     kept = _kept(home(environ), found)
     file = environ.get("MUSTER_TLS_CA")
     authority = kept.authority if not file else _read(Path(file))
@@ -51,7 +88,8 @@ def login_of(environ: Mapping[str, str], address: str | None = None) -> Login:
 def note_up(home: Path, login: Login) -> None:
     """From now on clients of this user find what `muster up` runs."""
     keep_login(home, login, current=False)
-    write_private(home / _UP, f"{login.address}\n".encode())
+    with _writing(home):
+        write_private(home / _UP, f"{login.address}\n".encode())
 
 
 def forget_up(home: Path, address: str) -> None:
@@ -63,12 +101,13 @@ def forget_up(home: Path, address: str) -> None:
 
 def keep_login(home: Path, login: Login, *, current: bool = True) -> None:
     """Keep how one is known at an address; with `current` it is the one that is asked from now on."""
-    (home / "logins").mkdir(mode=0o700, parents=True, exist_ok=True)
     import json  # noqa: PLC0415
 
-    write_private(_file(home, login.address), json.dumps(asdict(login)).encode())
-    if current:
-        write_private(home / _CURRENT, f"{login.address}\n".encode())
+    with _writing(home):
+        (home / "logins").mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(_file(home, login.address), json.dumps(asdict(login)).encode())
+        if current:
+            write_private(home / _CURRENT, f"{login.address}\n".encode())
 
 
 def keep_authorities(environ: Mapping[str, str], address: str, known: str, authorities: str) -> None:
@@ -79,10 +118,26 @@ def keep_authorities(environ: Mapping[str, str], address: str, known: str, autho
 
 
 def forget_login(home: Path, address: str) -> None:
-    """Keep nothing of an address."""
-    _file(home, address).unlink(missing_ok=True)
-    if _noted(home / _CURRENT) == address:
-        (home / _CURRENT).unlink(missing_ok=True)
+    """Forget the token for an address; the authority stays known, so that the next login need not be told it."""
+    with _writing(home):
+        kept = _kept(home, address)
+        if kept.authority is not None:
+            keep_login(home, replace(kept, token=None), current=False)
+        else:
+            _file(home, address).unlink(missing_ok=True)
+        if _noted(home / _CURRENT) == address:
+            (home / _CURRENT).unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(home: Path) -> Iterator[None]:
+    """Say in one sentence where a file of this directory cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise MusterError(
+            f"cannot write to {home}: {error.strerror}; set MUSTER_HOME to a directory that you may write to"
+        ) from error
 
 
 def _kept(home: Path, address: str) -> Login:

@@ -26,6 +26,7 @@ class ExitCode(IntEnum):
     REFUSED = 5  #: it does not fit the present state, is not allowed, or a limit is reached
     JOB_STOPPED = 6  #: the job that was waited for was stopped before it ended
     INTERRUPTED = 130  #: Ctrl-C
+    PIPE_CLOSED = 141  #: whoever read the output has stopped reading, like `head`
 
 
 _OF_ERROR: Mapping[type[MusterError], ExitCode] = {

@@ -17,8 +17,17 @@ from muster.cli.session import answers, session_of
 from muster.cli.sign_in import document_line, signed_in
 from muster.cli.terminal import say, say_lines, screen
 from muster.domain.access import Myself
-from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
-from muster.endpoint import Login, coordinator_address, forget_login, home, keep_login, login_of
+from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
+from muster.endpoint import (
+    Login,
+    coordinator_address,
+    forget_login,
+    home,
+    keep_login,
+    local_address,
+    login_of,
+    parse_address,
+)
 from muster.own_programs import command_of
 
 
@@ -64,8 +73,19 @@ async def login(
 
     if sso and token_file is not None:
         raise InvalidJobError("--sso and --token-file are two ways to be known; take one")
+    address = parse_address(address)
+    if address == local_address(os.environ):
+        raise ConflictError(f"`muster up` serves at {address} and has made you known there; no login is needed")
     known = () if authority else await asyncio.to_thread(_known_authorities, address)
-    certificate = await pinned_authority(address, lambda found: _is_wanted(address, found, authority, known))
+    try:
+        certificate = await pinned_authority(address, lambda found: _is_wanted(address, found, authority, known))
+    except PermissionDeniedError as error:
+        if not known:
+            raise
+        raise PermissionDeniedError(
+            f"{error}. Another one is known here from an earlier login; if the fleet was made anew, log in with "
+            "--authority sha256:…, as the first start of its coordinator printed it"
+        ) from None
     token = None if sso else await asyncio.to_thread(_given_token, token_file)
     if token is None:
         token = await _token_of_person(address, certificate, output, asked=sso)
@@ -86,7 +106,10 @@ async def logout(
     revoke: Annotated[bool, typer.Option(help="Make the token count no more, too.")] = False,
 ) -> None:
     """Forget how you are known to the coordinator."""
-    address = session_of(context).coordinator or coordinator_address(os.environ)
+    named = session_of(context).coordinator
+    address = parse_address(named) if named else coordinator_address(os.environ)
+    if address == local_address(os.environ):
+        raise ConflictError(f"`muster up` serves at {address} and makes you known there; `muster down` ends it")
     if revoke:
         async with session_of(context).client() as client:
             await client.trust.revoke_token((await client.trust.myself()).token)
@@ -135,7 +158,9 @@ def _is_wanted(address: str, found: str, wanted: str | None, known: Collection[s
     if wanted is not None:
         return found == wanted.removeprefix("sha256:").lower()
     if not sys.stdin.isatty():
-        raise InvalidJobError("say which authority is meant: --authority sha256:…, as its first start printed it")
+        raise InvalidJobError(
+            f"the coordinator at {address} is not known here; say --authority sha256:…, as its first start printed it"
+        )
     say(f"the authority of the fleet at {address} has the fingerprint", err=True)
     say(f"  sha256:{found}", err=True)
     if input("is that the one that the coordinator's first start printed? [y/N] ").strip().lower() != "y":

@@ -21,15 +21,44 @@ _COMPLETION = "_MUSTER_COMPLETE"
 def main() -> None:
     """The entry point of the console script."""
     settle()
-    from muster.cli.program import program  # noqa: PLC0415 - after what is settled above
+    from muster.cli.streams import open_closed_streams  # noqa: PLC0415 - after what is settled above
+
+    open_closed_streams()
+    from muster.cli.program import program  # noqa: PLC0415
 
     me = threading.current_thread()
     try:
         program(() if _COMPLETION in os.environ else sys.argv[1:])()
     except SystemExit as ended:
-        if isinstance(ended.code, int) and all(each.daemon for each in threading.enumerate() if each is not me):
-            _leave(ended.code)
-        raise
+        if not isinstance(ended.code, int):
+            raise
+        code = _written(ended.code)
+    except OSError as error:
+        code = _reported(error)
+    else:
+        return
+    if all(each.daemon for each in threading.enumerate() if each is not me):
+        # Python would take apart first what it has loaded, and that takes its time.
+        os._exit(code)
+    sys.exit(code)
+
+
+def _written(code: int) -> int:
+    """The exit code, once all output is out; another one where it cannot be written."""
+    if hasattr(sys.stdout, "wrapped"):  # so Click leaves it where nobody reads any more what it prints itself
+        return _reported(BrokenPipeError())
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError as error:
+        return _reported(error) if code == 0 or isinstance(error, BrokenPipeError) else code
+    return code
+
+
+def _reported(error: OSError) -> int:
+    from muster.cli.session import report  # noqa: PLC0415 - seldom
+
+    return int(report(error))
 
 
 def settle() -> None:
@@ -49,13 +78,3 @@ def settle() -> None:
         # What does want them (`muster login`, `muster bundle`) can load them.
         for name in absent:
             del sys.modules[name]
-
-
-def _leave(code: int) -> None:
-    """End at once, if all output is out: Python would take apart first what it has loaded, and that takes its time."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return  # Python says what is wrong
-    os._exit(code)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 import typer
 
 from muster.cli.exit_codes import ExitCode, code_of_error
+from muster.cli.streams import drop_unwritable, sentence_of
 from muster.cli.terminal import print_dim, say_lines
 from muster.domain.errors import MusterError
 
@@ -63,7 +64,7 @@ def answers(command: Callable[_P, Coroutine[Any, Any, ExitCode | None]]) -> Call
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
         try:
             code = asyncio.run(command(*args, **kwargs))
-        except (MusterError, ExceptionGroup) as error:
+        except (MusterError, OSError, ExceptionGroup) as error:
             code = report(error)
         except KeyboardInterrupt:
             code = ExitCode.INTERRUPTED
@@ -74,15 +75,22 @@ def answers(command: Callable[_P, Coroutine[Any, Any, ExitCode | None]]) -> Call
 
 
 def report(error: Exception) -> ExitCode:
-    """Tell the user what went wrong; raises again what is not ours to explain."""
+    """Tell the user what went wrong; an error that nobody foresaw is raised again."""
     known = _first_known(error)
     if known is None:
         raise error
+    if isinstance(known, BrokenPipeError):
+        drop_unwritable()
+        return ExitCode.PIPE_CLOSED
+    if isinstance(known, OSError):
+        drop_unwritable()
+        say_lines(f"error: {sentence_of(known)}\n", err=True)
+        return ExitCode.JOB_FAILED
     say_lines(f"error: {known}\n", err=True)
     return code_of_error(known)
 
 
-def _first_known(error: BaseException) -> MusterError | None:
+def _first_known(error: BaseException) -> MusterError | OSError | None:
     if isinstance(error, BaseExceptionGroup):
-        return next(filter(None, map(_first_known, error.exceptions)), None)
-    return error if isinstance(error, MusterError) else None
+        return next((known for known in map(_first_known, error.exceptions) if known is not None), None)
+    return error if isinstance(error, (MusterError, OSError)) else None

@@ -116,8 +116,8 @@ def open_channel(
         return grpc.aio.secure_channel(address, tls, (*options, ("grpc.ssl_target_name_override", SERVER_NAME)))
     if not is_loopback(address):
         raise PermissionDeniedError(
-            f"will not speak unencrypted to {address}, which is not this machine; `muster login {address}` makes it "
-            "known (an agent joins with a token: `muster nodes token create`)",
+            f"will not speak unencrypted to {address}: no coordinator is known there; `muster login {address}` "
+            "makes it known (an agent joins with a token: `muster nodes token create`)",
         )
     return grpc.aio.insecure_channel(address, options)
 

@@ -13,5 +13,10 @@ def shown_at(address: str) -> bytes:
     host, _, port = address.rpartition(":")
     try:
         return ssl.get_server_certificate((host.strip("[]"), int(port)), timeout=PATIENCE).encode()
+    except ssl.SSLError:
+        raise UnavailableError(
+            f"who answers at {address} does not speak TLS, so it is no coordinator of a fleet (what `muster up` runs "
+            "needs no login)"
+        ) from None
     except (OSError, ValueError) as error:
         raise UnavailableError(f"no coordinator with TLS answers at {address}: {error}") from error

@@ -12,10 +12,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from coordinator.clock import wall_time
 from muster.cli.exit_codes import ExitCode
+from muster.endpoint import Login, forget_up, keep_login, note_up
+from muster.trust.certificates import make_authority
 from tests.integration.identity_provider import IdentityProvider
 from tests.integration.people import served
-from tests.integration.programs import ROOT
+from tests.integration.programs import ROOT, coordinator
 from tests.integration.secured import Secured, secured
 
 PROGRAM = (sys.executable, "-c", "from muster.cli.main import main; main()")
@@ -232,3 +237,69 @@ async def test_without_a_provider_a_person_at_a_terminal_may_type_a_token(tmp_pa
         seen = await asyncio.to_thread(seen_until, terminal, rb"logged in to \S+ as admin")
         assert fleet.admin_token.encode() not in seen
         assert await program.wait() == 0
+
+
+async def test_a_known_coordinator_is_believed_again_without_its_fingerprint(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        secret = {"MUSTER_TOKEN": fleet.admin_token}
+        for arguments in (
+            login(fleet),
+            ("login", fleet.doors.clients),
+            ("logout",),
+            ("login", fleet.doors.clients),
+        ):
+            async with muster(fleet, *arguments, **secret) as program:
+                code, _, err = await ended(program)
+                assert (code, err) == (0, "")
+
+
+async def test_without_a_terminal_an_unknown_coordinator_must_be_named_by_its_fingerprint(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, muster(fleet, "login", fleet.doors.clients) as program:
+        code, _, err = await ended(program)
+        assert code == ExitCode.USAGE
+        assert f"the coordinator at {fleet.doors.clients} is not known here; say --authority sha256:…" in err
+
+
+async def test_another_authority_than_the_known_one_is_told_with_the_way_out(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet:
+        keep_login(tmp_path / "home", Login(address=fleet.doors.clients, authority=stranger_authority()))
+        async with muster(fleet, "login", fleet.doors.clients) as program:
+            code, _, err = await ended(program)
+        assert code == ExitCode.REFUSED
+        assert "is not the coordinator that is meant" in err
+        assert "if the fleet was made anew, log in with --authority sha256:…" in err
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "sentence"),
+    [
+        ("http://localhost:7460", ExitCode.USAGE, "write HOST:PORT, without http:// or a path"),
+        ("foo:bar", ExitCode.USAGE, "the port in 'foo:bar' must be a number from 1 to 65535"),
+        ("127.0.0.1:1", ExitCode.UNAVAILABLE, "no coordinator with TLS answers at 127.0.0.1:1: "),
+    ],
+)
+async def test_a_wrong_address_is_refused_in_a_sentence(
+    tmp_path: Path, address: str, code: ExitCode, sentence: str
+) -> None:
+    async with secured(tmp_path) as fleet, muster(fleet, "login", address) as program:
+        ended_with, _, err = await ended(program)
+        assert (ended_with, sentence in err) == (code, True), err
+
+
+async def test_what_muster_up_runs_needs_no_login_and_no_logout(tmp_path: Path) -> None:
+    async with secured(tmp_path / "fleet") as fleet, coordinator(tmp_path) as local:
+        note_up(fleet.directory / "home", local)
+        for words in (("login", local.address), ("logout",)):
+            async with muster(fleet, *words) as program:
+                code, _, err = await ended(program)
+                assert (code, f"`muster up` serves at {local.address}" in err) == (ExitCode.REFUSED, True)
+        async with muster(fleet, "jobs") as program:
+            assert (await ended(program))[0] == 0
+        forget_up(fleet.directory / "home", local.address)
+        async with muster(fleet, "login", local.address) as program:
+            code, _, err = await ended(program)
+            assert (code, "does not speak TLS" in err) == (ExitCode.UNAVAILABLE, True)
+
+
+def stranger_authority() -> str:
+    return make_authority(wall_time()).certificate.decode()
