@@ -13,9 +13,10 @@ from muster.cli.exit_codes import ExitCode
 from muster.cli.options import Output
 from muster.cli.run_document import RunFlags, run_document
 from muster.cli.session import Session, answers, session_of
-from muster.cli.terminal import say, say_lines
+from muster.cli.streams import has_unread_input
+from muster.cli.terminal import print_dim, say, say_lines
 from muster.domain.disconnect import OnDisconnect
-from muster.domain.errors import JobsRefusedError, MusterError, UnavailableError
+from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError, UnavailableError
 from muster.domain.job import JobSpec, Network, Packing
 from muster.domain.lifecycle import SuccessRule
 from muster.spec import job_from, job_schema
@@ -128,6 +129,11 @@ async def run(  # noqa: PLR0913 - one for each option
     output: Output = Format.TABLE,
 ) -> ExitCode:
     """Run a command on every worker and stay with it. The first Ctrl-C stops the job, the second leaves at once."""
+    if has_unread_input():
+        raise InvalidJobError(
+            "data waits on stdin, which does not reach a job: send it as a file of a job file (`files`), or write "
+            "`< /dev/null` behind the command if it is not for the job"
+        )
     flags = RunFlags(
         command=command or (),
         workers=workers,
@@ -156,7 +162,10 @@ async def run(  # noqa: PLR0913 - one for each option
     )
     spec = job_from(run_document(flags, os.environ), "muster run")
     wish = _Wish(follow=not detach, stops=True, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
-    return await _make(session_of(context), spec, wish)
+    code = await _make(session_of(context), spec, wish)
+    if has_unread_input():
+        print_dim("warning: what has come on stdin since the start did not reach the job")
+    return code
 
 
 def schema() -> None:
