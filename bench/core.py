@@ -70,7 +70,7 @@ class Fleet:
             step(turn, event)
         finish(turn)
         turn.changes()
-        turn.effects()
+        turn.take_effects()
 
     def submit(self, count: int, gpus: int) -> JobId:
         """A job."""
@@ -92,14 +92,14 @@ class Fleet:
             self.submitted(max(GANG, len(self.nodes) // 2), GPUS),
             *(self.submitted(1 + number % COUNTS, 1 + number // COUNTS % GPUS) for number in range(jobs - 1)),
         )
-        if self.cluster.waiting != jobs:
-            raise ProgramError(f"{self.cluster.waiting} of {jobs} jobs wait")
+        if len(self.cluster.queue) != jobs:
+            raise ProgramError(f"{len(self.cluster.queue)} of {jobs} jobs wait")
 
     def run_gang(self) -> JobId:
         """The first gang runs on its nodes."""
         first = JobId("j1")
         for stage in (Stage.PREPARED, Stage.ARMED, Stage.RUNNING):
-            for member in list(self.cluster.members((first, 1))):
+            for member in list(self.cluster.gangs.members((first, 1))):
                 self.take(reported(member, stage))
         return first
 
@@ -185,7 +185,7 @@ def _ends_and_next(it: Fleet) -> Callable[[], None]:
 
     def end() -> None:
         key = (JobId(f"j{next(ending)}"), 1)
-        it.take(*(reported(member, Stage.EXITED) for member in it.cluster.members(key)))
+        it.take(*(reported(member, Stage.EXITED) for member in it.cluster.gangs.members(key)))
 
     return end
 
@@ -214,7 +214,7 @@ def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable
     for size in sizes:
         it = _busy(*fleet_of(size))
         running = it.run_gang()
-        member = next(iter(it.cluster.members((running, 1))))
+        member = next(iter(it.cluster.gangs.members((running, 1))))
         events: dict[str, Callable[[], object]] = {
             "heartbeat": lambda it=it: it.take(_heartbeat(it)),  # type: ignore[misc]
             "report that says nothing new": lambda it=it, member=member: it.take(reported(member, Stage.RUNNING)),  # type: ignore[misc]

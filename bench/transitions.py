@@ -70,7 +70,7 @@ async def _gang(engine: Engine, name: str) -> list[float]:
     await engine.ask(JobSubmitted(job=job, spec=spec))
 
     def members(cluster: Cluster, _: object) -> list[Execution]:
-        return list(cluster.members((job, 1)))
+        return list(cluster.gangs.members((job, 1)))
 
     placed = await engine.read(members)
     for stage in STAGES:

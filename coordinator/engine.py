@@ -242,7 +242,7 @@ class Engine:
         self._in_turn = True
         answers = self._take(turn, batch)  # 1 step
         while turn.may_wait and not self._taken and clock() < until and (more := await self._batch(until)):
-            turn.now = self._clock.now()
+            turn.go_on(self._clock.now())
             answers = self._take(turn, more)
         if changes := turn.changes():
             try:
@@ -256,7 +256,7 @@ class Engine:
         for question in self._taken:
             if isinstance(question, _Question):
                 question.reply(self._cluster, turn.now)
-        for effect in turn.effects():
+        for effect in turn.take_effects():
             self._perform(effect)
         self._in_turn = False
         if changes:

@@ -20,7 +20,7 @@ def told(cluster: Cluster, job: JobId) -> str:
     """A sentence on each group of silent nodes that a job has to do with; empty where all are there."""
     key = (job, cluster.jobs[job].attempt)
     silent: defaultdict[NodeId, list[Execution]] = defaultdict(list)
-    for member in cluster.members(key):
+    for member in cluster.gangs.members(key):
         if member.node is not None and member.state not in TERMINAL and _is_silent(cluster, member.node):
             silent[member.node].append(member)
     groups: defaultdict[str, list[NodeId]] = defaultdict(list)
@@ -28,14 +28,14 @@ def told(cluster: Cluster, job: JobId) -> str:
         groups[_outlook(cluster, key, members[0])].append(node)
     return "; ".join(
         f"{_whose(nodes, [member for node in nodes for member in silent[node]])} silent since "
-        f"{clock(min(map(cluster.heard_at, nodes)))}: {outlook}"
+        f"{clock(min(map(cluster.presence.heard_at, nodes)))}: {outlook}"
         for outlook, nodes in groups.items()
     )
 
 
 def astray(cluster: Cluster, key: AttemptKey) -> str:
     """The lost executions of an attempt that may still run, in words: `rank 1 on c`."""
-    lost = [member for member in cluster.members(key) if member.state is State.LOST and not member.surely_over]
+    lost = [member for member in cluster.gangs.members(key) if member.state is State.LOST and not member.surely_over]
     return _some([f"rank {member.rank} on {member.node}" for member in lost])
 
 

@@ -58,7 +58,7 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
     if only > record.attempt:
         raise UnknownNameError(f"job {job} has no attempt {only}; its newest is {record.attempt}")
     numbers = range(1, record.attempt + 1) if whole else [record.attempt]
-    tally = cluster.tally((job, record.attempt))
+    tally = cluster.gangs.tally((job, record.attempt))
     return JobView(
         id=job,
         spec=record.spec,
@@ -131,7 +131,7 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
     record = cluster.nodes.get(node)
     if record is None:
         raise UnknownNameError(f"there is no node {node!r}; `muster nodes` lists them")
-    usage, presence = cluster.usage(node), cluster.presence[node]
+    usage, presence = cluster.load.usage(node), cluster.presence[node]
     return NodeView(
         name=node,
         state=presence.state,
@@ -151,7 +151,7 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
 def summary(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for each phase
     """One line on what a job is doing or how it ended."""
     record, attempt = cluster.jobs[job], cluster.newest_attempt(job)
-    tally, size = cluster.tally((job, record.attempt)), record.spec.size
+    tally, size = cluster.gangs.tally((job, record.attempt)), record.spec.size
     match cluster.phase(job):
         case JobPhase.QUEUED:
             return _waits(cluster, record, attempt)
@@ -171,11 +171,11 @@ def summary(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for eac
 
 def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
     """What a queued job waits for."""
-    why = cluster.refused.get(job.id, "waits for its turn")
+    why = cluster.queue.refused.get(job.id, "waits for its turn")
     if job.attempt == 1:
         return why
     before, begins_at = (job.id, job.attempt - 1), attempt.not_before
-    if begins_at is not None and job.id not in cluster.refused:
+    if begins_at is not None and job.id not in cluster.queue.refused:
         why = f"not before {silence.clock(begins_at)}"
         if attempt.fenced_until is not None:
             why += f", as {silence.astray(cluster, before)} may run until then"
@@ -203,13 +203,13 @@ def explain(
 
 
 def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callable[[Job], bool]) -> Explanation:
-    position = cluster.queue_position(job)
+    position = cluster.queue.position(job)
     attempt = cluster.newest_attempt(job)
     begins_at = attempt.not_before
     if begins_at is not None and begins_at > now:
         text = summary(cluster, job)
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
-    no_fit, kept = scheduling.refusal(cluster, job), cluster.reservation
+    no_fit, kept = scheduling.refusal(cluster, job), cluster.load.reservation
     is_next = position == 1 if kept is None else kept.job == job
     return Explanation(
         summary=(
@@ -217,21 +217,21 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
         ),
         phase=JobPhase.QUEUED,
         queue_position=position,
-        refusals=refusals(cluster.jobs[job].spec, Offer(stock=cluster.rooms.fresh())) if no_fit else (),
+        refusals=refusals(cluster.jobs[job].spec, Offer(stock=cluster.load.free.fresh())) if no_fit else (),
     )
 
 
 def _next_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:
     if no_fit is None:
         return "fits now and is about to be placed"
-    if cluster.reservation is None:
+    if cluster.load.reservation is None:
         return f"{no_fit}; it is the next in the queue, but too large for the nodes that are there"
     return f"{no_fit}; it is the next in the queue, and what comes free is kept for it"
 
 
 def _behind_others(cluster: Cluster, no_fit: NoFit | None, ahead: int, visible: Callable[[Job], bool]) -> str:
-    kept = cluster.reservation
-    head = next(cluster.queued()) if kept is None else cluster.jobs[kept.job]
+    kept = cluster.load.reservation
+    head = next(iter(cluster.queue)) if kept is None else cluster.jobs[kept.job]
     first = f"{head.spec.name} ({head.id})" if visible(head) else "a job of another project"
     if no_fit is None:
         return f"would fit, but what is free is kept for {first}, the next in the queue; {ahead} ahead of it"
@@ -242,13 +242,13 @@ def _awaited(cluster: Cluster, attempt: Attempt) -> tuple[Awaited, ...]:
     wanted = State.CHECKED_IN if attempt.goal is Goal.PREPARE else State.ARMED
     return tuple(
         Awaited(rank=member.rank, node=member.node, state=member.state, detail=member.detail)
-        for member in cluster.members((attempt.job, attempt.number))
+        for member in cluster.gangs.members((attempt.job, attempt.number))
         if member.state in PROGRESS and PROGRESS.index(member.state) < PROGRESS.index(wanted)
     )
 
 
 def _attempt_view(cluster: Cluster, job: Job, attempt: Attempt, *, whole: bool) -> AttemptView:
-    members = cluster.members((attempt.job, attempt.number)) if whole else ()
+    members = cluster.gangs.members((attempt.job, attempt.number)) if whole else ()
     return AttemptView(
         number=attempt.number,
         placed_at=attempt.placed_at,

@@ -22,6 +22,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.history import remembered
 from coordinator.core.loading import load
+from coordinator.core.order import by_priority
 from coordinator.core.placement import Offer
 from coordinator.core.records import Attempt, Execution, Record
 from coordinator.core.step import finish, step
@@ -150,7 +151,7 @@ class World:
         """Nodes by name and number of GPUs; all of them are connected."""
         self.now = AT
         self.store = MemoryStore()
-        self.cluster = Cluster()
+        self.cluster = Cluster(by_priority)
         self.effects: list[Effect] = []
         self.followers: dict[NodeId, Follower] = {}
         self.undelivered: set[NodeId] = set()
@@ -169,7 +170,7 @@ class World:
         stored = snapshot_of(tuple(lasting(remembered(stored_records(self.store)))))
         assert snapshot_of(tuple(lasting(turn.before()))) == stored, "a turn does not know what was before it"
         self.store.commit(turn.changes())
-        self.effects = list(turn.effects())
+        self.effects = list(turn.take_effects())
         for effect in self.effects:
             if isinstance(effect, SendPlan) and effect.node not in self.undelivered:
                 self.followers.setdefault(effect.node, Follower()).apply(effect.plan)
@@ -179,13 +180,14 @@ class World:
     def _check(self) -> None:
         validate(self.cluster)
         self._witness.see(self.cluster)
-        for node, presence in self.cluster.presence.items():
+        for node in self.cluster.presence:
+            presence = self.cluster.presence[node]
             if presence.session is not None and node not in self.undelivered:
-                wanted = {each.id: plans.goal(self.cluster, each) for each in self.cluster.planned(node)}
+                wanted = {each.id: plans.goal(self.cluster, each) for each in self.cluster.load.planned(node)}
                 # What it may clear away it will hear later.
                 told = {key: goal for key, goal in self.followers[node].goals.items() if key not in presence.dismissed}
                 # Nothing is left to do about one that ended well, so its agent is not told to stop it.
-                well = {each.id: Goal.STOP for each in self.cluster.planned(node) if each.state is State.SUCCEEDED}
+                well = {each.id: Goal.STOP for each in self.cluster.load.planned(node) if each.state is State.SUCCEEDED}
                 assert {**told, **well} == wanted, f"{node} was told something else than is wanted"
                 assert told.keys() == wanted.keys(), f"{node} was told of others than are wanted"
 
@@ -285,15 +287,15 @@ class World:
         return self.cluster.newest_attempt(job)
 
     def rank(self, job: JobId, rank: int) -> Execution:
-        return self.cluster.rank((job, self.cluster.jobs[job].attempt), rank)
+        return self.cluster.gangs.rank((job, self.cluster.jobs[job].attempt), rank)
 
     def states(self, job: JobId) -> list[State]:
         """By rank."""
-        return [member.state for member in self.cluster.members((job, self.cluster.jobs[job].attempt))]
+        return [member.state for member in self.cluster.gangs.members((job, self.cluster.jobs[job].attempt))]
 
     def seats(self, job: JobId) -> list[str | None]:
         """The nodes by rank."""
-        return [member.node for member in self.cluster.members((job, self.cluster.jobs[job].attempt))]
+        return [member.node for member in self.cluster.gangs.members((job, self.cluster.jobs[job].attempt))]
 
     def last_plan(self, node: str) -> Plan:
         return self.followers[NodeId(node)].plans[-1]

@@ -41,9 +41,9 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
     for number in range(1, job.attempt + 1):
         key = (name, number)
         if not is_whole(job, number):
-            assert list(cluster.members(key)) == [], f"{key} is old and still at hand"
+            assert list(cluster.gangs.members(key)) == [], f"{key} is old and still at hand"
             continue
-        attempt, members = cluster.attempts[key], list(cluster.members(key))
+        attempt, members = cluster.attempts[key], list(cluster.gangs.members(key))
         _ranks_are_a_permutation(job, attempt, members)
         _a_gang_is_placed_whole_or_not_at_all(attempt, members)
         _nothing_is_released_before_all_are_armed(attempt, members)
@@ -59,7 +59,7 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
 def fits_into_its_nodes(cluster: Cluster) -> None:
     """No node has given away more than it has; holds where inventories do not shrink."""
     for name, node in cluster.nodes.items():
-        usage, everything = cluster.usage(name), capacity(node)
+        usage, everything = cluster.load.usage(name), capacity(node)
         assert usage.cpu_millis <= everything.cpu_millis, f"{name} has given away more CPUs than it has"
         assert usage.memory <= everything.memory, f"{name} has given away more memory than it has"
         assert usage.gpus <= {gpu.uuid for gpu in everything.gpus}, f"{name} has given away GPUs it does not have"
@@ -129,7 +129,7 @@ def _deadlines_do_not_slide(job: Job, attempt: Attempt) -> None:
 
 def _the_tally_equals_the_real_states(cluster: Cluster, key: AttemptKey, members: list[Execution]) -> None:
     real = Counter(member.state for member in members)
-    counted = {state: count for state, count in cluster.tally(key).items() if count}
+    counted = {state: count for state, count in cluster.gangs.tally(key).items() if count}
     assert counted == dict(real), f"tally of {key}"
 
 
@@ -149,7 +149,7 @@ def _it_has_what_it_asked_for(job: Job, member: Execution) -> None:
 
 def _a_job_ends_with_its_last_execution_and_says_why(cluster: Cluster, job: Job) -> None:
     attempt = cluster.newest_attempt(job.id)
-    over = all(member.state in TERMINAL for member in cluster.members((job.id, job.attempt)))
+    over = all(member.state in TERMINAL for member in cluster.gangs.members((job.id, job.attempt)))
     assert (job.ended_at is not None) == over, f"{job.id} and its executions do not end together"
     assert attempt.ended_at == job.ended_at, f"{job.id} and its attempt do not end together"
     phase = cluster.phase(job.id)
@@ -173,16 +173,16 @@ def _names_and_keys_lead_to_it(cluster: Cluster, job: Job) -> None:
 def _nothing_is_left_of_what_was_dropped(cluster: Cluster) -> None:
     assert {execution.job for execution in cluster.executions.values()} <= set(cluster.jobs)
     assert {job for job, _ in cluster.attempts} == set(cluster.jobs)
-    assert set(cluster.refused) <= set(cluster.jobs)
+    assert set(cluster.queue.refused) <= set(cluster.jobs)
 
 
 def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     waiting = [job for job in cluster.jobs.values() if cluster.phase(job.id) is JobPhase.QUEUED]
     in_order = sorted(waiting, key=lambda job: (-job.spec.priority, job.sequence))
-    assert list(cluster.queued()) == in_order, "the queue is not the queued jobs in order"
-    kept = cluster.reservation
+    assert list(cluster.queue) == in_order, "the queue is not the queued jobs in order"
+    kept = cluster.load.reservation
     assert kept is None or kept.job in {job.id for job in waiting}, "something is kept for a job that does not wait"
-    positions = [cluster.queue_position(job.id) for job in in_order]
+    positions = [cluster.queue.position(job.id) for job in in_order]
     assert positions == list(range(1, len(in_order) + 1)), "positions in the queue"
 
 
@@ -209,25 +209,25 @@ def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: 
             expected.cpu_millis += need.cpu_millis
             expected.memory += need.memory or 0
             expected.executions.add(execution.id)
-    assert cluster.usage(node) == expected, f"usage of {node}"
+    assert cluster.load.usage(node) == expected, f"usage of {node}"
 
 
 def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
     """Live executions, and ended ones whose log the coordinator does not have in full."""
     expected = {execution.id: plans.goal(cluster, execution) for execution in seated}
-    assert {each.id: plans.goal(cluster, each) for each in cluster.planned(node)} == expected, f"plan of {node}"
-    assert all(cluster.is_planned(node, execution) for execution in expected), f"plan of {node}"
+    assert {each.id: plans.goal(cluster, each) for each in cluster.load.planned(node)} == expected, f"plan of {node}"
+    assert all(cluster.load.is_planned(node, execution) for execution in expected), f"plan of {node}"
 
 
 def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
-    everything, usage, room = capacity(cluster.nodes[node]), cluster.usage(node), cluster.rooms.room(node)
+    everything, usage, room = capacity(cluster.nodes[node]), cluster.load.usage(node), cluster.load.free.room(node)
     left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in usage.gpus]
     assert [gpu.uuid for gpu in room.gpus] == left, f"free GPUs of {node}"
     assert room.cpu_millis == everything.cpu_millis - usage.cpu_millis, f"free CPUs of {node}"
     assert room.memory == everything.memory - usage.memory, f"free memory of {node}"
     assert room.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
-    assert cluster.empty_rooms.room(node) == replace(everything, gpus=usable, problem=room.problem), (
+    assert cluster.load.empty.room(node) == replace(everything, gpus=usable, problem=room.problem), (
         f"{node} if it were empty"
     )
 

@@ -77,7 +77,7 @@ def stop(turn: Turn, key: AttemptKey) -> None:
     attempt = turn.cluster.attempts[key]
     if attempt.goal is not Goal.STOP:
         turn.put(replace(attempt, goal=Goal.STOP))
-        for execution in list(turn.cluster.members(key)):
+        for execution in list(turn.cluster.gangs.members(key)):
             if execution.state is State.QUEUED:
                 turn.move(execution, Trigger.STOPPED)
             elif execution.state is not State.STOPPING and execution.state not in TERMINAL:
@@ -91,8 +91,8 @@ def settle(turn: Turn, key: AttemptKey) -> None:
     With the rank0 rule the others are stopped once rank 0 ended well.
     """
     cluster, attempt = turn.cluster, turn.cluster.attempts[key]
-    job, tally = cluster.jobs[key[0]], cluster.tally(key)
-    turn.room_changed = True
+    job, tally = cluster.jobs[key[0]], cluster.gangs.tally(key)
+    turn.reconsider_queue()
     if sum(tally[state] for state in TERMINAL) < job.spec.size:
         if attempt.goal is not Goal.STOP and _has_succeeded(turn, key):
             stop(turn, key)
@@ -112,7 +112,7 @@ def miss_check_in(turn: Turn, key: AttemptKey) -> None:
     if attempt.deadline > turn.now:
         return
     awaited = State.CHECKED_IN if attempt.goal is Goal.PREPARE else State.ARMED
-    missing = [member for member in turn.cluster.members(key) if not _reached(member.state, awaited)]
+    missing = [member for member in turn.cluster.gangs.members(key) if not _reached(member.state, awaited)]
     late = f"had not {_words(awaited)} after {_seconds(turn.cluster.jobs[key[0]].spec.timeouts.check_in)}"
     failures = {
         member.id: Failure(kind=FailureKind.CHECK_IN_TIMEOUT, message=f"{late} ({_doing(turn, member)})")
@@ -131,7 +131,7 @@ def exceed_run_time(turn: Turn, key: AttemptKey) -> None:
         return
     message = f"still ran after {_seconds(limit)}, the job's limit (timeouts.run)"
     failure = Failure(kind=FailureKind.TIME_LIMIT, message=message)
-    running = (member.id for member in turn.cluster.members(key) if member.state not in TERMINAL)
+    running = (member.id for member in turn.cluster.gangs.members(key) if member.state not in TERMINAL)
     _condemn(turn, key, dict.fromkeys(running, failure), failure)
 
 
@@ -150,7 +150,9 @@ def give_up_untold(turn: Turn, key: AttemptKey, node: NodeId, message: str) -> N
     if attempt is None or attempt.goal is Goal.STOP:
         return
     failure = Failure(kind=FailureKind.TOO_LARGE, message=message)
-    untold = [member for member in turn.cluster.members(key) if member.node == node and member.state not in TERMINAL]
+    untold = [
+        member for member in turn.cluster.gangs.members(key) if member.node == node and member.state not in TERMINAL
+    ]
     if untold:
         _condemn(turn, key, {member.id: failure for member in untold}, _at(untold[0], failure))
 
@@ -189,18 +191,18 @@ _FORWARD = {
 
 def _order(turn: Turn, attempt: Attempt) -> None:
     turn.put(attempt)
-    for execution in turn.cluster.members((attempt.job, attempt.number)):
+    for execution in turn.cluster.gangs.members((attempt.job, attempt.number)):
         turn.replan(execution)
 
 
 def _all_reached(turn: Turn, key: AttemptKey, state: State) -> bool:
-    tally = turn.cluster.tally(key)
+    tally = turn.cluster.gangs.tally(key)
     later = PROGRESS[PROGRESS.index(state) :]
     return sum(tally[each] for each in later) == turn.cluster.jobs[key[0]].spec.size
 
 
 def _all_ran(turn: Turn, key: AttemptKey) -> bool:
-    tally = turn.cluster.tally(key)
+    tally = turn.cluster.gangs.tally(key)
     ran = sum(tally[state] for state in (State.RUNNING, State.SUCCEEDED))
     return ran == turn.cluster.jobs[key[0]].spec.size
 
@@ -212,7 +214,7 @@ def _reached(state: State, wanted: State) -> bool:
 def _has_succeeded(turn: Turn, key: AttemptKey) -> bool:
     """Whether what the others do does not matter any more."""
     rule = turn.cluster.jobs[key[0]].spec.success
-    return rule is SuccessRule.RANK0 and turn.cluster.rank(key, 0).state is State.SUCCEEDED
+    return rule is SuccessRule.RANK0 and turn.cluster.gangs.rank(key, 0).state is State.SUCCEEDED
 
 
 def _doing(turn: Turn, member: Execution) -> str:

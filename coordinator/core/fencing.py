@@ -34,7 +34,7 @@ class Unproven:
 def first_nodes(cluster: Cluster, key: AttemptKey) -> tuple[NodeId, ...]:
     """The nodes of an attempt that is placed, in rank order, as many as are needed to find the witnesses of any."""
     nodes: dict[NodeId, None] = {}
-    for member in cluster.members(key):
+    for member in cluster.gangs.members(key):
         if member.node is not None:
             nodes[member.node] = None
         if len(nodes) > WITNESSES:
@@ -62,7 +62,7 @@ def lost_at(cluster: Cluster, execution: Execution) -> datetime | None:
     """When an execution on a silent node is lost; None: not as things stand, as its gang may be going on as a whole."""
     assert execution.node is not None
     job, attempt = cluster.jobs[execution.job], cluster.attempts[(execution.job, execution.attempt)]
-    heard_at, lost_after = cluster.heard_at(execution.node), job.spec.timeouts.lost_after
+    heard_at, lost_after = cluster.presence.heard_at(execution.node), job.spec.timeouts.lost_after
     if not _may_go_on(job, attempt) or _nothing_follows(job, attempt):
         return heard_at + lost_after
     if attempt.goal is Goal.STOP and _has_proof(cluster, execution):
@@ -76,7 +76,7 @@ def over_from(cluster: Cluster, key: AttemptKey) -> datetime | Unproven:
     job, attempt, over = cluster.jobs[key[0]], cluster.attempts[key], cluster.started_at
     if attempt.released_at is None:
         return over
-    lost = [member for member in cluster.members(key) if member.state is State.LOST and not member.surely_over]
+    lost = [member for member in cluster.gangs.members(key) if member.state is State.LOST and not member.surely_over]
     first, words = first_nodes(cluster, key), _last_words(cluster, key) if lost else {}
     for member in lost:
         over = max(over, member.silent_until or over)
@@ -123,7 +123,7 @@ def _last_words(cluster: Cluster, key: AttemptKey) -> dict[NodeId, datetime]:
     """
     words: dict[NodeId, datetime] = {}
     silent: set[NodeId] = set()
-    for member in cluster.members(key):
+    for member in cluster.gangs.members(key):
         if member.node is None:
             continue
         if member.state is State.LOST and not member.surely_over:

@@ -96,7 +96,7 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
         return Refused(
             cause=RefusalCause.IMPOSSIBLE,
             message=f"no node could ever run it: {never}",
-            refusals=placement.refusals(event.spec, Offer(stock=cluster.capacities.fresh())) if by_node else (),
+            refusals=placement.refusals(event.spec, Offer(stock=cluster.load.total.fresh())) if by_node else (),
         )
     full = _full(cluster, event.spec.size, ahead)
     if full is not None:
@@ -114,7 +114,7 @@ def _spec_of_key(cluster: Cluster, key: str, ahead: _Ahead) -> JobSpec | None:
 
 def _full(cluster: Cluster, size: int, ahead: _Ahead) -> Refused | None:
     """Why there is no room for another job of so many executions; None where there is."""
-    limits, waiting = cluster.limits, cluster.waiting + len(ahead.jobs)
+    limits, waiting = cluster.limits, len(cluster.queue) + len(ahead.jobs)
     kept = len(cluster.executions) + ahead.executions
     if waiting >= limits.waiting:
         message = f"{waiting} jobs wait already, as many as the coordinator takes; try again when some have run"
@@ -136,7 +136,7 @@ def _accept(turn: Turn, event: JobSubmitted) -> Job:
     job = Job(
         id=event.job,
         spec=event.spec,
-        sequence=turn.cluster.next_sequence,
+        sequence=turn.cluster.submits.next_sequence,
         submitted_at=turn.now,
         idempotency_key=event.idempotency_key,
     )

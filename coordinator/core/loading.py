@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from coordinator.core.cluster import Cluster
 from coordinator.core.history import remembered
+from coordinator.core.order import by_priority
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.restarts import LONGEST_PAUSE
 from muster.domain.fence import PERMIT_ENDS_WITHIN
@@ -18,8 +19,7 @@ from muster.domain.lifecycle import State
 
 def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cluster:
     """The cluster as stored: jobs come before their attempts and executions."""
-    cluster = Cluster()
-    cluster.fleet_key, cluster.started_at = fleet_key, now
+    cluster = Cluster(order=by_priority, started_at=now, fleet_key=fleet_key)
     for record in remembered(records):
         cluster.put(record)
         if isinstance(record, Node):
@@ -30,7 +30,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         attempt = _waiting_anew(stored, cluster.jobs[key[0]], now)
         if attempt is not stored:
             cluster.put(attempt)
-        for member in list(cluster.members(key)):
+        for member in list(cluster.gangs.members(key)):
             if member.silent_until is not None or member.last_permit_at is not None:
                 cluster.put(_silent_anew(member, now))
         cluster.deadlines.watch_attempt(attempt, cluster.jobs[key[0]])

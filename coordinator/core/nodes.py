@@ -18,7 +18,6 @@ from coordinator.core.events import (
     RemovalRequested,
 )
 from coordinator.core.fencing import lost_at
-from coordinator.core.presence import Presence
 from coordinator.core.records import Execution, Node
 from coordinator.core.turn import Turn
 from muster.domain.disconnect import DEFAULT_LOST_AFTER
@@ -26,7 +25,7 @@ from muster.domain.failure import Failure, FailureKind
 from muster.domain.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import TERMINAL, State
-from muster.domain.node import relabelled
+from muster.domain.node import NodeState, relabelled
 
 
 def connect(turn: Turn, event: NodeConnected) -> Answer:
@@ -37,7 +36,7 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
             f"another agent is connected as node {event.node} from {known.address}; give each agent its own --name"
         )
         return Refused(cause=RefusalCause.CONFLICT, message=message)
-    if presence is not None and _overtaken(turn, presence, event):
+    if presence is not None and presence.has_overtaken(event.opened, turn.now):
         message = f"node {event.node} has opened a newer stream; this one was overtaken on its way"
         return Refused(cause=RefusalCause.CONFLICT, message=message)
     if known is None and len(turn.cluster.nodes) >= turn.cluster.limits.nodes:
@@ -45,26 +44,16 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
         return Refused(cause=RefusalCause.EXHAUSTED, message=message)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
-    heard_at = turn.cluster.heard_at(event.node)
+    heard_at = turn.cluster.presence.heard_at(event.node)
     turn.close_session(event.node)
-    if not presence.seen or turn.now >= presence.last_seen_at + LEASE:
-        presence.in_contact_since = turn.now
-    presence.session, presence.seen, presence.lost = event.session, True, False
-    presence.opened = event.opened
-    presence.last_seen_at, presence.plan_at_heartbeat = turn.now, 0
-    presence.ghosts = {
-        report.execution
-        for report in event.reports
-        if report.stage not in reports.ENDED and not _wanted(turn, event.node, report.execution)
-    }
+    presence.opened(event.session, event.opened, _unwanted(turn, event), turn.now)
     if known is not None and known.identity != event.identity:
         _lose_to_a_namesake(turn, event, heard_at)
     _miss_executions(turn, event)
     for report in event.reports:
         reports.take(turn, event.node, report, log_kept=report.execution in event.logs_kept)
-    turn.cluster.touch(event.node)
-    turn.replan_node(event.node)
-    turn.room_changed = True
+    turn.sends.whole(event.node)
+    turn.reconsider_queue()
     return Noted()
 
 
@@ -72,29 +61,27 @@ def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
     """Its stream ended; an older stream of a node that is back already does not count."""
     presence = turn.cluster.presence.get(event.node)
     if presence is not None and presence.session == event.session:
-        presence.session = None
-        turn.cluster.touch(event.node)
+        presence.closed()
     return Noted()
 
 
 def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
     """Its lease begins anew; a node that missed a plan gets the whole one. Refused if that stream does not count."""
     presence = turn.cluster.presence.get(event.node)
-    if presence is None or not _is_open(presence, event.session):
+    if presence is None or not presence.counts(event.session):
         return Refused(cause=RefusalCause.CONFLICT, message="the stream is not open any more")
-    presence.last_seen_at = turn.now
-    if not presence.plan_at_heartbeat <= event.plan_revision <= presence.plan_revision:
-        turn.replan_node(event.node)
-    presence.plan_at_heartbeat = presence.plan_revision
+    presence.heard(turn.now)
+    if not presence.applied(event.plan_revision):
+        turn.sends.whole(event.node)
     return Noted()
 
 
 def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
     """It has other things than before."""
     node, presence = turn.cluster.nodes.get(event.node), turn.cluster.presence.get(event.node)
-    if node is not None and presence is not None and _is_open(presence, event.session):
+    if node is not None and presence is not None and presence.counts(event.session):
         turn.put(replace(node, inventory=event.inventory))
-        turn.room_changed = True
+        turn.reconsider_queue()
     return Noted()
 
 
@@ -104,16 +91,16 @@ def take_labels(turn: Turn, event: NodeLabelled) -> Answer:
     if node is not None:
         labels = relabelled(node.inventory.labels, event.labels)
         turn.put(replace(node, inventory=replace(node.inventory, labels=labels)))
-        turn.room_changed = True
+        turn.reconsider_queue()
     return Noted()
 
 
 def take_reports(turn: Turn, event: ExecutionsReported) -> Answer:
     """News about its executions; also a sign of life."""
     presence = turn.cluster.presence.get(event.node)
-    if presence is None or not _is_open(presence, event.session):
+    if presence is None or not presence.counts(event.session):
         return Noted()
-    presence.last_seen_at = turn.now
+    presence.heard(turn.now)
     for report in event.reports:
         reports.take(turn, event.node, report, log_kept=report.execution in event.logs_kept)
     return Noted()
@@ -121,16 +108,15 @@ def take_reports(turn: Turn, event: ExecutionsReported) -> Answer:
 
 def judge(turn: Turn, node: NodeId) -> None:
     """Look at the lease of a node that may be silent; what it runs is lost by the rules of each job."""
-    presence, heard_at = turn.cluster.presence[node], turn.cluster.heard_at(node)
+    presence, heard_at = turn.cluster.presence[node], turn.cluster.presence.heard_at(node)
     if turn.now < heard_at + LEASE:
         turn.cluster.deadlines.watch_lease(node, heard_at + LEASE)
         return
     turn.close_session(node)
     looks = list(_lose_overdue(turn, node))
-    if not presence.lost and turn.now >= heard_at + DEFAULT_LOST_AFTER:
-        presence.lost = True
-        turn.cluster.touch(node)
-    if not presence.lost:
+    if presence.state is not NodeState.LOST and turn.now >= heard_at + DEFAULT_LOST_AFTER:
+        presence.lost()
+    if presence.state is not NodeState.LOST:
         looks.append(heard_at + DEFAULT_LOST_AFTER)
     if looks:
         turn.cluster.deadlines.watch_lease(node, min(looks))
@@ -139,7 +125,7 @@ def judge(turn: Turn, node: NodeId) -> None:
 def _lose_overdue(turn: Turn, node: NodeId) -> Iterator[datetime]:
     """Give up what was silent for too long; when the rest is worth another look."""
     times: dict[AttemptKey, datetime | None] = {}
-    for name in [execution.id for execution in turn.cluster.planned(node)]:
+    for name in [execution.id for execution in turn.cluster.load.planned(node)]:
         execution = turn.cluster.executions[name]
         if execution.state in TERMINAL:
             continue
@@ -150,14 +136,14 @@ def _lose_overdue(turn: Turn, node: NodeId) -> Iterator[datetime]:
         if at is None or at > turn.now:
             yield turn.now + LEASE if at is None else at
             continue
-        heard_at = turn.cluster.heard_at(node)
+        heard_at = turn.cluster.presence.heard_at(node)
         _lose(turn, execution, heard_at, f"its node has been silent for {(turn.now - heard_at).total_seconds():.0f} s")
 
 
 def _lose_to_a_namesake(turn: Turn, event: NodeConnected, heard_at: datetime) -> None:
     """The machine that had the name before may be cut off and still run what it had."""
     reported = {report.execution for report in event.reports}
-    for name in [planned.id for planned in turn.cluster.planned(event.node) if planned.id not in reported]:
+    for name in [planned.id for planned in turn.cluster.load.planned(event.node) if planned.id not in reported]:
         execution = turn.cluster.executions[name]
         if execution.state not in {State.PLACED, State.PREPARING}:
             _lose(turn, execution, heard_at, "another machine has joined as its node")
@@ -181,7 +167,7 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
     failure = Failure(kind=FailureKind.NODE_LOST, message="its node was removed by an operator")
     for member in list(_live_members(turn.cluster, event.node)):
         turn.put(replace(member, surely_over=True))
-    for name in [planned.id for planned in turn.cluster.planned(event.node)]:
+    for name in [planned.id for planned in turn.cluster.load.planned(event.node)]:
         attempts.lose(turn, turn.cluster.executions[name], failure)
         turn.put(replace(turn.cluster.executions[name], log_complete=True))  # as complete as it will ever be
     turn.drop_node(event.node)
@@ -192,20 +178,13 @@ def _live_members(cluster: Cluster, node: NodeId) -> Iterator[Execution]:
     """The executions on a node of attempts that have not ended, lost ones too."""
     for job in cluster.jobs.values():
         if job.ended_at is None:
-            yield from (member for member in cluster.members((job.id, job.attempt)) if member.node == node)
+            yield from (member for member in cluster.gangs.members((job.id, job.attempt)) if member.node == node)
 
 
-def _is_open(presence: Presence, session: int | None) -> bool:
-    """Whether a message counts: what comes on a stream that was closed is told again by the next Hello, and newer."""
-    return presence.session is not None and session in {None, presence.session}
-
-
-def _overtaken(turn: Turn, presence: Presence, event: NodeConnected) -> bool:
-    """Whether a Hello is older than one that was taken, though it comes later: it would deny what runs by now.
-
-    Only for a lease, so that an agent whose clock was put back is not shut out.
-    """
-    return event.opened < presence.opened and turn.now < presence.last_seen_at + LEASE
+def _unwanted(turn: Turn, event: NodeConnected) -> set[ExecutionId]:
+    """Executions that the node runs although nobody wants them."""
+    live = (report.execution for report in event.reports if report.stage not in reports.ENDED)
+    return {execution for execution in live if not _wanted(turn, event.node, execution)}
 
 
 def _wanted(turn: Turn, node: NodeId, name: ExecutionId) -> bool:
@@ -229,7 +208,7 @@ def _record(turn: Turn, known: Node | None, event: NodeConnected) -> Node:
 def _miss_executions(turn: Turn, event: NodeConnected) -> None:
     """Executions that had got somewhere and that the agent does not know any more cannot be brought back."""
     reported = {report.execution for report in event.reports}
-    for planned in list(turn.cluster.planned(event.node)):
+    for planned in list(turn.cluster.load.planned(event.node)):
         execution = turn.cluster.executions.get(planned.id)
         if execution is None or execution.id in reported:
             continue

@@ -11,7 +11,6 @@ from muster.domain.fence import Fence
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.lifecycle import TERMINAL, State
 from muster.domain.plan import Assignment, Desired, Goal, Plan
-from muster.domain.roster import Member, Roster
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Seating:
     node_count: int
 
 
-class Gangs:
+class GangFacts:
     """What concerns whole attempts, worked out once per attempt and turn."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -37,7 +36,7 @@ class Gangs:
         """Of an execution that is placed."""
         key = _attempt_of(execution)
         if key not in self._seating:
-            self._seating[key] = _seating(self._cluster.members(key))
+            self._seating[key] = _seating(self._cluster.gangs.members(key))
         return self._seating[key][execution.rank]
 
     def fence(self, execution: Execution) -> Fence:
@@ -49,48 +48,41 @@ class Gangs:
             self._fences[(key, node)] = fencing.fence(self._cluster, key, self._first[key], node)
         return self._fences[(key, node)]
 
-    def roster(self, attempt: AttemptKey) -> Roster:
-        """Of an attempt that has checked in."""
-        rosters = self._cluster.rosters
-        if attempt not in rosters:
-            rosters[attempt] = roster(self._cluster, attempt)
-        return rosters[attempt]
 
-
-def whole(cluster: Cluster, node: NodeId, gangs: Gangs) -> Plan:
+def whole(cluster: Cluster, node: NodeId, facts: GangFacts) -> Plan:
     """Everything that a node shall run; what it does not list must go."""
-    planned = list(cluster.planned(node))
+    planned = list(cluster.load.planned(node))
     armed = {_attempt_of(member) for member in planned if Goal.ARM <= goal(cluster, member) < Goal.STOP}
     return Plan(
-        revision=_next_revision(cluster, node),
+        revision=cluster.presence[node].next_revision(),
         desired=tuple(
-            Desired(execution=member.id, goal=goal(cluster, member), assignment=_assignment(cluster, member, gangs))
+            Desired(execution=member.id, goal=goal(cluster, member), assignment=_assignment(cluster, member, facts))
             for member in planned
         ),
-        rosters=tuple(gangs.roster(key) for key in sorted(armed)),
+        rosters=tuple(cluster.gangs.roster(key) for key in sorted(armed)),
     )
 
 
-def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], gangs: Gangs) -> Plan:
+def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], facts: GangFacts) -> Plan:
     """What a node shall do otherwise than in the plan before."""
     base = cluster.presence[node].plan_revision
-    listed = [execution for execution in executions if cluster.is_planned(node, execution)]
+    listed = [execution for execution in executions if cluster.load.is_planned(node, execution)]
     members = [cluster.executions[execution] for execution in listed]
     goals = {member.id: goal(cluster, member) for member in members}
     armed = {_attempt_of(member) for member in members if goals[member.id] is Goal.ARM}
     return Plan(
-        revision=_next_revision(cluster, node),
+        revision=cluster.presence[node].next_revision(),
         base=base,
         desired=tuple(
             Desired(
                 execution=member.id,
                 goal=goals[member.id],
-                assignment=_assignment(cluster, member, gangs) if goals[member.id] is Goal.PREPARE else None,
+                assignment=_assignment(cluster, member, facts) if goals[member.id] is Goal.PREPARE else None,
             )
             for member in members
         ),
-        rosters=tuple(gangs.roster(key) for key in sorted(armed)),
-        removed=tuple(execution for execution in executions if not cluster.is_planned(node, execution)),
+        rosters=tuple(cluster.gangs.roster(key) for key in sorted(armed)),
+        removed=tuple(execution for execution in executions if not cluster.load.is_planned(node, execution)),
     )
 
 
@@ -101,32 +93,8 @@ def goal(cluster: Cluster, execution: Execution) -> Goal:
     return cluster.attempts[_attempt_of(execution)].goal or Goal.PREPARE
 
 
-def roster(cluster: Cluster, attempt: AttemptKey) -> Roster:
-    """The members of an attempt that has checked in."""
-    job = cluster.jobs[attempt[0]]
-    return Roster.of(
-        job=job.id,
-        job_name=job.spec.name,
-        attempt=attempt[1],
-        network=job.spec.network,
-        members=(
-            Member(
-                rank=member.rank,
-                execution=member.id,
-                role=job.spec.role_of(member.rank).name,
-                node=member.node or NodeId(""),
-                address=member.address or "",
-                checked_in_at=member.times[State.CHECKED_IN],
-                ports=member.ports,
-                gpus=member.gpus,
-            )
-            for member in cluster.members(attempt)
-        ),
-    )
-
-
-def _assignment(cluster: Cluster, execution: Execution, gangs: Gangs) -> Assignment:
-    spec, seating = cluster.jobs[execution.job].spec, gangs.seating(execution)
+def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Assignment:
+    spec, seating = cluster.jobs[execution.job].spec, facts.seating(execution)
     return Assignment(
         execution=execution.id,
         job=execution.job,
@@ -142,7 +110,7 @@ def _assignment(cluster: Cluster, execution: Execution, gangs: Gangs) -> Assignm
         network=spec.network,
         gpus=execution.gpus,
         grace=spec.timeouts.grace,
-        fence=gangs.fence(execution),
+        fence=facts.fence(execution),
     )
 
 
@@ -156,12 +124,6 @@ def _seating(members: Iterable[Execution]) -> dict[int, Seating]:
         for node_rank, neighbours in enumerate(ranks.values())
         for local_rank, rank in enumerate(neighbours)
     }
-
-
-def _next_revision(cluster: Cluster, node: NodeId) -> int:
-    presence = cluster.presence[node]
-    presence.plan_revision += 1
-    return presence.plan_revision
 
 
 def _attempt_of(execution: Execution) -> AttemptKey:

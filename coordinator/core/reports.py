@@ -123,10 +123,8 @@ def _complete_log(turn: Turn, report: Report, *, log_kept: bool) -> None:
 
 def _lay_ghost(turn: Turn, node: NodeId, report: Report) -> None:
     presence = turn.cluster.presence.get(node)
-    if presence is not None and report.stage in ENDED and report.execution in presence.ghosts:
-        presence.ghosts.discard(report.execution)
-        turn.cluster.touch(node)
-        turn.room_changed = True
+    if presence is not None and report.stage in ENDED and presence.gone(report.execution):
+        turn.reconsider_queue()
 
 
 def _ended(exit_: Exit) -> str:

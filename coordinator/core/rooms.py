@@ -1,10 +1,12 @@
 """What nodes have to give: in all, and beside what is given away."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from coordinator.core.records import Node
 from coordinator.core.stock import Room
 from muster.domain.ids import ExecutionId, GpuUuid
+from muster.domain.job import Resources
 
 
 @dataclass(slots=True)
@@ -15,6 +17,20 @@ class Usage:
     cpu_millis: int = 0
     memory: int = 0
     executions: set[ExecutionId] = field(default_factory=set)
+
+    def take(self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid]) -> None:
+        """Give an execution what it asks for."""
+        self.executions.add(execution)
+        self.gpus.update(gpus)
+        self.cpu_millis += resources.cpu_millis
+        self.memory += resources.memory or 0
+
+    def give_back(self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid]) -> None:
+        """Take back what an execution had."""
+        self.executions.discard(execution)
+        self.gpus.difference_update(gpus)
+        self.cpu_millis -= resources.cpu_millis
+        self.memory -= resources.memory or 0
 
 
 def capacity(node: Node) -> Room:

@@ -23,16 +23,16 @@ BACKFILL_DEPTH = 200
 def schedule(turn: Turn) -> None:
     """Place every queued job that fits now."""
     cluster = turn.cluster
-    while next(cluster.queued(), None) is not None and _cycle(turn):
+    while cluster.queue and _cycle(turn):
         pass
-    kept = cluster.reservation
-    if kept is not None and (kept.job not in cluster.jobs or cluster.queue_position(kept.job) == 0):
-        cluster.reserve(None)
+    kept = cluster.load.reservation
+    if kept is not None and (kept.job not in cluster.jobs or cluster.queue.position(kept.job) == 0):
+        cluster.load.reserve(None)
 
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     """Why a job could not run even if every node were there and empty; None: it could."""
-    offer = Offer(stock=cluster.capacities.fresh())
+    offer = Offer(stock=cluster.load.total.fresh())
     if placement.fits(spec, offer):
         return None
     fit = placement.place(spec, offer)
@@ -47,23 +47,23 @@ def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
 
 def _free(cluster: Cluster) -> Offer:
     """All that is free: for the head of the queue."""
-    return Offer(stock=cluster.rooms.fresh())
+    return Offer(stock=cluster.load.free.fresh())
 
 
 def _beside(cluster: Cluster) -> Offer:
     """What others may use: what is free, but not kept for the head."""
-    rooms = cluster.rooms if cluster.reservation is None else cluster.rooms_beside
+    rooms = cluster.load.free if cluster.load.reservation is None else cluster.load.beside
     return Offer(stock=rooms.fresh())
 
 
 def _cycle(turn: Turn) -> bool:
     """One walk along the queue; True if it is worth another because all that it looked at was placed."""
     cluster = turn.cluster
-    ready = (job for job in cluster.queued() if not paused(cluster.newest_attempt(job.id), turn))
+    ready = (job for job in cluster.queue if not paused(cluster.newest_attempt(job.id), turn))
     waiting = list(islice(ready, BACKFILL_DEPTH))
     failed: set[Shape] = set()
     for job in waiting:
-        shape = cluster.shapes[job.id]
+        shape = cluster.queue.shape(job.id)
         if shape in failed:
             continue
         head = not failed
@@ -72,9 +72,9 @@ def _cycle(turn: Turn) -> bool:
             _seat(turn, job, fit)
             continue
         failed.add(shape)
-        cluster.refused[job.id] = str(fit)
+        cluster.queue.note_refusal(job.id, str(fit))
         if head:
-            cluster.reserve(_reservation(cluster, job))
+            cluster.load.reserve(_reservation(cluster, job))
     return bool(waiting) and not failed and len(waiting) == BACKFILL_DEPTH
 
 
@@ -90,9 +90,9 @@ def _place(cluster: Cluster, job: Job, offer: Offer) -> Placement | NoFit:
 
 def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all rooms comes out otherwise."""
-    fit, kept = _place(cluster, head, _free(cluster)), cluster.reservation
+    fit, kept = _place(cluster, head, _free(cluster)), cluster.load.reservation
     if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
-        return kept.fit if holds(kept, head.spec, map(cluster.rooms.room, kept.nodes)) else fit
+        return kept.fit if holds(kept, head.spec, map(cluster.load.free.room, kept.nodes)) else fit
     return fit
 
 
@@ -102,13 +102,10 @@ def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
     It stands as long as its nodes could hold the head: if it moved whenever a better place appeared, what it had
     already drained would be filled again, and the head could wait for ever.
     """
-    kept = cluster.reservation
-    if kept is not None and kept.job == head.id:
-        if not cluster.reservation_checked:
-            cluster.reservation_checked = holds(kept, head.spec, map(cluster.empty_rooms.room, kept.nodes))
-        if cluster.reservation_checked:
-            return kept
-    return reserve(head.id, head.spec, cluster.empty_rooms.fresh())
+    kept = cluster.load.reservation
+    if kept is not None and kept.job == head.id and cluster.load.still_holds(head.spec):
+        return kept
+    return reserve(head.id, head.spec, cluster.load.empty.fresh())
 
 
 def _seat(turn: Turn, job: Job, fit: Placement) -> None:
@@ -118,5 +115,5 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     attempt = replace(cluster.attempts[key], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
     turn.put(attempt)
     cluster.deadlines.watch_attempt(attempt, job)
-    for seat, execution in zip(fit.seats, list(cluster.members(key)), strict=True):
+    for seat, execution in zip(fit.seats, list(cluster.gangs.members(key)), strict=True):
         turn.move(replace(execution, node=seat.node, gpus=seat.gpus), Trigger.PLACED)

@@ -31,7 +31,7 @@ def _enqueue(turn: Turn, job: Job, attempt: Attempt) -> None:
             ),
         )
     turn.cluster.deadlines.watch_attempt(attempt, job)
-    turn.room_changed = True
+    turn.reconsider_queue()
 
 
 def start_again(turn: Turn, key: AttemptKey) -> bool:
@@ -82,7 +82,7 @@ def come_due(turn: Turn, key: AttemptKey) -> None:
     if attempt is None or attempt.goal is not None:
         return
     if not paused(attempt, turn):
-        turn.room_changed = True
+        turn.reconsider_queue()
         return
     if attempt.fence_noted_at is not None and turn.now >= attempt.fence_noted_at + FENCE_NOTED_EVERY:
         attempt = replace(attempt, fence_noted_at=turn.now)

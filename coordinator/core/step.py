@@ -70,7 +70,7 @@ def finish(turn: Turn) -> None:
     """After the last event of a turn: forget what is to be forgotten, place what has room now."""
     turn.drop_doomed()
     if turn.room_changed:
-        turn.room_changed = False
+        turn.queue_considered()
         schedule(turn)
 
 
@@ -82,7 +82,7 @@ def _give_up_untold(turn: Turn, event: PlanTooLarge) -> Answer:
 def _pass_time(turn: Turn) -> Answer:
     due = turn.cluster.deadlines.take_due(turn.now)
     if due and turn.now - due[0][0] > OVERSLEPT:
-        turn.cluster.wake_up(turn.now)
+        turn.cluster.presence.woke_up(turn.now)
     for _, deadline in due:
         _come_due(turn, deadline)
     return Noted()
@@ -93,7 +93,7 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:
         case LeaseDue(node=node):
             nodes.judge(turn, node)
         case ClearanceDue(node=node):
-            turn.tell_dismissed(node)
+            turn.sends.dismissals(node)
         case StartDue(attempt=attempt):
             starts.come_due(turn, attempt)
         case CheckInDue(attempt=attempt):

@@ -1,35 +1,25 @@
 """One turn of the engine: what its steps change, and what is to be done once that is durable."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from coordinator.core import plans
+from coordinator.core.changes import Changes
 from coordinator.core.cluster import Cluster
 from coordinator.core.deadlines import AttemptKey, ClearanceDue
-from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
-from coordinator.core.records import (
-    Attempt,
-    Change,
-    DropExecutions,
-    DropJob,
-    DropNode,
-    Execution,
-    Job,
-    Node,
-    Put,
-    Record,
-)
-from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.lifecycle import TERMINAL, State, Trigger, advance
+from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs
+from coordinator.core.records import Change, Execution, Job, Node, Record
+from coordinator.core.sends import Sends
+from muster.domain.ids import JobId, NodeId
+from muster.domain.lifecycle import State, Trigger, advance
 
 _AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED})
 """States that an agent reached because it was told to; what it does next, or does not, needs no other order."""
 
 DISMISSED_WITHIN = timedelta(seconds=0.2)
-"""In which a node is told what it may clear away. Nobody waits for that, while others of the gang still start or end,
-and what is told along with the next order needs no message of its own. Whoever ends in the same half of it is told at
-the same moment."""
+"""Seconds by which a node is told to clear ended executions away; the delay lets the order share a message.
+
+Nobody waits for it while others of the gang still start or end. Whoever ends in the same half of it is told at the
+same moment."""
 
 
 class Turn:
@@ -38,27 +28,32 @@ class Turn:
     def __init__(self, cluster: Cluster, now: datetime) -> None:
         self.cluster = cluster
         self.now = now
+        """The time of the events that are stepped."""
         self.room_changed = False
-        """Whether the queue is worth another look: something came free, or somebody joined the queue."""
-        self._puts: dict[object, Record] = {}
-        self._before: dict[tuple[type[Record], object], Record | None] = {}
-        """What the turn has changed as it was before; None: it was not there."""
-        self._drops: dict[JobId, None] = {}
-        self._dropped_nodes: dict[NodeId, None] = {}
-        self._dropped_members: dict[AttemptKey, None] = {}
+        """Whether the queue is worth another look."""
+        self.sends = Sends(cluster)
+        self._changes = Changes()
         self._jobs: dict[JobId, None] = {}
-        self._plans: dict[NodeId, dict[ExecutionId, None]] = {}
-        self._whole_plans: dict[NodeId, None] = {}
+        """Jobs that are other than before."""
         self._doomed: dict[JobId, None] = {}
-        self._closed: dict[int, NodeId] = {}
+
+    def go_on(self, now: datetime) -> None:
+        """Take in more events, which came at this time."""
+        self.now = now
+
+    def reconsider_queue(self) -> None:
+        """Have the queue looked at: something came free, or somebody joined the queue."""
+        self.room_changed = True
+
+    def queue_considered(self) -> None:
+        """Note that the queue is being looked at."""
+        self.room_changed = False
+
+    # records
 
     def put(self, record: Record) -> None:
         """Add or replace a record."""
-        key = _key(record)
-        if (named := (type(record), key)) not in self._before:
-            self._before[named] = _kept(self.cluster, record)
-        self.cluster.put(record)
-        self._puts[key] = record
+        self._changes.put(self.cluster.put(record), record)
         if not isinstance(record, Node):
             self._jobs[record.id if isinstance(record, Job) else record.job] = None
 
@@ -71,39 +66,6 @@ class Turn:
             self.replan(after)
         return after
 
-    def replan(self, execution: Execution) -> None:
-        """Have the plan line of an execution sent to its node."""
-        if execution.node is not None:
-            self._plans.setdefault(execution.node, {})[execution.id] = None
-
-    def replan_node(self, node: NodeId) -> None:
-        """Have the whole plan of a node sent."""
-        self._whole_plans[node] = None
-
-    def dismiss(self, execution: Execution) -> None:
-        """Have its node told, with its next order or soon, that it may clear an execution away."""
-        node = execution.node
-        if node is None or (presence := self.cluster.presence.get(node)) is None or presence.session is None:
-            return  # a new stream begins with the whole plan
-        if not presence.dismissed:
-            since = timedelta(microseconds=self.now.microsecond) % (DISMISSED_WITHIN / 2)
-            self.cluster.deadlines.add(self.now - since + DISMISSED_WITHIN, ClearanceDue(node=node))
-        presence.dismissed[execution.id] = None
-
-    def tell_dismissed(self, node: NodeId) -> None:
-        """Have a node told now what it may clear away, if it was not told by the way."""
-        presence = self.cluster.presence.get(node)
-        if presence is not None and presence.dismissed:
-            self._plans.setdefault(node, {})
-
-    def close_session(self, node: NodeId) -> None:
-        """Do without the stream of a node until it opens a new one."""
-        presence = self.cluster.presence[node]
-        if presence.session is not None:
-            self._closed[presence.session] = node
-            presence.session = None
-            self.cluster.touch(node)
-
     def doom(self, job: JobId) -> None:
         """Have a job dropped at the end of the turn, when nothing looks at it any more."""
         self._doomed[job] = None
@@ -115,29 +77,26 @@ class Turn:
 
     def drop(self, job: JobId) -> None:
         """Forget a job that has ended, and its logs."""
-        self._remember(self.cluster.jobs[job])
-        for key in ((job, number) for number in range(1, self.cluster.jobs[job].attempt + 1)):
-            self._remember(self.cluster.attempts[key])
-            for execution in self.cluster.members(key):
-                self._remember(execution)
-                self._puts.pop(execution.id, None)
-                if execution.node is not None and self.cluster.is_planned(execution.node, execution.id):
-                    self.replan(execution)
-            self._puts.pop(key, None)
-        self._puts.pop(job, None)
+        cluster = self.cluster
+        record = cluster.jobs[job]
+        keys = [(job, number) for number in range(1, record.attempt + 1)]
+        members = [member for key in keys for member in cluster.gangs.members(key)]
+        for member in members:
+            if member.node is not None and cluster.load.is_planned(member.node, member.id):
+                self.replan(member)
+        self._changes.drop_job(record, (cluster.attempts[key] for key in keys), members)
+        cluster.drop_job(job)
         self._doomed.pop(job, None)
-        self.cluster.drop_job(job)
-        self._drops[job] = None
         self._jobs[job] = None
 
     def forget_members(self, key: AttemptKey) -> None:
         """Leave the executions of an old attempt to the store; what their nodes have not sent of logs is given up."""
-        for execution in list(self.cluster.members(key)):
-            self._remember(execution)
-            if execution.node is not None and self.cluster.is_planned(execution.node, execution.id):
+        for execution in list(self.cluster.gangs.members(key)):
+            self._changes.forget(execution)
+            if execution.node is not None and self.cluster.load.is_planned(execution.node, execution.id):
                 self.put(replace(execution, log_complete=True))  # as complete as it will ever be
                 self.dismiss(execution)
-        self.cluster.forget_members(key)
+        self.cluster.drop_members(key)
         attempt = self.cluster.attempts[key]
         if attempt.failure is not None and attempt.failure.log_tail:
             self.put(replace(attempt, failure=replace(attempt.failure, log_tail=())))
@@ -145,17 +104,38 @@ class Turn:
     def drop_members(self, key: AttemptKey) -> None:
         """Have the store forget the executions of an old attempt, which are no longer in memory."""
         self.put(replace(self.cluster.attempts[key], executions_dropped=True))
-        self._dropped_members[key] = None
+        self._changes.drop_members(key)
 
     def drop_node(self, node: NodeId) -> None:
         """Forget a node that runs nothing and has no stream."""
-        self._remember(self.cluster.nodes[node])
-        self._puts.pop(("node", node), None)
-        self._plans.pop(node, None)
-        self._whole_plans.pop(node, None)
+        self._changes.drop_node(self.cluster.nodes[node])
+        self.sends.forget(node)
         self.cluster.drop_node(node)
-        self._dropped_nodes[node] = None
-        self.room_changed = True
+        self.reconsider_queue()
+
+    # what nodes are told
+
+    def replan(self, execution: Execution) -> None:
+        """Have the plan line of an execution sent to its node."""
+        self.sends.line(execution)
+
+    def dismiss(self, execution: Execution) -> None:
+        """Have its node told, with its next order or soon, that it may clear an execution away."""
+        node = execution.node
+        if node is None or (presence := self.cluster.presence.get(node)) is None or presence.session is None:
+            return  # a new stream begins with the whole plan
+        if presence.dismiss(execution.id):
+            since = timedelta(microseconds=self.now.microsecond) % (DISMISSED_WITHIN / 2)
+            self.cluster.deadlines.add(self.now - since + DISMISSED_WITHIN, ClearanceDue(node=node))
+
+    def close_session(self, node: NodeId) -> None:
+        """Do without the stream of a node until it opens a new one."""
+        presence = self.cluster.presence[node]
+        if presence.session is not None:
+            self.sends.close(node, presence.session)
+            presence.closed()
+
+    # what comes of it
 
     @property
     def may_wait(self) -> bool:
@@ -163,89 +143,25 @@ class Turn:
 
         An agent that is told to clear away what has ended anyway may hear so a little later.
         """
-        told = (execution for lines in self._plans.values() for execution in lines)
-        return (
-            bool(self._puts)
-            and all(isinstance(record, Execution) for record in self._puts.values())
-            and not (self._drops or self._dropped_nodes or self._whole_plans or self._closed)
-            and all(self._is_over(execution) for execution in told)
-        )
-
-    def _is_over(self, execution: ExecutionId) -> bool:
-        there = self.cluster.executions.get(execution)
-        return there is None or there.state in TERMINAL
+        return self._changes.progress_alone and self.sends.may_wait
 
     def changes(self) -> tuple[Change, ...]:
         """What must become durable, in an order in which every record finds the one it belongs to."""
-        return (
-            *(DropJob(job=job) for job in self._drops),
-            *(DropNode(node=node) for node in self._dropped_nodes),
-            *(Put(record=record) for record in self._puts.values()),
-            *(DropExecutions(job=job, attempt=number) for job, number in self._dropped_members),
-        )
+        return self._changes.durable()
 
     def before(self) -> tuple[Record, ...]:
         """All records of the cluster as they were before this turn, in no particular order."""
-        kept: dict[tuple[type[Record], object], Record | None] = {
-            (type(record), _key(record)): record for record in _records(self.cluster)
-        }
-        return tuple(record for record in (kept | self._before).values() if record is not None)
+        return self._changes.before(self.cluster.records)
 
-    def effects(self) -> tuple[Effect, ...]:
-        """What to do once it is."""
+    def take_effects(self) -> tuple[Effect, ...]:
+        """What to do once the changes are durable. Called once: plans that are taken raise revisions."""
         # Whoever waits for an end hears of it first: what nodes do then is no more than clearing away.
-        ended = {job: None for job in self._jobs if job in self.cluster.jobs and self.cluster.jobs[job].ended_at}
+        jobs = self.cluster.jobs
+        ended = {job: None for job in self._jobs if job in jobs and jobs[job].ended_at}
         return (
-            *(CloseSession(node=node, session=session) for session, node in self._closed.items()),
+            *self.sends.take_closed(),
             *(AnnounceJob(job=job) for job in ended),
-            *self._sends(),
+            *self.sends.take_plans(),
             *(AnnounceJob(job=job) for job in self._jobs if job not in ended),
-            *(ForgetLogs(job=job) for job in self._drops),
+            *(ForgetLogs(job=job) for job in self._changes.dropped_jobs),
         )
-
-    def _remember(self, record: Record) -> None:
-        """Keep a record that is about to be dropped, unless the turn has changed it already."""
-        self._before.setdefault((type(record), _key(record)), record)
-
-    def _sends(self) -> Iterator[SendPlan]:
-        gangs = plans.Gangs(self.cluster)
-        for node in {**self._whole_plans, **dict.fromkeys(self._plans)}:
-            presence = self.cluster.presence.get(node)
-            if presence is None or presence.session is None:
-                continue
-            dismissed, presence.dismissed = presence.dismissed, {}
-            if node in self._whole_plans:
-                plan = plans.whole(self.cluster, node, gangs)
-            else:
-                plan = plans.change(self.cluster, node, {**self._plans[node], **dismissed}, gangs)
-            yield SendPlan(node=node, session=presence.session, plan=plan)
-
-
-def _key(record: Record) -> object:
-    match record:
-        case Job() | Execution():
-            return record.id
-        case Attempt():
-            return (record.job, record.number)
-        case Node():
-            return ("node", record.name)
-
-
-def _records(cluster: Cluster) -> Iterator[Record]:
-    yield from cluster.jobs.values()
-    yield from cluster.attempts.values()
-    yield from cluster.executions.values()
-    yield from cluster.nodes.values()
-
-
-def _kept(cluster: Cluster, record: Record) -> Record | None:
-    """The record of the cluster with the same key."""
-    match record:
-        case Execution():
-            return cluster.executions.get(record.id)
-        case Job():
-            return cluster.jobs.get(record.id)
-        case Attempt():
-            return cluster.attempts.get((record.job, record.number))
-        case Node():
-            return cluster.nodes.get(record.name)

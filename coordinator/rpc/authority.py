@@ -132,6 +132,6 @@ def _there(names: list[NodeId]) -> Callable[[Cluster, datetime], frozenset[NodeI
 
     def found(cluster: Cluster, now: datetime) -> frozenset[NodeId]:
         known = (name for name in names if name in cluster.presence)
-        return frozenset(name for name in known if now < cluster.heard_at(name) + LEASE)
+        return frozenset(name for name in known if now < cluster.presence.heard_at(name) + LEASE)
 
     return found

@@ -164,7 +164,7 @@ def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
         raise UnknownNameError(f"job {wish.job} has ranks 0 to {size - 1}; there is no rank {beyond[0]}")
     if not is_whole(cluster.jobs[wish.job], number):
         return [_old_member(wish.job, number, rank) for rank in sorted(wish.ranks) or range(size)]
-    members = cluster.members((wish.job, number))
+    members = cluster.gangs.members((wish.job, number))
     return [member for member in members if not wish.ranks or member.rank in wish.ranks]
 
 

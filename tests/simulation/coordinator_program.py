@@ -23,6 +23,7 @@ from coordinator.core.events import (
     TimePassed,
 )
 from coordinator.core.loading import load
+from coordinator.core.order import by_priority
 from coordinator.core.records import Change, Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import Turn
@@ -85,7 +86,7 @@ class CoordinatorProgram:
         """Bytes of each log that are kept."""
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
-        self.cluster = Cluster()
+        self.cluster = Cluster(by_priority)
         self.started_at = 0.0
         """In true seconds."""
         self.on_start: list[Callable[[], None]] = []
@@ -304,7 +305,7 @@ class CoordinatorProgram:
                 reply(answer)
         for question in questions:
             question(self.cluster)
-        for effect in turn.effects():
+        for effect in turn.take_effects():
             self._carry_out(effect)
             if self._dies(self.weakness.between_effects, "between effects"):
                 return

@@ -115,7 +115,7 @@ class Simulation:
         while not self._at_rest(queue_empty=False):
             self._go_on(end)
         self._check_queue()
-        for job in list(self.coordinator.cluster.queued()):
+        for job in list(self.coordinator.cluster.queue):
             self.clients.stop(job.id)
         while not self._at_rest(queue_empty=True):
             self._go_on(end)
@@ -140,7 +140,7 @@ class Simulation:
         live = [job for job in cluster.jobs.values() if job.ended_at is None]
         if any(cluster.phase(job.id) is not JobPhase.QUEUED for job in live) or (live and queue_empty):
             return False
-        if any(any(cluster.planned(node)) for node in cluster.nodes):
+        if any(any(cluster.load.planned(node)) for node in cluster.nodes):
             return False
         return queue_empty or all(refusal(cluster, job.id) is not None for job in live)
 
@@ -161,7 +161,7 @@ class Simulation:
         words = [f"{job} is {cluster.phase(job)}" for job in jobs]
         for _, agent in self._there():
             node = agent.node.name
-            left = list(agent.node.sandboxes) + [execution.id for execution in cluster.planned(node)]
+            left = list(agent.node.sandboxes) + [execution.id for execution in cluster.load.planned(node)]
             why = cluster.placeable(node) if node in cluster.nodes else "has not joined"
             if node in cluster.nodes and cluster.nodes[node].inventory != agent.node.inventory():
                 why = "has another inventory than the coordinator thinks"
@@ -173,7 +173,7 @@ class Simulation:
     def _check_queue(self) -> None:
         """Only what could never run still waits."""
         cluster = self.coordinator.cluster
-        for job in cluster.queued():
+        for job in cluster.queue:
             if possible(cluster, job.spec) is None:
                 raise Violation(f"{job.id} waits though the fleet is idle: {refusal(cluster, job.id)}", job.id)
 
@@ -205,6 +205,6 @@ class Simulation:
 
 def _check_usage(cluster: Cluster) -> None:
     for node in cluster.nodes:
-        usage = cluster.usage(node)
+        usage = cluster.load.usage(node)
         if usage.gpus or usage.cpu_millis or usage.memory or usage.executions:
             raise Violation(f"nothing runs on {node}, but the coordinator thinks of {usage}", node)

@@ -142,7 +142,7 @@ class Agent:
         """The moment of truth: all its peers are armed, and its GPUs are its own."""
         key = (local.assignment.job, local.assignment.attempt)
         if key in self.world.cluster.attempts:
-            assert all(State.ARMED in member.times for member in self.world.cluster.members(key))
+            assert all(State.ARMED in member.times for member in self.world.cluster.gangs.members(key))
         roster = self.plan.rosters[key]
         assert len(roster.members) == local.assignment.world_size
         assert roster.member(local.assignment.rank).node == self.node

@@ -171,7 +171,7 @@ class Course:
             for agent in self.agents:
                 self.world.heartbeat(agent.node)
         assert self._left() == []
-        assert all(self.world.cluster.usage(agent.node).executions == set() for agent in self.agents)
+        assert all(self.world.cluster.load.usage(agent.node).executions == set() for agent in self.agents)
         assert facts(reload(self.world.store, self.world.now)) == facts(self.world.cluster)
 
     def _left(self) -> list[str]:
@@ -209,9 +209,9 @@ def facts(cluster: Cluster) -> dict[str, object]:
         "attempts": dict(zip(cluster.attempts, lasting(cluster.attempts.values()), strict=True)),
         "executions": dict(zip(cluster.executions, lasting(cluster.executions.values()), strict=True)),
         "nodes": cluster.nodes,
-        "queue": [job.id for job in cluster.queued()],
-        "usage": {node: cluster.usage(node) for node in cluster.nodes},
-        "planned": {node: {each.id for each in cluster.planned(node)} for node in cluster.nodes},
+        "queue": [job.id for job in cluster.queue],
+        "usage": {node: cluster.load.usage(node) for node in cluster.nodes},
+        "planned": {node: {each.id for each in cluster.load.planned(node)} for node in cluster.nodes},
         "phases": {job: cluster.phase(job) for job in cluster.jobs},
     }
 

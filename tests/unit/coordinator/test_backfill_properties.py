@@ -45,7 +45,7 @@ class Watch:
         self.elders: set[JobId] = set()
 
     def look(self, w: World) -> None:
-        head = next(w.cluster.queued(), None)
+        head = next(iter(w.cluster.queue), None)
         live = holding(w)
         if head is None or head.id != self.head:
             self.head, self.elders = (None if head is None else head.id), live
@@ -57,7 +57,7 @@ class Watch:
 
 def holding(w: World) -> set[JobId]:
     """The jobs that hold something on a node."""
-    names = (name for node in w.cluster.nodes for name in w.cluster.usage(node).executions)
+    names = (name for node in w.cluster.nodes for name in w.cluster.load.usage(node).executions)
     return {w.cluster.executions[name].job for name in names}
 
 
@@ -88,7 +88,7 @@ def test_a_stream_of_small_jobs_does_not_keep_a_large_one_waiting() -> None:
         w.submit(CHOICES[0])
         end(w, running.pop(0))
 
-    assert w.cluster.queue_position(large) == 0
+    assert w.cluster.queue.position(large) == 0
 
 
 @given(st.lists(st.sampled_from(CHOICES), max_size=30), st.lists(st.integers(0, 20), max_size=60))
@@ -100,7 +100,7 @@ def test_every_job_gets_its_turn_when_all_that_run_come_to_an_end(wanted: list[J
         if live := sorted(holding(w)):
             end(w, live[number % len(live)])
 
-    assert list(w.cluster.queued()) == []
+    assert list(w.cluster.queue) == []
 
 
 @given(st.lists(st.sampled_from(CHOICES), max_size=15))
@@ -110,17 +110,17 @@ def test_what_waits_behind_the_head_would_not_fit_beside_what_is_kept(wanted: li
     w = world()
     for each in wanted:
         w.submit(each)
-    kept = w.cluster.reservation
-    waiting: list[Job] = list(w.cluster.queued())
+    kept = w.cluster.load.reservation
+    waiting: list[Job] = list(w.cluster.queue)
     if not waiting or kept is None:
         assert waiting == []
         return
     assert kept.job == waiting[0].id
     trial = World()
     for node in w.cluster.nodes:
-        room = kept.beside(w.cluster.rooms.room(node))
+        room = kept.beside(w.cluster.load.free.room(node))
         trial.connect(node, inventory(node, gpus=room.gpus, cpus=room.cpu_millis // 1000, memory=room.memory))
     for job in waiting[1:]:
         trial_job = trial.submit(job.spec, queue_anyway=True)
-        assert trial.cluster.queue_position(trial_job) > 0
+        assert trial.cluster.queue.position(trial_job) > 0
         trial.delete(trial_job, force=True)

@@ -232,7 +232,11 @@ def test_a_lost_node_that_is_back_and_has_ended_its_part_needs_no_proof(world: W
     world.turn(ExecutionsReported(node=A, reports=(ended,)))
     world.tell(job, 2, Stage.EXITED)
 
-    assert [member.state for member in world.cluster.members((job, 1))] == [State.LOST, State.SUCCEEDED, State.STOPPED]
+    assert [member.state for member in world.cluster.gangs.members((job, 1))] == [
+        State.LOST,
+        State.SUCCEEDED,
+        State.STOPPED,
+    ]
     assert newest(world, job).number == 2
 
 

@@ -130,7 +130,7 @@ async def test_what_cannot_be_stored_is_refused_and_leaves_no_trace() -> None:
         with pytest.raises(ExhaustedError, match=REFUSAL):
             await engine.ask_and_read(submission(), lambda _, answer: answer)
 
-        assert await engine.read(lambda cluster, _: (list(cluster.jobs), cluster.waiting)) == ([], 0)
+        assert await engine.read(lambda cluster, _: (list(cluster.jobs), len(cluster.queue))) == ([], 0)
         assert session.closed.is_set()
         assert store.load().jobs == ()
 

@@ -72,7 +72,7 @@ def fill(w: World, count: int) -> None:
     """Have so many newer jobs of another project, which nobody may have to look at."""
     known = next(iter(w.cluster.jobs.values()))
     spec = replace(known.spec, name="train", project="theirs")
-    for number in range(w.cluster.next_sequence, w.cluster.next_sequence + count):
+    for number in range(w.cluster.submits.next_sequence, w.cluster.submits.next_sequence + count):
         w.cluster.put(replace(known, id=JobId(f"k{number:05}"), sequence=number, spec=spec))
 
 
@@ -83,7 +83,7 @@ def crowded() -> World:
     for number in range(3):
         submit(w, f"mine-{number}", "mine")
     fill(w, THEIRS)
-    w.cluster.jobs = Counted(w.cluster.jobs)
+    w.cluster.records.jobs = Counted(w.cluster.records.jobs)
     return w
 
 

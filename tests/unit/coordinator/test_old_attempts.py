@@ -265,7 +265,7 @@ def test_what_a_node_still_has_of_an_old_attempt_it_clears_away() -> None:
     w = World(("a", 2))
     job = w.submit(AGAIN)
     fail_again(w, job, 1)
-    old = w.cluster.rank((job, 2), 0).id
+    old = w.cluster.gangs.rank((job, 2), 0).id
     w.tell_all(job, Stage.PREPARED, Stage.ARMED, Stage.RUNNING, address="here")
     w.tell(job, 0, Stage.EXITED, exit=DRAINED.exit, failure=DRAINED)
     w.tell(job, 1, Stage.EXITED, exit=Exit(code=143), log_complete=True)

@@ -90,7 +90,7 @@ def test_a_report_about_a_job_that_waits_changes_nothing() -> None:
 def test_the_news_of_all_ranks_may_come_in_one_turn() -> None:
     w = world()
     job = w.submit(PAIR)
-    members = list(w.cluster.members((job, 1)))
+    members = list(w.cluster.gangs.members((job, 1)))
     for stage in WAY:
         w.turn(
             *(

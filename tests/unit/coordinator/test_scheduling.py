@@ -29,7 +29,7 @@ def test_jobs_are_placed_in_the_order_in_which_they_came() -> None:
     w = World(("a", 2))
     first = w.submit(one(2))
     waiting = [w.submit(one(2)) for _ in range(3)]
-    assert [job.id for job in w.cluster.queued()] == waiting
+    assert [job.id for job in w.cluster.queue] == waiting
 
     end(w, first)
 
@@ -39,7 +39,7 @@ def test_jobs_are_placed_in_the_order_in_which_they_came() -> None:
 def test_a_higher_priority_goes_first() -> None:
     w = World(("a", 2))
     first, low, high = w.submit(one(2)), w.submit(one(2)), w.submit(one(2, priority=5))
-    assert [w.cluster.queue_position(job) for job in (first, low, high)] == [0, 2, 1]
+    assert [w.cluster.queue.position(job) for job in (first, low, high)] == [0, 2, 1]
 
     end(w, first)
 
@@ -182,7 +182,7 @@ def test_waiting_jobs_know_why() -> None:
     w.submit(one(2))
     job = w.submit(one(2))
 
-    assert w.cluster.refused[job] == "needs room for 1 execution at once; 0 fit"
+    assert w.cluster.queue.refused[job] == "needs room for 1 execution at once; 0 fit"
 
 
 def test_a_long_queue_does_not_hide_what_fits_behind_the_depth_of_one_look() -> None:
@@ -193,7 +193,7 @@ def test_a_long_queue_does_not_hide_what_fits_behind_the_depth_of_one_look() -> 
 
     end(w, first)
 
-    assert list(w.cluster.queued()) == []
+    assert list(w.cluster.queue) == []
 
 
 def test_the_head_takes_what_was_kept_for_it_where_a_search_over_all_that_is_free_comes_out_worse() -> None:

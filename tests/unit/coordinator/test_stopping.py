@@ -179,7 +179,7 @@ def test_the_end_of_a_job_and_two_wishes_to_delete_it_may_come_in_one_turn() -> 
     w.delete(job, force=True)
     ends = (
         ExecutionsReported(node=member.node, reports=(report(member.id, Stage.EXITED),))
-        for member in list(w.cluster.members((job, 1)))
+        for member in list(w.cluster.gangs.members((job, 1)))
         if member.node is not None
     )
     answers = w.turn(*ends, DeleteRequested(job=job), StopRequested(job=job), DeleteRequested(job=job, force=True))

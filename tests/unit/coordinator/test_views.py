@@ -190,11 +190,11 @@ def test_to_ask_why_changes_nothing() -> None:
     w.submit(spec(1, gpus=1))
     w.submit(PAIR)
     second = w.submit(spec(1, gpus=1))
-    before = w.cluster.reservation
+    before = w.cluster.load.reservation
     views.explain(w.cluster, second, w.now)
 
     assert before is not None
-    assert w.cluster.reservation == before
+    assert w.cluster.load.reservation == before
 
 
 def test_a_job_that_prepares_is_told_whom_it_waits_for_and_how_long_at_most() -> None:
