@@ -12,7 +12,15 @@ sys.modules["ssl"] = None  # type: ignore[assignment]
 # since 1.80. A gRPC that has no choice any more says so in the log, and goes on.
 os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")
 
-from agent.main import main  # noqa: E402 - all that it imports comes after
+from muster.refusal import requiring  # noqa: E402 - all that is imported comes after
+
+
+def main() -> None:
+    """Entry point of `muster-agent`; says what to install where a library is missing."""
+    with requiring("muster-agent", "muster-fleet"):
+        from agent.main import main as serve  # noqa: PLC0415 - after what is settled above
+    serve()
+
 
 if __name__ == "__main__":
     main()

@@ -15,6 +15,7 @@ def make_wheel(  # noqa: PLR0913 - what wheels differ in
     name: str,
     version: str = "1.0",
     *,
+    title: str = "",
     requires: Sequence[str] = (),
     extras: Sequence[str] = (),
     tag: str = "py3-none-any",
@@ -22,7 +23,7 @@ def make_wheel(  # noqa: PLR0913 - what wheels differ in
 ) -> Path:
     """A wheel with one module, which says its version."""
     info = f"{name}-{version}.dist-info"
-    metadata = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}"]
+    metadata = ["Metadata-Version: 2.4", f"Name: {title or name}", f"Version: {version}"]
     metadata += [f"Requires-Dist: {each}" for each in requires]
     metadata += [f"Provides-Extra: {each}" for each in extras]
     metadata += [licence] if licence else []
@@ -37,6 +38,20 @@ def make_wheel(  # noqa: PLR0913 - what wheels differ in
         for entry, content in contents.items():
             archive.writestr(entry, content)
     return path
+
+
+def make_own_wheels(directory: Path, version: str = "0.1.0") -> tuple[Path, ...]:
+    """Small wheels of our two distributions; the first requires `tiny`, the second also `fast`."""
+    client = make_wheel(
+        directory,
+        "muster_client",
+        version,
+        title="muster-client",
+        requires=("tiny", "never; extra == 'bundle'"),
+        extras=("bundle", "ssh"),
+    )
+    required = (f"muster-client=={version}", "fast")
+    return client, make_wheel(directory, "muster_fleet", version, title="muster-fleet", requires=required)
 
 
 def make_bundle(

@@ -12,7 +12,7 @@ from muster.bundle import frozen, sbom
 from muster.bundle.archive import INSTALLER, sha256, write_bundle
 from muster.bundle.frozen import FrozenPrograms
 from muster.bundle.manifest import Manifest, read_manifest
-from muster.bundle.own_wheel import build_wheel, extras_of, version_of
+from muster.bundle.own_wheel import CLIENT, FLEET, build_wheels, checked_wheels, extras_of, version_of
 from muster.bundle.packages import edges, package_in
 from muster.bundle.requirements import file_of, in_bundle, pinned
 from muster.bundle.sbom import FrozenPart, Materials, WheelPart
@@ -34,8 +34,8 @@ class BundlePlan:
     """Also programs that bring their Python along, for machines like this one."""
     output: Path | None = None
     """None: in this directory, under a name that says what it is."""
-    wheel: Path | None = None
-    """Our own; None: made of what is installed here."""
+    wheels: Sequence[Path] = ()
+    """Our own, one of each distribution; none: made of what is installed here."""
     find_links: Path | None = None
     """Where the wheels of others are; None: where pip looks."""
     sign_key: Path | None = None
@@ -61,14 +61,15 @@ def create_bundle(plan: BundlePlan, tell: Callable[[str], None]) -> Path:
 def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], None]) -> Path:
     wheels = work / "wheels"
     wheels.mkdir()
-    own = _own_wheel(plan, wheels)
-    version, extras = version_of(own), extras_of(own)
-    wanted = f"{own}[{','.join(extras)}]" if extras else str(own)
-    tell(f"{own.name}: {_size(own)}")
+    own = _own_wheels(plan, wheels)
+    version, extras = version_of(own), tuple(sorted({extra for each in own for extra in extras_of(each)}))
+    wanted = [_with_extras(each) for each in own]
+    for each in own:
+        tell(f"{each.name}: {_size(each)}")
     installed: dict[Platform, tuple[str, ...]] = {}
     for platform in plan.platforms:
         arrived = work / str(platform)
-        download(arrived, platform, [wanted, PIP], plan.find_links)
+        download(arrived, platform, [*wanted, PIP], plan.find_links)
         before = _total(wheels)
         installed[platform] = tuple(_gathered(arrived, wheels))
         count, size = (now - then for now, then in zip(_total(wheels), before, strict=True))
@@ -97,6 +98,11 @@ def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], Non
     signature = None if plan.sign_key is None else signature_with(plan.sign_key, manifest.written())
     write_bundle(output, manifest, found, signature)
     return output
+
+
+def _with_extras(wheel: Path) -> str:
+    extras = extras_of(wheel)
+    return f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
 
 
 def _gathered(arrived: Path, wheels: Path) -> Iterator[str]:
@@ -141,10 +147,11 @@ def _documents(
 def _edges(
     manifest: Manifest, parts: Mapping[str, WheelPart], installed: Mapping[Platform, Sequence[str]]
 ) -> Iterator[tuple[str, str]]:
+    roots = {each.name: frozenset(manifest.extras) for each in (CLIENT, FLEET)}
     for platform, names in installed.items():
         wheels = in_bundle(manifest.wheels, names)
         packages = {name: parts[wheel.file].package for name, wheel in wheels.items()}
-        for one, other in edges(packages, platform, {"muster": frozenset(manifest.extras)}):
+        for one, other in edges(packages, platform, roots):
             yield wheels[one].file, wheels[other].file
 
 
@@ -160,11 +167,10 @@ def _frozen_part(programs: FrozenPrograms, manifest: Manifest) -> FrozenPart:
     )
 
 
-def _own_wheel(plan: BundlePlan, wheels: Path) -> Path:
-    if plan.wheel is None:
-        return build_wheel(wheels)
-    version_of(plan.wheel)
-    return Path(shutil.copy(plan.wheel, wheels))
+def _own_wheels(plan: BundlePlan, wheels: Path) -> Sequence[Path]:
+    if not plan.wheels:
+        return build_wheels(wheels)
+    return [Path(shutil.copy(each, wheels)) for each in checked_wheels(plan.wheels)]
 
 
 def _own_files() -> Iterator[tuple[str, Path]]:

@@ -8,14 +8,14 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from muster.bundle.ingredients import libraries_used, packages_used
-from muster.bundle.own_wheel import PACKAGES
+from muster.bundle.own_wheel import DISTRIBUTIONS, PACKAGES
 from muster.bundle.packages import Package, package_in
 from muster.bundle.sbom import LibraryPart
 from muster.domain.errors import MusterError
@@ -59,16 +59,17 @@ def is_possible() -> bool:
     return not is_frozen() and find_spec("PyInstaller") is not None
 
 
-def build(wheel: Path, work: Path) -> FrozenPrograms:
-    """Make them of our wheel, for machines like this one; raises MusterError."""
+def build(wheels: Sequence[Path], work: Path) -> FrozenPrograms:
+    """Make them of our wheels, for machines like this one; raises MusterError."""
     if not is_possible():
         raise MusterError(
             "programs that bring their Python along are made by PyInstaller, which is not installed: "
-            "`pip install 'muster[bundle]'`, or use --no-frozen"
+            "`pip install 'muster-client[bundle]'`, or use --no-frozen"
         )
     source = work / "source"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(source)  # noqa: S202 - our own wheel
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(source)  # noqa: S202 - our own wheel
     _freeze(source, work)
     made = work / "dist" / "muster"
     archive_file = work / f"muster-{platform.machine()}.tar.gz"
@@ -80,7 +81,7 @@ def build(wheel: Path, work: Path) -> FrozenPrograms:
         glibc=needed_glibc(_files(made)),
         python=platform.python_version(),
         maker=version("pyinstaller"),
-        packages=packages_used(build_lists, package_in(wheel)),
+        packages=packages_used(build_lists, [package_in(wheel) for wheel in wheels]),
         libraries=tuple(libraries_used(build_lists, source)),
     )
 
@@ -98,12 +99,12 @@ def needed_glibc(files: Iterable[Path]) -> str:
 def _freeze(source: Path, work: Path) -> None:
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--onedir", "--name=muster", "--log-level=ERROR"]
     command += [f"--distpath={work / 'dist'}", f"--workpath={work / 'build'}", f"--specpath={work}"]
-    command += [f"--paths={source}", "--copy-metadata=muster"]
+    command += [f"--paths={source}", *(f"--copy-metadata={each.name}" for each in DISTRIBUTIONS)]
     for package in PACKAGES:
         command += [f"--collect-submodules={package}", f"--collect-data={package}"]
-    # Migrations are read as files; no import leads to them.
-    migrations = Path("coordinator", "store", "migrations")
-    command += [f"--add-data={source / migrations}:{migrations}"]
+    # Migrations and examples are read as files; no import leads to them.
+    for read in (Path("coordinator", "store", "migrations"), Path("muster", "examples")):
+        command += [f"--add-data={source / read}:{read}"]
     command += [f"--exclude-module={name}" for name in _LEFT_OUT]
     environ = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "1", "SOURCE_DATE_EPOCH": "315532800"}
     try:

@@ -1,7 +1,7 @@
 """What PyInstaller made a program of, found in the lists that it writes while it works."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from email.message import Message
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -16,7 +16,7 @@ _PATH = re.compile(r"'(/[^'\n]+)'")
 _BINARY = re.compile(r"\('([^'\n]+)',\s*'(/[^'\n]+)',\s*'BINARY'\)")
 
 
-def packages_used(build: Path, ours: Package) -> tuple[Package, ...]:
+def packages_used(build: Path, ours: Sequence[Package]) -> tuple[Package, ...]:
     """The distributions of which anything was taken, and ours."""
     taken = {path for name in _LISTS for path in _PATH.findall(_read(build / name))}
     found = {
@@ -25,7 +25,7 @@ def packages_used(build: Path, ours: Package) -> tuple[Package, ...]:
         if not taken.isdisjoint(_files(each))
         for package in [package_of(cast(Message, each.metadata))]
     }
-    return tuple(sorted((found | {ours.name: ours}).values(), key=lambda each: each.name))
+    return tuple(sorted((found | {each.name: each for each in ours}).values(), key=lambda each: each.name))
 
 
 def libraries_used(build: Path, source: Path) -> Iterator[LibraryPart]:

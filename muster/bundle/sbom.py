@@ -20,7 +20,9 @@ LARGEST_BILL = 16 << 20
 _SCHEMA = "http://cyclonedx.org/schema/bom-1.6.schema.json"
 _SPACE = uuid.UUID("5f2c0f52-5f6e-4a55-9d0c-2f2f6e1c7a10")
 """Name space of the serial numbers."""
-_OWN = "muster"
+_PRODUCT = "muster"
+_OWN = frozenset({"muster-client", "muster-fleet"})
+"""Our distributions; they come from no index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,7 @@ def bill_of(materials: Materials) -> bytes:
         *(_frozen(each, materials.version) for each in sorted(materials.frozen, key=lambda each: each.file)),
         *(_file(name, sha256) for name, sha256 in sorted(materials.files.items())),
     ]
-    bundle = f"bundle:{_OWN}@{materials.version}"
+    bundle = f"bundle:{_PRODUCT}@{materials.version}"
     requires: dict[str, set[str]] = {each.file: set() for each in materials.wheels}
     for one, other in materials.edges:
         requires[one].add(other)
@@ -87,7 +89,7 @@ def bill_of(materials: Materials) -> bytes:
         "specVersion": "1.6",
         "version": 1,
         "metadata": {
-            "tools": {"components": [{"type": "application", "name": _OWN, "version": materials.version}]},
+            "tools": {"components": [{"type": "application", "name": _PRODUCT, "version": materials.version}]},
             "component": {
                 "type": "application",
                 "bom-ref": bundle,
@@ -152,7 +154,7 @@ def _file(name: str, sha256: str) -> dict[str, Any]:
 
 def _package(package: Package, ref: str, qualifiers: str = "") -> dict[str, Any]:
     """A component; what is ours comes from no index."""
-    ours = package.name == _OWN
+    ours = package.name in _OWN
     kind = "generic" if ours else "pypi"
     found: dict[str, Any] = {
         "type": "application" if ours else "library",

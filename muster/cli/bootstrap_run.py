@@ -155,7 +155,7 @@ async def surveyor_of(
 
     async def connect(wish: Wish) -> Executor:
         if connections is None:
-            raise MusterError("SSH needs the package paramiko: `pip install 'muster[ssh]'`")
+            raise MusterError("SSH needs the package paramiko: `pip install 'muster-client[ssh]'`")
         return await connections.connect(wish.target)
 
     try:

@@ -41,7 +41,12 @@ async def create(  # noqa: PLR0913 - one for each option
     ] = None,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="muster-VERSION-PLATFORMS.tar otherwise.")] = None,
     wheel: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Muster's own wheel; made of what is installed otherwise.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A wheel of Muster's own (muster-client, muster-fleet); repeated, one of each. Made of what is "
+            "installed otherwise.",
+        ),
     ] = None,
     find_links: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Take wheels from this directory only, not from an index.")
@@ -65,7 +70,7 @@ async def create(  # noqa: PLR0913 - one for each option
         platforms=[Platform(each, architecture) for architecture in architectures for each in pythons],
         frozen=is_possible() if frozen is None else frozen,
         output=output,
-        wheel=wheel,
+        wheels=wheel or (),
         find_links=find_links,
         sign_key=sign_key,
     )

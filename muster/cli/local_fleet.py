@@ -6,6 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from muster.cli.terminal import say
@@ -13,7 +14,7 @@ from muster.client import Client
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.node import NodeState, NodeView
 from muster.endpoint import DEFAULT_ADDRESS, Login
-from muster.own_programs import command_of
+from muster.own_programs import command_of, is_frozen
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 
@@ -173,6 +174,14 @@ async def _ready_nodes(login: Login, wanted: int) -> tuple[NodeView, ...]:
             f"{len(ready)} of {wanted} nodes are ready after {_READY_LIMIT:.0f} s",
         ) from None
     return ready
+
+
+def require_programs(command: str) -> None:
+    """Raise MusterError where coordinator and agent are not installed beside the client."""
+    if not is_frozen() and any(find_spec(package) is None for package in ("coordinator", "agent")):
+        raise MusterError(
+            f"`{command}` starts a coordinator and agents, which are not installed: `pip install muster-fleet`"
+        )
 
 
 def client_of(login: Login) -> Client:

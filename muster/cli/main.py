@@ -21,14 +21,18 @@ _COMPLETION = "_MUSTER_COMPLETE"
 def main() -> None:
     """The entry point of the console script."""
     settle()
-    from muster.cli.streams import open_closed_streams  # noqa: PLC0415 - after what is settled above
-
-    open_closed_streams()
-    from muster.cli.program import program  # noqa: PLC0415
-
     me = threading.current_thread()
     try:
+        from muster.cli.streams import open_closed_streams  # noqa: PLC0415 - after what is settled above
+
+        open_closed_streams()
+        from muster.cli.program import program  # noqa: PLC0415
+
         program(() if _COMPLETION in os.environ else sys.argv[1:])()
+    except ModuleNotFoundError as error:
+        from muster.refusal import what_to_install  # noqa: PLC0415 - seldom
+
+        sys.exit(what_to_install("muster", "muster-client", error))
     except SystemExit as ended:
         if not isinstance(ended.code, int):
             raise

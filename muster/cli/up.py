@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from muster.domain.view import JobView
 
 _EXAMPLE = Path("examples", "ring", "job.yaml")
+_PACKAGE = Path(__file__).parents[1]
+"""The package `muster`; a wheel has the example in it, a checkout beside it."""
 
 Nodes = Annotated[int, typer.Option("--nodes", "-n", min=1, max=64, help="How many nodes to act as.")]
 
@@ -44,8 +46,9 @@ async def up(
     ] = True,
 ) -> ExitCode:
     """Start a coordinator and nodes on this machine, until Ctrl-C."""
-    from muster.cli.local_fleet import FleetPlan, local_fleet  # noqa: PLC0415 - gRPC
+    from muster.cli.local_fleet import FleetPlan, local_fleet, require_programs  # noqa: PLC0415 - gRPC
 
+    require_programs("muster up")
     own = home(os.environ)
     plan = FleetPlan(
         directory=(directory or own / "local").expanduser().resolve(),
@@ -67,7 +70,9 @@ async def up(
 
 @answers
 async def demo(
-    file: Annotated[Path | None, typer.Argument(help="Job file; examples/ring/job.yaml otherwise.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="Job file (default: examples/ring, which comes with this program).")
+    ] = None,
     *,
     nodes: Nodes = 3,
 ) -> ExitCode:
@@ -76,8 +81,9 @@ async def demo(
 
     from muster.cli.follow import follow  # noqa: PLC0415
     from muster.cli.job_files import read_job  # noqa: PLC0415
-    from muster.cli.local_fleet import FleetPlan, client_of, local_fleet  # noqa: PLC0415
+    from muster.cli.local_fleet import FleetPlan, client_of, local_fleet, require_programs  # noqa: PLC0415
 
+    require_programs("muster demo")
     spec = read_job(file or _example(), {})
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP), TemporaryDirectory(prefix="muster-demo-") as directory:
         plan = FleetPlan(directory=Path(directory), nodes=nodes, listen="127.0.0.1:0", docker=False)
@@ -119,11 +125,11 @@ def _tell_roster(job: "JobView") -> None:
 
 
 def _example() -> Path:
-    """The packaged example: of the checkout one stands in, else of the one that this program runs from."""
-    for root in (Path.cwd(), Path(__file__).parents[2]):
+    """The example that comes with this program."""
+    for root in (_PACKAGE, _PACKAGE.parent):
         if (root / _EXAMPLE).exists():
             return root / _EXAMPLE
-    raise InvalidJobError(f"{_EXAMPLE} is not here; name a job file: `muster demo FILE`")
+    raise InvalidJobError(f"{_EXAMPLE} was not installed with this program; name a job file: `muster demo FILE`")
 
 
 @contextmanager

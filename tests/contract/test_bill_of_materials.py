@@ -18,7 +18,7 @@ from muster.bundle.manifest import InvalidBundleError
 from muster.bundle.packages import Package
 from muster.bundle.sbom import BILL_NAME, LARGEST_BILL, FrozenPart, LibraryPart, Materials, WheelPart, bill_of
 from muster.bundle.wheels import Platform
-from tests.small_bundles import make_wheel
+from tests.small_bundles import make_own_wheels, make_wheel
 
 PLATFORMS = (Platform("3.11", "x86_64"), Platform("3.12", "aarch64"))
 DIGEST = "0" * 64
@@ -40,9 +40,9 @@ def made(tmp_path: Path) -> Path:
     make_wheel(shelf, "old_name", "2.0", licence="License-Expression: MIT OR Apache-2.0")
     make_wheel(shelf, "fast", tag="cp311-cp311-manylinux_2_28_x86_64", licence="License: BSD")
     make_wheel(shelf, "fast", tag="cp312-cp312-manylinux2014_aarch64", licence="License: BSD")
-    wheel = make_wheel(own, "muster", "0.1.0", requires=("tiny", "fast; extra == 'agent'"), extras=("agent", "dev"))
+    wheels = make_own_wheels(own)
     output = tmp_path / "bundle.tar"
-    plan = BundlePlan(platforms=PLATFORMS, output=output, wheel=wheel, find_links=shelf)
+    plan = BundlePlan(platforms=PLATFORMS, output=output, wheels=wheels, find_links=shelf)
     return create_bundle(plan, lambda _: None)
 
 
@@ -71,16 +71,19 @@ def test_wheels_stand_there_with_name_version_licence_and_address(made: Path) ->
     assert wheels["old-name"]["purl"] == "pkg:pypi/old-name@2.0?file_name=old_name-2.0-py3-none-any.whl"
     assert wheels["old-name"]["licenses"] == [{"expression": "MIT OR Apache-2.0", "acknowledgement": "declared"}]
     assert wheels["fast"]["licenses"] == [{"license": {"name": "BSD", "acknowledgement": "declared"}}]
-    assert wheels["muster"]["purl"].startswith("pkg:generic/muster@0.1.0")
+    assert wheels["muster-client"]["purl"].startswith("pkg:generic/muster-client@0.1.0")
+    assert wheels["muster-fleet"]["purl"].startswith("pkg:generic/muster-fleet@0.1.0")
 
 
 def test_what_requires_what_is_told_for_the_platforms_of_the_bundle(made: Path) -> None:
     needs = {each["ref"]: each.get("dependsOn", []) for each in _bill(made)["dependencies"]}
     tiny, old = "wheels/tiny-1.0-py3-none-any.whl", "wheels/old_name-2.0-py3-none-any.whl"
-    assert needs["wheels/muster-0.1.0-py3-none-any.whl"] == [
+    client, fleet = (f"wheels/muster_{each}-0.1.0-py3-none-any.whl" for each in ("client", "fleet"))
+    assert needs[client] == [tiny]
+    assert needs[fleet] == [
         "wheels/fast-1.0-cp311-cp311-manylinux_2_28_x86_64.whl",
         "wheels/fast-1.0-cp312-cp312-manylinux2014_aarch64.whl",
-        tiny,
+        client,
     ]
     assert needs[tiny] == [old]
     assert needs[old] == []
@@ -104,10 +107,10 @@ def test_a_bill_that_was_changed_is_refused(made: Path) -> None:
 
 def test_programs_with_their_python_say_what_they_were_made_of() -> None:
     package = Package(name="typer", version="0.20.0", expression="MIT")
-    ours = Package(name="muster", version="0.1.0", expression="Apache-2.0")
+    ours = Package(name="muster-client", version="0.1.0", expression="Apache-2.0")
     materials = Materials(
         version="0.1.0",
-        wheels=[WheelPart(file="wheels/muster-0.1.0-py3-none-any.whl", sha256=DIGEST, package=ours)],
+        wheels=[WheelPart(file="wheels/muster_client-0.1.0-py3-none-any.whl", sha256=DIGEST, package=ours)],
         frozen=[
             FrozenPart(
                 file="frozen/muster-x86_64.tar.gz",
@@ -125,7 +128,7 @@ def test_programs_with_their_python_say_what_they_were_made_of() -> None:
     (program,) = (each for each in json.loads(document)["components"] if each["bom-ref"].startswith("frozen/"))
     assert [(each["name"], each.get("version")) for each in program["components"]] == [
         ("cpython", "3.11.7"),
-        ("muster", "0.1.0"),
+        ("muster-client", "0.1.0"),
         ("typer", "0.20.0"),
         ("libssl.so.3", None),
     ]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +17,10 @@ import pytest
 from muster.bundle.archive import read_bundle, verify_bundle
 from muster.bundle.create import BundlePlan, create_bundle
 from muster.bundle.manifest import InvalidBundleError
-from muster.bundle.own_wheel import build_wheel
+from muster.bundle.own_wheel import DISTRIBUTIONS, build_wheels
 from muster.bundle.wheels import Platform
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
-from tests.small_bundles import make_wheel
+from tests.small_bundles import make_own_wheels, make_wheel
 
 PLATFORMS = (Platform("3.11", "x86_64"), Platform("3.12", "aarch64"))
 
@@ -38,20 +38,20 @@ def shelf(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def own(tmp_path: Path) -> tuple[Path, ...]:
     directory = tmp_path / "own"
     directory.mkdir()
-    return make_wheel(directory, "muster", "0.1.0", requires=("tiny", "fast"))
+    return make_own_wheels(directory)
 
 
-def _plan(tmp_path: Path, shelf: Path, own: Path, **more: object) -> BundlePlan:
+def _plan(tmp_path: Path, shelf: Path, own: Sequence[Path], **more: object) -> BundlePlan:
     output = tmp_path / "made" / "bundle.tar"
     output.parent.mkdir(exist_ok=True)
-    return BundlePlan(platforms=PLATFORMS, output=output, wheel=own, find_links=shelf, **more)  # type: ignore[arg-type]
+    return BundlePlan(platforms=PLATFORMS, output=output, wheels=own, find_links=shelf, **more)  # type: ignore[arg-type]
 
 
 def test_a_bundle_has_wheels_for_each_platform_and_is_the_same_each_time(
-    tmp_path: Path, shelf: Path, own: Path
+    tmp_path: Path, shelf: Path, own: tuple[Path, ...]
 ) -> None:
     told: list[str] = []
     made = create_bundle(_plan(tmp_path, shelf, own), told.append)
@@ -71,19 +71,20 @@ def test_a_bundle_has_wheels_for_each_platform_and_is_the_same_each_time(
         "units/muster-coordinator.service",
         "wheels/fast-1.0-cp311-cp311-manylinux_2_28_x86_64.whl",
         "wheels/fast-1.0-cp312-cp312-manylinux2014_aarch64.whl",
-        "wheels/muster-0.1.0-py3-none-any.whl",
+        "wheels/muster_client-0.1.0-py3-none-any.whl",
+        "wheels/muster_fleet-0.1.0-py3-none-any.whl",
         "wheels/pip-26.0-py3-none-any.whl",
         "wheels/tiny-1.0-py3-none-any.whl",
     ]
     assert again == first
-    assert [line.split(":")[0] for line in told[:3]] == [own.name, "cp311-x86_64", "cp312-aarch64"]
+    assert [line.split(":")[0] for line in told[:4]] == [*(each.name for each in own), "cp311-x86_64", "cp312-aarch64"]
     assert list(made.parent.iterdir()) == [made]
     with tarfile.open(made) as archive:
         assert archive.getnames()[:2] == ["bundle.json", "install.sh"]
 
 
 def test_a_wheel_that_is_missing_for_a_platform_is_named_and_nothing_is_left(
-    tmp_path: Path, shelf: Path, own: Path
+    tmp_path: Path, shelf: Path, own: tuple[Path, ...]
 ) -> None:
     (shelf / "fast-1.0-cp312-cp312-manylinux2014_aarch64.whl").unlink()
     plan = _plan(tmp_path, shelf, own)
@@ -94,17 +95,31 @@ def test_a_wheel_that_is_missing_for_a_platform_is_named_and_nothing_is_left(
 
 def test_what_is_no_wheel_of_ours_is_refused(tmp_path: Path, shelf: Path) -> None:
     other = make_wheel(tmp_path, "other")
-    for wheel in (other, Path(shutil.copy(other, tmp_path / "muster-1.0-py3-none-any.whl"))):
+    named = [Path(shutil.copy(other, tmp_path / f"muster_{each}-1.0-py3-none-any.whl")) for each in ("client", "fleet")]
+    for wheels in ([other], named):
         with pytest.raises(MusterError, match="is no wheel of Muster"):
-            create_bundle(_plan(tmp_path, shelf, wheel), lambda _: None)
+            create_bundle(_plan(tmp_path, shelf, wheels), lambda _: None)
 
 
-def test_without_a_network_the_remedy_is_told(tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_wheel_of_each_distribution_and_of_one_version_is_wanted(tmp_path: Path, shelf: Path) -> None:
+    (tmp_path / "newer").mkdir()
+    client, fleet = make_own_wheels(tmp_path)
+    newer, _ = make_own_wheels(tmp_path / "newer", "0.2.0")
+    with pytest.raises(MusterError, match="the wheel of muster-fleet is missing; name each with --wheel FILE"):
+        create_bundle(_plan(tmp_path, shelf, [client]), lambda _: None)
+    for wheels in ([newer, fleet], [client, newer, fleet]):
+        with pytest.raises(MusterError, match="are not one version of Muster"):
+            create_bundle(_plan(tmp_path, shelf, wheels), lambda _: None)
+
+
+def test_without_a_network_the_remedy_is_told(
+    tmp_path: Path, own: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [name for name in os.environ if name.startswith("PIP_") or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    plan = BundlePlan(platforms=PLATFORMS, output=tmp_path / "made.tar", wheel=own)
+    plan = BundlePlan(platforms=PLATFORMS, output=tmp_path / "made.tar", wheels=own)
     with pytest.raises(UnavailableError, match=r"the package index cannot be reached.*--find-links DIR"):
         create_bundle(plan, lambda _: None)
     assert not (tmp_path / "made.tar").exists()
@@ -121,8 +136,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(at)], check=True)
 
 
-def test_a_full_disk_is_told_and_nothing_is_left(small_disk: Path, shelf: Path, own: Path) -> None:
-    plan = BundlePlan(platforms=PLATFORMS, output=small_disk / "bundle.tar", wheel=own, find_links=shelf)
+def test_a_full_disk_is_told_and_nothing_is_left(small_disk: Path, shelf: Path, own: tuple[Path, ...]) -> None:
+    plan = BundlePlan(platforms=PLATFORMS, output=small_disk / "bundle.tar", wheels=own, find_links=shelf)
     with pytest.raises(ExhaustedError):
         create_bundle(plan, lambda _: None)
     assert list(small_disk.iterdir()) == []
@@ -152,7 +167,7 @@ def _changed(made: Path, name: str, content: bytes | None) -> None:
     ],
 )
 def test_what_was_tampered_with_is_found(
-    tmp_path: Path, shelf: Path, own: Path, name: str, content: bytes | None, problem: str
+    tmp_path: Path, shelf: Path, own: tuple[Path, ...], name: str, content: bytes | None, problem: str
 ) -> None:
     made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
     _changed(made, name, content)
@@ -170,7 +185,7 @@ def _named_twice(entry: tarfile.TarInfo) -> None:
 
 @pytest.mark.parametrize("change", [_linked, _named_twice])
 def test_what_programs_that_unpack_may_see_differently_is_refused(
-    tmp_path: Path, shelf: Path, own: Path, change: Callable[[tarfile.TarInfo], None]
+    tmp_path: Path, shelf: Path, own: tuple[Path, ...], change: Callable[[tarfile.TarInfo], None]
 ) -> None:
     made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
     with tarfile.open(made) as archive:
@@ -184,7 +199,7 @@ def test_what_programs_that_unpack_may_see_differently_is_refused(
         verify_bundle(made)
 
 
-def test_what_did_not_arrive_whole_is_found(tmp_path: Path, shelf: Path, own: Path) -> None:
+def test_what_did_not_arrive_whole_is_found(tmp_path: Path, shelf: Path, own: tuple[Path, ...]) -> None:
     made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
     whole = made.read_bytes()
     for length in (0, 100, 5000, len(whole) // 2):
@@ -195,12 +210,12 @@ def test_what_did_not_arrive_whole_is_found(tmp_path: Path, shelf: Path, own: Pa
         read_bundle(tmp_path / "nowhere")
 
 
-def test_our_own_wheel_installs_what_runs_here(tmp_path: Path) -> None:
-    wheel = build_wheel(tmp_path)
-    first = wheel.read_bytes()
-    assert build_wheel(tmp_path).read_bytes() == first
+def test_our_own_wheels_install_what_runs_here(tmp_path: Path) -> None:
+    wheels = build_wheels(tmp_path)
+    first = [wheel.read_bytes() for wheel in wheels]
+    assert [wheel.read_bytes() for wheel in build_wheels(tmp_path)] == first
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    subprocess.run([*command, str(tmp_path / "there"), str(wheel)], check=True, capture_output=True)
+    subprocess.run([*command, str(tmp_path / "there"), *map(str, wheels)], check=True, capture_output=True)
     run = [sys.executable, "-P", str(tmp_path / "there" / "bin" / "muster"), "version"]
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "there")}
     assert subprocess.run(run, check=True, capture_output=True, text=True, env=environ).stdout == "0.1.0\n"
@@ -256,7 +271,7 @@ def _made_venv(tmp_path: Path, made: Path, name: str) -> subprocess.CompletedPro
 
 
 def test_the_installer_installs_what_is_listed_with_its_hash_and_nothing_else(
-    tmp_path: Path, shelf: Path, own: Path
+    tmp_path: Path, shelf: Path, own: tuple[Path, ...]
 ) -> None:
     platform = Platform(f"{sys.version_info.major}.{sys.version_info.minor}", "x86_64")
     for wheel in shelf.glob("fast-*"):
@@ -267,7 +282,8 @@ def test_the_installer_installs_what_is_listed_with_its_hash_and_nothing_else(
     done = _made_venv(tmp_path, made, "good")
     assert done.stdout == "made\n", done.stderr
     installed = {each.name for each in (tmp_path / "good" / "new").rglob("*.dist-info")}
-    assert installed == {"muster-0.1.0.dist-info", "tiny-1.0.dist-info", "fast-1.0.dist-info"}
+    ours = {f"{each.wheel_name}-0.1.0.dist-info" for each in DISTRIBUTIONS}
+    assert installed == ours | {"tiny-1.0.dist-info", "fast-1.0.dist-info"}
 
     shutil.rmtree(tmp_path / "good")
     with tarfile.open(made) as archive:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muster.bundle.archive import read_bundle, sha256, write_bundle
+from muster.bundle.own_wheel import DISTRIBUTIONS
 from tests.e2e.fleet import sh
 from tests.e2e.programs import environment
 from tests.machines import trees
@@ -58,44 +59,47 @@ def newer(
     edits: Mapping[str, Callable[[str], str]] | None = None,
     more: Mapping[str, str] | None = None,
 ) -> Path:
-    """The same bundle with our wheel at another version; that is all that differs, but for edited and added files."""
+    """The same bundle with our wheels at another version; that is all that differs, but for edited and added files."""
     before = read_bundle(bundle).version
 
     def change(directory: Path) -> None:
-        own = directory / f"wheels/muster-{before}-py3-none-any.whl"
-        _rewrite(own, (before, version), edits or {}, more or {})
-        old, new = _sha256(own), _sha256(own.with_name(f"muster-{version}-py3-none-any.whl"))
-        own.unlink()
-        for listed in (directory / "requirements").iterdir():
-            text = listed.read_text().replace(f"muster=={before} ", f"muster=={version} ").replace(old, new)
-            listed.write_text(text)
+        for ours in DISTRIBUTIONS:
+            own = directory / f"wheels/{ours.wheel_name}-{before}-py3-none-any.whl"
+            added = {name: text for name, text in (more or {}).items() if name.split("/")[0] in ours.packages}
+            after = _rewrite(own, (before, version), edits or {}, added)
+            old, new = _sha256(own), _sha256(after)
+            own.unlink()
+            for listed in (directory / "requirements").iterdir():
+                text = listed.read_text().replace(f"{ours.name}=={before} ", f"{ours.name}=={version} ")
+                listed.write_text(text.replace(old, new))
 
     return altered(bundle, version, change, version)
 
 
 def _rewrite(
     wheel: Path, versions: tuple[str, str], edits: Mapping[str, Callable[[str], str]], more: Mapping[str, str]
-) -> None:
-    """A copy beside it that says that it is another version."""
+) -> Path:
+    """The path of a copy beside it that says that it is another version."""
     before, after = versions
-    record = f"muster-{after}.dist-info/RECORD"
+    distribution = wheel.name.split("-")[0]
+    record = f"{distribution}-{after}.dist-info/RECORD"
+    copy = wheel.with_name(f"{distribution}-{after}-py3-none-any.whl")
     lines = []
-    with (
-        zipfile.ZipFile(wheel) as source,
-        zipfile.ZipFile(wheel.with_name(f"muster-{after}-py3-none-any.whl"), "w") as to,
-    ):
+    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(copy, "w") as to:
         for name in [*source.namelist(), *more]:
             content = more[name].encode() if name in more else source.read(name)
             if name in edits:
                 content = edits[name](content.decode()).encode()
             if name == "muster/__init__.py" or name.endswith("/METADATA"):
-                content = content.replace(before.encode(), after.encode(), 1)
-            renamed = name.replace(f"muster-{before}.dist-info", f"muster-{after}.dist-info")
+                for said in (f"Version: {before}", f'__version__ = "{before}"', f"muster-client=={before}"):
+                    content = content.replace(said.encode(), said.replace(before, after).encode())
+            renamed = name.replace(f"{distribution}-{before}.dist-info", f"{distribution}-{after}.dist-info")
             if renamed != record:
                 digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
                 lines.append(f"{renamed},sha256={digest},{len(content)}")
                 to.writestr(renamed, content)
         to.writestr(record, "\n".join([*lines, f"{record},,", ""]))
+    return copy
 
 
 def _python() -> str:
