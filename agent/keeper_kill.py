@@ -48,8 +48,9 @@ def _kill_processes(room: Path, mark: Callable[[], None]) -> bool:
 
     if members():
         mark()
-        for group in record.groups:
-            confinement.kill(group)
+        if not record.supervisor.runs:  # else it would die as well, and nobody would know how the program ended
+            for group in record.groups:
+                confinement.kill(group)
         strike(members)
         return False  # the next look tells
     return record.program is not None or not record.supervisor.runs

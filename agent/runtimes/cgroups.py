@@ -93,7 +93,10 @@ class Cgroups:
     def __init__(self, found: Sequence[Hierarchy], name: str) -> None:
         self._prefix = f"muster-{name[:8]}-"
         """Tells them from those of other agents on this machine."""
-        self._found = [(each, _handed_out(each)) for each in found if _is_ours(each)]
+        ours = [(each, _handed_out(each)) for each in found if _is_ours(each)]
+        counted = any("pids" in each.controllers for each, _ in ours)
+        # Beside a tree of the first version that each execution is in anyway, one without limits would only cost time.
+        self._found = [(each, limiting) for each, limiting in ours if limiting or not counted]
 
     @property
     def limiting(self) -> frozenset[str]:
@@ -115,7 +118,7 @@ class Cgroups:
             settings = tuple(_settings(limits, controllers, unified=hierarchy.unified))
             if not (settings or hierarchy.unified):
                 continue
-            group = f"{hierarchy.base}/{self._prefix}{execution}"
+            group = self._of(hierarchy, execution)
             with suppress(FileExistsError):
                 os.mkdir(group)  # noqa: PTH102 (path objects cost more than the calls)
             for name, value in settings:
@@ -127,12 +130,12 @@ class Cgroups:
     def of(self, execution: ExecutionId) -> tuple[str, ...]:
         """The cgroups that an execution has, also one of an earlier agent."""
         groups = (self._of(hierarchy, execution) for hierarchy, _ in self._found)
-        return tuple(str(group) for group in groups if group.exists())
+        return tuple(group for group in groups if os.path.exists(group))  # noqa: PTH110 (as above)
 
     def remove(self, execution: ExecutionId) -> None:
         """Remove them with all that is below them, once nothing runs in them; harmless when repeated."""
-        for group in self.of(execution):
-            _remove(group)
+        for hierarchy, _ in self._found:
+            _remove(self._of(hierarchy, execution))
 
     def strangers(self, known: Iterable[ExecutionId]) -> Mapping[str, set[int]]:
         """The cgroups of executions that nobody knows of, with the processes in them."""
@@ -148,8 +151,8 @@ class Cgroups:
                 process(pid).kill()
         _remove(group)
 
-    def _of(self, hierarchy: Hierarchy, execution: ExecutionId) -> Path:
-        return hierarchy.base / f"{self._prefix}{execution}"
+    def _of(self, hierarchy: Hierarchy, execution: ExecutionId) -> str:
+        return f"{hierarchy.base}/{self._prefix}{execution}"
 
 
 def own_cgroups(name: str) -> Cgroups:
@@ -183,7 +186,7 @@ def _handed_out(hierarchy: Hierarchy) -> frozenset[str]:
 def _settings(limits: Limits, controllers: frozenset[str], *, unified: bool) -> Iterator[tuple[str, str]]:
     """The files to be written, in order, and what into them."""
     if "pids" in controllers:
-        yield "pids.max", str(limits.pids)
+        yield "pids.max", str(limits.pids + 1)  # the supervisor is in there, too
     if "cpu" in controllers and unified:
         yield "cpu.weight", str(max(1, min(MOST_WEIGHT, limits.cpu_millis * WEIGHT_OF_A_CPU // 1000)))
     elif "cpu" in controllers and limits.cpu_millis != MILLIS_OF_A_CPU:  # else its own cgroup would change nothing
@@ -197,13 +200,20 @@ def _remove(group: str) -> None:
     until = time.monotonic() + REMOVAL_LIMIT
     while True:
         try:
-            for directory, _, _ in os.walk(group, topdown=False):
-                os.rmdir(directory)  # noqa: PTH106 - the files in it are the kernel's
+            os.rmdir(group)  # noqa: PTH106 - the files in it are the kernel's
         except FileNotFoundError:
             return
         except OSError:
+            _remove_below(group)
             if time.monotonic() >= until:
                 return  # the next agent tries again
             time.sleep(REMOVAL_PAUSE)
         else:
             return
+
+
+def _remove_below(group: str) -> None:
+    for directory, _, _ in os.walk(group, topdown=False):
+        if directory != group:
+            with suppress(OSError):  # the next try finds it again
+                os.rmdir(directory)  # noqa: PTH106 - as above

@@ -23,35 +23,48 @@ LONGEST = 1 << 20
 class Confinement:
     """The cgroups of one program, each with the one to which its supervisor returns.
 
-    A supervisor is in the program's cgroups only from the moment it is armed until the program has started, as a child
-    begins where its parent is, and nothing can start outside.
+    A supervisor is in the program's cgroups until the end, as a child begins where its parent is, and nothing can start
+    outside. It enters them early and leaves them late: while the kernel moves a process, nobody on the node can fork.
     """
 
     def __init__(self, groups: Sequence[Sequence[str]], score: str = SCORE) -> None:
-        self._groups = groups
-        self._inside = False
+        self._groups = tuple((group, home) for group, home in groups)
+        self._entered = 0
+        """In how many of them the supervisor is, counted from the first."""
+        self._ready = False
+        """Whether what starts now is confined."""
         self._score_file = score
         self._score = int(_read(score))
 
+    def holds(self, groups: Sequence[Sequence[str]]) -> bool:
+        """Whether what starts now starts in these cgroups and in no others."""
+        return self._ready and self._groups == tuple((group, home) for group, home in groups)
+
     def enter(self) -> None:
-        """Have what starts from here on be confined. Raises OSError."""
-        self._inside = True
-        for group, _ in self._groups:
+        """Confine what starts from here on; harmless when repeated. Raises OSError."""
+        if self._ready:
+            return
+        for group, _ in self._groups[self._entered :]:
             write(f"{group}/{PROCESSES}", b"0")
+            self._entered += 1
         if self._score < PROGRAM_SCORE:
             write(self._score_file, str(PROGRAM_SCORE).encode())
+        self._ready = True
 
-    def leave(self) -> None:
-        """Have the supervisor outlive the program; harmless when repeated."""
-        if not self._inside:
-            return
-        self._inside = False
-        for _, home in self._groups:
-            with suppress(OSError):  # then it dies with the program, and the agent says that it was killed
-                write(f"{home}/{PROCESSES}", b"0")
-        if self._score < PROGRAM_SCORE:
+    def outlive(self) -> None:
+        """Have the supervisor be killed after the program where memory is short; harmless when repeated."""
+        if self._ready and self._score < PROGRAM_SCORE:
             with suppress(OSError):  # whoever started the agent may forbid it
                 write(self._score_file, str(self._score).encode())
+        self._ready = False
+
+    def leave(self) -> None:
+        """Return to where the supervisor came from; harmless when repeated."""
+        self.outlive()
+        for _, home in self._groups[: self._entered]:
+            with suppress(OSError):  # then its agent cannot remove the cgroup, and the next one tries again
+                write(f"{home}/{PROCESSES}", b"0")
+        self._entered = 0
 
     def out_of_memory(self) -> bool:
         """Whether the kernel has killed anything in them because their memory was used up."""

@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from agent.runtimes.order import GO, OTHER_USERS, Order
+from agent.runtimes.order import GO, OTHER_USERS, Groups, Order, groups_line
 from agent.runtimes.pids import Process
 from agent.runtimes.process_record import ProcessRecord
 from muster.domain.failure import ExecutionError, FailureKind
@@ -153,6 +153,11 @@ class Supervisor:
         self._process: Process | None = None
         self.released = False
         """Whether the program was told to start."""
+
+    def enter(self, groups: Groups) -> None:
+        """Tell it the cgroups of its program early, without waiting: it enters them while others still check in."""
+        with suppress(OSError):  # it is gone, which shows when it is armed
+            self._connection.send(groups_line(groups))
 
     async def arm(self, order: Order) -> None:
         """Have everything made ready; another order replaces the one before.

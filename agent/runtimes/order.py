@@ -19,6 +19,22 @@ OTHER_USERS = "other-users"
 GO = b"go\n"
 """What lets the program start."""
 
+GROUPS = b"groups "
+"""Begins the line that names the cgroups of a program before there is an order for it."""
+
+Groups = tuple[tuple[str, str], ...]
+"""Cgroups of a program, each with the one to which its supervisor returns."""
+
+
+def groups_line(groups: Groups) -> bytes:
+    """The cgroups of a program, as they go over the connection."""
+    return GROUPS + json.dumps(groups).encode() + b"\n"
+
+
+def groups_in(line: bytes) -> Groups:
+    """The cgroups that such a line names."""
+    return tuple((group, home) for group, home in json.loads(line.removeprefix(GROUPS)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
@@ -36,7 +52,7 @@ class Order:
     """Number of the user and of its group; None: as the supervisor."""
     own_user: bool = False
     """Whether nothing else runs as that user."""
-    groups: tuple[tuple[str, str], ...] = ()
+    groups: Groups = ()
     """The cgroups in which it starts, each with the one to which its supervisor returns."""
     masked: tuple[str, ...] = field(default=(), repr=False)
     """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""

@@ -22,7 +22,7 @@ from agent.runtimes.cgroups import Cgroups
 from agent.runtimes.ending import KILL_LIMIT, killed, terminate
 from agent.runtimes.launcher import Launcher, Supervisor
 from agent.runtimes.lookup import find_program
-from agent.runtimes.order import BELL, GRACE, Order
+from agent.runtimes.order import BELL, GRACE, Groups, Order
 from agent.runtimes.process_confines import Confined, clear_strangers, confine
 from agent.runtimes.process_faults import refuse_container_options, refuse_survivors, start_failure, write_failure
 from agent.runtimes.process_record import UNKNOWN, ProcessRecord, read_record
@@ -87,6 +87,8 @@ class ProcessRuntime:
         own = await self._own(room)
         supervisor = self._launcher.supervisor()  # made while others still check in
         groups = confine(self._cgroups, assignment, spool)  # in less time than a thread costs
+        if groups:
+            supervisor.enter(groups)
         preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user, groups)
         confined = Confined(own_user=own, cgroups=self._cgroups)
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, confined))
@@ -149,7 +151,7 @@ class Preparation:
     secrets: SecretRooms
     user: JobUser | None
     """As whom the program runs; None: as the agent."""
-    groups: tuple[tuple[str, str], ...]
+    groups: Groups
     """Its cgroups, each with the one to which its supervisor returns."""
 
 
@@ -271,6 +273,8 @@ class ProcessSandbox:
             (self._room.path / process_record.NAME).unlink(missing_ok=True)
         for name in (BELL, GRACE):
             (self._room.path / name).unlink(missing_ok=True)
+        if self._program is None:
+            self._dismiss()  # it is in its program's cgroups until the program starts
         await asyncio.to_thread(self._confined.cgroups.remove, self._execution)
         self._dismiss()  # now that nothing names it any more, it may be somebody else's
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from agent.runtimes.cgroups import Cgroups, Limits
+from agent.runtimes.order import Groups
 from agent.spool import LogSpool
 from muster.domain.failure import ExecutionError, FailureKind
 from muster.domain.ids import ExecutionId
@@ -23,7 +24,7 @@ class Confined:
     cgroups: Cgroups = field(default_factory=lambda: Cgroups((), ""))
 
 
-def confine(cgroups: Cgroups, assignment: Assignment, spool: LogSpool) -> tuple[tuple[str, str], ...]:
+def confine(cgroups: Cgroups, assignment: Assignment, spool: LogSpool) -> Groups:
     """Make the cgroups of an execution; its log says which limits that were asked for do not hold.
 
     Raises ExecutionError.

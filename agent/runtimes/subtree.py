@@ -73,8 +73,9 @@ class Subtree:
 
     def strike(self) -> int:
         """Kill all that is found, without waiting for its end; how many that were."""
-        for group in self.groups:
-            confinement.kill(group)
+        if not self.supervisor.runs:  # else it would die as well, and nobody would know how the program ended
+            for group in self.groups:
+                confinement.kill(group)
         return strike(self.members)
 
     def _below_supervisor(self) -> tuple[Process, ...]:

@@ -23,7 +23,7 @@ from agent.log_mask import MaskedSplitter
 from agent.runtimes.confinement import Confinement
 from agent.runtimes.descendants import Descendants
 from agent.runtimes.news import FULL_DISK_PAUSE, News
-from agent.runtimes.order import GO, Order
+from agent.runtimes.order import GO, GROUPS, Order, groups_in
 from agent.runtimes.pids import Process, process
 from agent.runtimes.subtree import descendants, strike
 from muster.domain.log import LineSplitter, Record, Stream
@@ -59,11 +59,17 @@ def supervise(connection: socket.socket) -> None:
     descendants = Descendants()
     _rehearse()
     ready: Ready | None = None
+    confinement = Confinement(())
     for line in _lines(connection):
-        if line != GO:
+        if line.startswith(GROUPS):
+            confinement.leave()
+            confinement = Confinement(groups_in(line))
+            with suppress(OSError):  # the order says the same, and why it cannot be is told then
+                confinement.enter()
+        elif line != GO:
             if ready is not None:
                 ready.close()
-            ready = _get_ready(Order(**json.loads(line)), connection)
+            ready = _get_ready(Order(**json.loads(line)), confinement, connection)
         elif ready is not None:
             if not ready.start(connection, descendants):
                 return
@@ -74,18 +80,18 @@ def supervise(connection: socket.socket) -> None:
 class Ready:
     """Everything that a program needs at its start. Raises OSError where it cannot be had."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, confinement: Confinement) -> None:
         self.me = process(os.getpid())
         self._order = order
         self._log = LogFile(order.log, order.log_limit)
         self._news = News(order.room)
-        self._confinement = Confinement(order.groups)
+        self._confinement = confinement if confinement.holds(order.groups) else Confinement(order.groups)
         os.chdir(order.workdir)  # the program's, too
         if order.user is not None:
             from agent.runtimes import other_user  # noqa: PLC0415 - the launcher has loaded it where it is wanted
 
             other_user.rehearse(_start(order, order.user))
-        self._confinement.enter()  # now, and not at the start: on some kernels it takes its time
+        self._confinement.enter()
 
     def start(self, connection: socket.socket, descendants: Descendants) -> bool:
         """Start the program and stay until all is over, or say why that cannot be; whether it went well."""
@@ -102,7 +108,7 @@ class Ready:
         self._news.record.add(program=it)
         with suppress(OSError):  # the agent may be gone meanwhile
             _say(connection, program=it)
-        self._confinement.leave()
+        self._confinement.outlive()
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
         lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
@@ -324,9 +330,9 @@ def _start(order: Order, user: tuple[int, int]) -> "Start":
     return Start(path=order.path, command=order.command, env=order.env, workdir=order.workdir, uid=uid, gid=gid)
 
 
-def _get_ready(order: Order, connection: socket.socket) -> Ready | None:
+def _get_ready(order: Order, confinement: Confinement, connection: socket.socket) -> Ready | None:
     try:
-        ready = Ready(order)
+        ready = Ready(order, confinement)
     except OSError as problem:
         _say(connection, errno=problem.errno, reason=problem.strerror)
         return None

@@ -85,7 +85,7 @@ async def prepared(
 
 
 @pytest.mark.parametrize("user", USERS)
-async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_is_not(
+async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_with_it(
     tmp_path: Path, cgroups: Cgroups, user: JobUser | None
 ) -> None:
     async with prepared(tmp_path, cgroups, Role(command=shell("sleep 1000 & echo $$; wait")), user) as it:
@@ -99,10 +99,17 @@ async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_is_
         assert record.groups == cgroups.of(it.sandbox.execution) != ()
         for group in record.groups:
             found = members(group)
-            assert program in found
-            assert len(found) == 2
-            assert record.supervisor.pid not in found
+            assert {program, record.supervisor.pid} < found
+            assert len(found) == 3
         await it.sandbox.stop(GRACE)
+        await it.sandbox.remove()
+        assert cgroups.of(it.sandbox.execution) == ()
+
+
+async def test_what_was_armed_and_never_started_leaves_no_cgroup(tmp_path: Path, cgroups: Cgroups) -> None:
+    async with prepared(tmp_path, cgroups, Role(command=("/bin/true",))) as it:
+        await it.arm()
+        assert cgroups.of(it.sandbox.execution) != ()
         await it.sandbox.remove()
         assert cgroups.of(it.sandbox.execution) == ()
 
