@@ -116,7 +116,9 @@ class Cgroups:
         made = []
         for hierarchy, controllers in self._found:
             settings = tuple(_settings(limits, controllers, unified=hierarchy.unified))
-            if not (settings or hierarchy.unified):
+            if not (
+                settings or _weight(limits.cpu_millis, controllers, unified=hierarchy.unified) or hierarchy.unified
+            ):
                 continue
             group = self._of(hierarchy, execution)
             with suppress(FileExistsError):
@@ -126,6 +128,17 @@ class Cgroups:
                     write(f"{group}/{name}", value.encode())
             made.append((group, str(hierarchy.own)))
         return tuple(made)
+
+    def weigh(self, execution: ExecutionId, cpu_millis: int) -> None:
+        """Have an execution that has started get its part of the CPUs where they are short.
+
+        Before, its supervisor would be held up as well: a gang of small jobs would start late on a busy node.
+        """
+        for hierarchy, controllers in self._found:
+            if weight := _weight(cpu_millis, controllers, unified=hierarchy.unified):
+                name, value = weight
+                with suppress(OSError):  # it may have ended, and been cleared away
+                    write(f"{self._of(hierarchy, execution)}/{name}", value.encode())
 
     def of(self, execution: ExecutionId) -> tuple[str, ...]:
         """The cgroups that an execution has, also one of an earlier agent."""
@@ -187,13 +200,18 @@ def _settings(limits: Limits, controllers: frozenset[str], *, unified: bool) -> 
     """The files to be written, in order, and what into them."""
     if "pids" in controllers:
         yield "pids.max", str(limits.pids + 1)  # the supervisor is in there, too
-    if "cpu" in controllers and unified:
-        yield "cpu.weight", str(max(1, min(MOST_WEIGHT, limits.cpu_millis * WEIGHT_OF_A_CPU // 1000)))
-    elif "cpu" in controllers and limits.cpu_millis != MILLIS_OF_A_CPU:  # else its own cgroup would change nothing
-        yield "cpu.shares", str(max(2, limits.cpu_millis * SHARES_OF_A_CPU // 1000))
     if "memory" in controllers and limits.memory is not None:
         yield "memory.max" if unified else "memory.limit_in_bytes", str(limits.memory)
         yield ("memory.swap.max", "0") if unified else ("memory.memsw.limit_in_bytes", str(limits.memory))
+
+
+def _weight(cpu_millis: int, controllers: frozenset[str], *, unified: bool) -> tuple[str, str] | None:
+    """The file that weighs an execution, and what into it; None: it weighs as much as everything else."""
+    if "cpu" not in controllers or cpu_millis == MILLIS_OF_A_CPU:
+        return None
+    if unified:
+        return "cpu.weight", str(max(1, min(MOST_WEIGHT, cpu_millis * WEIGHT_OF_A_CPU // MILLIS_OF_A_CPU)))
+    return "cpu.shares", str(max(2, cpu_millis * SHARES_OF_A_CPU // MILLIS_OF_A_CPU))
 
 
 def _remove(group: str) -> None:

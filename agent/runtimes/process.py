@@ -231,6 +231,8 @@ class ProcessSandbox:
             self._supervisor = None
             raise start_failure(self._name, problem) from problem
         self.adopt(record)
+        if self._preparation is not None:
+            self._confined.cgroups.weigh(self._execution, self._preparation.role.resources.cpu_millis)
 
     async def exited(self) -> Exit:
         """Wait until the program has ended; what it left running does not count.

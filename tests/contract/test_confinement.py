@@ -106,6 +106,16 @@ async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_wit
         assert cgroups.of(it.sandbox.execution) == ()
 
 
+async def test_an_execution_weighs_as_much_as_its_cpus_from_its_start_on(tmp_path: Path, cgroups: Cgroups) -> None:
+    needs(cgroups, "cpu")
+    role = Role(command=shell("sleep 1000"), resources=Resources(cpu_millis=100))
+    async with prepared(tmp_path, cgroups, role) as it:
+        await it.arm()
+        [usual] = _weights(cgroups, it)
+        await it.sandbox.start()
+        assert (usual, *_weights(cgroups, it)) in {("100", "10"), ("1024", "102")}
+
+
 async def test_what_was_armed_and_never_started_leaves_no_cgroup(tmp_path: Path, cgroups: Cgroups) -> None:
     async with prepared(tmp_path, cgroups, Role(command=("/bin/true",))) as it:
         await it.arm()
@@ -218,6 +228,13 @@ def test_a_supervisor_has_the_score_of_programs_only_while_it_starts_one(tmp_pat
     score.write_text(inside)
     confinement.leave()
     assert score.read_text() == own
+
+
+def _weights(cgroups: Cgroups, trial: Trial) -> list[str]:
+    """What the kernel weighs an execution by, in either version of cgroups."""
+    groups = cgroups.of(trial.sandbox.execution)
+    files = (Path(group, name) for group in groups for name in ("cpu.weight", "cpu.shares"))
+    return [file.read_text().strip() for file in files if file.exists()]
 
 
 @pytest.fixture
