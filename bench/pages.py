@@ -15,6 +15,7 @@ from bench.programs import ProgramError
 from bench.setting import Setting, Turns
 from coordinator import views
 from coordinator.core.cluster import Cluster
+from coordinator.core.job_index import Among
 from coordinator.core.loading import load
 from coordinator.core.records import Attempt, Execution, Job, Record
 from muster.domain.failure import Exit
@@ -91,7 +92,7 @@ class Viewer:
         return sum(views.resolve(self._cluster, name, self._seen) == job for name, job in self._jobs.items())
 
     def _first_page(self) -> int:
-        page, following = views.jobs_page(self._cluster, None, PAGE, lambda _: True, self._seen)
+        page, following = views.jobs_page(self._cluster, None, PAGE, lambda _: True, Among(projects=self._seen))
         if len(page) != PAGE or following is None:
             raise ProgramError(f"a page of {len(page)} jobs")
         return 1

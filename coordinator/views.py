@@ -8,7 +8,7 @@ from itertools import islice
 from coordinator import silence
 from coordinator.core import scheduling
 from coordinator.core.cluster import Cluster
-from coordinator.core.job_index import Projects
+from coordinator.core.job_index import EVERY_JOB, Among, Projects
 from coordinator.core.placement import NoFit, Offer, refusals
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.stock import key_of
@@ -65,6 +65,8 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
         phase=cluster.phase(job),
         summary=_with(silence.told(cluster, job), summary(cluster, job)) if whole else summary(cluster, job),
         submitted_at=record.submitted_at,
+        owner=record.owner,
+        sequence=record.sequence,
         started_at=newest.started_at,
         ended_at=record.ended_at,
         attempts=tuple(
@@ -90,6 +92,7 @@ def unaccepted_view(job: Job) -> JobView:
         phase=JobPhase.QUEUED,
         summary="could be accepted",
         submitted_at=job.submitted_at,
+        owner=job.owner,
     )
 
 
@@ -98,26 +101,23 @@ def jobs_page(
     before: int | None,
     size: int,
     wanted: Callable[[Job], bool],
-    seen: Projects = None,
-    *,
-    live: bool = False,
+    among: Among = EVERY_JOB,
 ) -> tuple[list[JobView], int | None]:
-    """Jobs of projects that are `seen`, newest first, below sequence number `before`; and where the next page begins.
+    """Jobs that are wanted, newest first, below sequence number `before`; and where the next page begins.
 
-    `live`: only those that have not ended, which are few among the many that a coordinator remembers. A page has fewer
-    than `size` jobs, and still a next one, where many had to be looked at to find them.
+    A page costs in proportion to the jobs that it is made of, however many others there are. It has fewer than `size`
+    jobs, and still a next page, where many had to be looked at to find them.
     """
     page: list[JobView] = []
     last = before
-    for number, job in enumerate(cluster.job_index.newest_first(before, seen, live=live)):
-        record = cluster.jobs[job]
+    for number, (sequence, job) in enumerate(cluster.job_index.newest_first(before, among)):
         if number == LOOKED_AT:
             return page, last
-        if wanted(record):
+        if job is not None and wanted(cluster.jobs[job]):
             if len(page) == size:
                 return page, last
             page.append(job_view(cluster, job, whole=False))
-        last = record.sequence
+        last = sequence
     return page, None
 
 

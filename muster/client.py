@@ -165,31 +165,27 @@ class Client:
         request = jobs_pb2.GetJobRequest(job=job, attempt=attempt or 0)
         return wire.job_from_wire(await self._ask(self._jobs.Get, request))
 
-    async def jobs(
+    def jobs(  # noqa: PLR0913 - one for each condition
         self,
         *,
         phases: Collection[JobPhase] = (),
         name_contains: str = "",
+        projects: Collection[str] = (),
+        owners: Collection[str] = (),
+        mine: bool = False,
+        labels: Mapping[str, str] | None = None,
         limit: int | None = None,
     ) -> "AsyncGenerator[JobView, None]":
-        """Jobs, newest first, without their executions; all of them, or those in one of `phases`."""
-        token = ""
-        while limit is None or limit > 0:
-            page = await self._ask(
-                self._jobs.List,
-                jobs_pb2.ListJobsRequest(
-                    page_size=_PAGE if limit is None else min(limit, _PAGE),
-                    page_token=token,
-                    phases=list(phases),
-                    name_contains=name_contains,
-                ),
-            )
-            for job in page.jobs[:limit]:
-                yield wire.job_from_wire(job)
-            limit = None if limit is None else limit - len(page.jobs)
-            token = page.next_page_token
-            if not token:
-                return
+        """Jobs, newest first, without their executions; all of them, or those that every argument allows.
+
+        A job has one of the `phases`, `projects` and `owners`; `mine` adds the caller to the owners. It carries all
+        `labels`.
+        """
+        from muster.job_batches import listed  # noqa: PLC0415
+
+        conditions = {"name_contains": name_contains, "projects": projects, "owners": owners, "labels": labels}
+        wanted = jobs_pb2.ListJobsRequest(phases=list(phases), mine=mine, **conditions)  # type: ignore[arg-type]
+        return listed(lambda page: self._ask(self._jobs.List, page), wanted, limit)
 
     async def stop(self, job: str) -> "JobView":
         """The job after the order to stop was stored; an ended job stays as it is."""

@@ -1,13 +1,15 @@
-"""Many jobs submitted with few calls, each of which is accepted as a whole or not at all."""
+"""Many jobs with few calls: submitted in batches, each accepted as a whole or not at all, and listed in pages."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 
 import grpc
 
+from muster import wire
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.ids import JobId
 from muster.domain.job import JobSpec
 from muster.domain.job_rules import refuse_faults
+from muster.domain.view import JobView
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire.checks import MAX_JOBS
@@ -15,6 +17,7 @@ from muster.wire.checks import MAX_JOBS
 BATCH_BYTES = 4 * 1024 * 1024
 """Most bytes of one call, unless a single job is larger."""
 
+_PAGE = 500
 _HEAD = 8
 """Bytes that stand before each job in a message."""
 
@@ -45,6 +48,21 @@ async def submit_in_batches(
             raise JobsRefusedError(names, refused, accepted)
         ids.extend(map(JobId, answer.ids))
     return tuple(ids)
+
+
+async def listed(
+    ask: Callable[[pb.ListJobsRequest], Awaitable[pb.ListJobsResponse]], wanted: pb.ListJobsRequest, limit: int | None
+) -> AsyncGenerator[JobView, None]:
+    """Jobs that a request describes, newest first; all of them, or the first `limit`."""
+    while limit is None or limit > 0:
+        wanted.page_size = _PAGE if limit is None else min(limit, _PAGE)
+        page = await ask(wanted)
+        for job in page.jobs[:limit]:
+            yield wire.job_from_wire(job)
+        limit = None if limit is None else limit - len(page.jobs)
+        wanted.page_token = page.next_page_token
+        if not page.next_page_token:
+            return
 
 
 def _refuse_invalid(specs: Sequence[JobSpec], names: Sequence[str]) -> None:

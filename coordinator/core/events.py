@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.job import JobSpec
+from muster.domain.job import LOCAL_OWNER, JobSpec
 from muster.domain.node import Inventory
 from muster.domain.plan import Report
 
@@ -16,6 +16,8 @@ class JobSubmitted:
     job: JobId
     """Made by the edge; taken only if the job is accepted."""
     spec: JobSpec
+    owner: str = LOCAL_OWNER
+    """The account of the client."""
     queue_anyway: bool = False
     dry_run: bool = False
     idempotency_key: str = ""

@@ -1,11 +1,12 @@
-"""Jobs by project, so that what one project is asked costs no more because others have many jobs."""
+"""Jobs by project, owner and label, so that what is asked of a few costs no more because there are many others."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from heapq import merge
 from itertools import takewhile
 
-from coordinator.core.job_order import JobOrder, place_of
+from coordinator.core.job_order import AnyOf, JobOrder, Order, Place, in_all, place_of
 from coordinator.core.records import Job
 from muster.domain.ids import JobId
 
@@ -16,46 +17,65 @@ CHUNK = 512
 """Ids that lie together; a new one moves at most twice as many."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Among:
+    """Which jobs a list is made of."""
+
+    projects: Projects = None
+    owners: Collection[str] | None = None
+    """Accounts that submitted them; None: whoever did."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What they all carry."""
+    live: bool = False
+    """Only those that have not ended, which are few among the many that a coordinator remembers."""
+
+
+EVERY_JOB = Among()
+
+
 class JobIndex:
-    """Every job, by project: in the order of submission, by name, and by the beginning of its id."""
+    """Every job, by project, owner and label: in the order of submission; by name, and by the beginning of its id."""
 
     def __init__(self) -> None:
-        self._all = JobOrder()
-        self._live = JobOrder()
+        self._every = _Listed()
         self._projects: dict[str, _ProjectJobs] = {}
+        self._owners: dict[str, _Listed] = {}
+        self._labels: dict[tuple[str, str], JobOrder] = {}
 
     def put(self, before: Job | None, after: Job) -> None:
         """Have a job among them as it is now; `before` is what was known of it."""
-        project = self._projects.setdefault(after.spec.project, _ProjectJobs())
-        place = place_of(after)
-        if before is None:
-            self._all.add(place)
-            project.add(after)
         was_live, is_live = before is not None and before.ended_at is None, after.ended_at is None
-        if is_live and not was_live:
-            self._live.add(place)
-            project.live.add(place)
-        elif was_live and not is_live:
-            self._live.remove(place)
-            project.live.remove(place)
+        if before is not None and was_live == is_live:
+            return
+        place = place_of(after)
+        project = self._projects.setdefault(after.spec.project, _ProjectJobs())
+        for listed in (self._every, project.listed, self._owners.setdefault(after.owner, _Listed())):
+            listed.put(place, new=before is None, live=is_live)
+        if before is None:
+            project.add(after)
+            for label in after.spec.labels.items():
+                self._labels.setdefault(label, JobOrder()).add(place)
 
     def drop(self, job: Job) -> None:
         """Have a job among them no longer."""
-        project, place = self._projects[job.spec.project], place_of(job)
-        self._all.remove(place)
+        place, live = place_of(job), job.ended_at is None
+        project, owner = self._projects[job.spec.project], self._owners[job.owner]
+        for listed in (self._every, project.listed, owner):
+            listed.remove(place, live=live)
         project.remove(job)
-        if job.ended_at is None:
-            self._live.remove(place)
-            project.live.remove(place)
         if project.empty:
             del self._projects[job.spec.project]
+        if not owner.all:
+            del self._owners[job.owner]
+        for label in job.spec.labels.items():
+            carried = self._labels[label]
+            carried.remove(place)
+            if not carried:
+                del self._labels[label]
 
-    def newest_first(self, before: int | None = None, seen: Projects = None, *, live: bool = False) -> Iterator[JobId]:
-        """Jobs from the newest on, or from the newest below a sequence number; `live`: only what has not ended."""
-        if seen is None:
-            return (job for _, job in (self._live if live else self._all).newest_first(before))
-        orders = [project.live if live else project.all for project in self._seen(seen)]
-        return (job for _, job in merge(*(order.newest_first(before) for order in orders), reverse=True))
+    def newest_first(self, before: int | None = None, among: Among = EVERY_JOB) -> Iterator[tuple[int, JobId | None]]:
+        """Jobs from the newest on, or from the newest below a sequence number; as `in_all` tells them."""
+        return in_all(list(self._orders(among)), before)
 
     def newest_named(self, name: str, seen: Projects = None) -> JobId | None:
         """The newest job of a name."""
@@ -67,20 +87,62 @@ class JobIndex:
         """Jobs whose id begins with a text, in the order of their ids; what is not taken costs nothing."""
         return merge(*(project.ids.beginning_with(prefix) for project in self._seen(seen)))
 
+    def _orders(self, among: Among) -> Iterator[Order]:
+        """Orders in which a wanted job is, all of them; at least one."""
+        for label in among.labels.items():
+            yield self._labels.get(label, _NONE)
+        if among.owners is not None:
+            owners = (self._owners[owner] for owner in among.owners if owner in self._owners)
+            yield AnyOf([owner.order(live=among.live) for owner in owners])
+        if among.projects is not None:
+            yield AnyOf([project.listed.order(live=among.live) for project in self._seen(among.projects)])
+        if among.owners is None and among.projects is None and (among.live or not among.labels):
+            yield self._every.order(live=among.live)
+
     def _seen(self, seen: Projects) -> Iterable["_ProjectJobs"]:
         if seen is None:
             return self._projects.values()
         return [self._projects[project] for project in seen if project in self._projects]
 
 
-class _ProjectJobs:
-    """The jobs of one project."""
+_NONE = JobOrder()
 
-    __slots__ = ("all", "ids", "live", "named")
+
+class _Listed:
+    """Jobs that have something in common: all of them, and those that have not ended."""
+
+    __slots__ = ("all", "live")
 
     def __init__(self) -> None:
         self.all = JobOrder()
         self.live = JobOrder()
+
+    def order(self, *, live: bool) -> JobOrder:
+        return self.live if live else self.all
+
+    def put(self, place: Place, *, new: bool, live: bool) -> None:
+        """Have a job among them that is new, or whose being live has changed."""
+        if new:
+            self.all.add(place)
+        if live:
+            self.live.add(place)
+        elif not new:
+            self.live.remove(place)
+
+    def remove(self, place: Place, *, live: bool) -> None:
+        """Have a job among them no longer."""
+        self.all.remove(place)
+        if live:
+            self.live.remove(place)
+
+
+class _ProjectJobs:
+    """The jobs of one project."""
+
+    __slots__ = ("ids", "listed", "named")
+
+    def __init__(self) -> None:
+        self.listed = _Listed()
         self.ids = SortedIds()
         self.named: dict[str, dict[JobId, int]] = {}
         """Sequence numbers by id, the newest last, of the jobs of each name."""
@@ -92,13 +154,11 @@ class _ProjectJobs:
 
     def add(self, job: Job) -> None:
         """Have one more."""
-        self.all.add(place_of(job))
         self.ids.add(job.id)
         self.named.setdefault(job.spec.name, {})[job.id] = job.sequence
 
     def remove(self, job: Job) -> None:
         """Have one less."""
-        self.all.remove(place_of(job))
         self.ids.remove(job.id)
         named = self.named[job.spec.name]
         del named[job.id]

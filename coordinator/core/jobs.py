@@ -138,6 +138,7 @@ def _accept(turn: Turn, event: JobSubmitted) -> Job:
         spec=event.spec,
         sequence=turn.cluster.submits.next_sequence,
         submitted_at=turn.now,
+        owner=event.owner,
         idempotency_key=event.idempotency_key,
     )
     if not event.dry_run:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from muster.domain.failure import Exit, Failure
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.job import JobSpec
+from muster.domain.job import LOCAL_OWNER, JobSpec
 from muster.domain.lifecycle import State
 from muster.domain.node import Cordon, Inventory
 from muster.domain.plan import Goal
@@ -22,6 +22,8 @@ class Job:
     sequence: int
     """Counts submits up: first in, first out among equal priorities."""
     submitted_at: datetime
+    owner: str = LOCAL_OWNER
+    """The account that submitted it."""
     idempotency_key: str = ""
     """Given by the client; the same key is the same submit."""
     attempt: int = 1

@@ -15,6 +15,7 @@ from coordinator import views
 from coordinator.core.answers import Accepted, AllAccepted, Answer, NoneAccepted, Refused
 from coordinator.core.cluster import Cluster
 from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
+from coordinator.core.job_index import Among
 from coordinator.core.jobs import REFUSED
 from coordinator.core.records import Job
 from coordinator.engine import Engine
@@ -25,6 +26,7 @@ from coordinator.rpc.refusals import fitting, refuse, status_of, told, translate
 from coordinator.rpc.streams import offer, streaming
 from coordinator.service.causes import error_of
 from coordinator.signals import Listener
+from coordinator.trust.caller import Caller
 from coordinator.trust.policy import require_open
 from coordinator.trust.secret_uses import spelled_out
 from coordinator.trust.secrets import Secrets
@@ -140,14 +142,14 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         """A page of jobs, newest first."""
         before = page_token(request.page_token)
         size, who = min(request.page_size or PAGE, MAX_PAGE), caller()
-        live = bool(request.phases) and ENDED.isdisjoint(request.phases)
+        among = _among(request, who)
 
         def read(cluster: Cluster, _: datetime) -> tuple[list[JobView], int | None]:
             def wanted(job: Job) -> bool:
                 named = request.name_contains in job.spec.name
                 return named and (not request.phases or cluster.phase(job.id) in request.phases)
 
-            return views.jobs_page(cluster, before, size, wanted, who.seen_projects, live=live)
+            return views.jobs_page(cluster, before, size, wanted, among)
 
         page, following = await self._engine.look(read)
         return pb.ListJobsResponse(
@@ -300,9 +302,23 @@ def _submitted(request: pb.SubmitRequest) -> JobSubmitted:
     return JobSubmitted(
         job=new_job_id(),
         spec=refuse_faults(wire.job_spec_from_wire(request.spec)),
+        owner=caller().name,
         queue_anyway=request.queue_anyway,
         dry_run=request.dry_run,
         idempotency_key=_own_key(_key(request)),
+    )
+
+
+def _among(request: pb.ListJobsRequest, who: Caller) -> Among:
+    """Which jobs a list is made of, of those that the caller may see."""
+    seen, owners = who.seen_projects, {*request.owners, *([who.name] if request.mine else [])}
+    if request.projects:
+        seen = frozenset(request.projects) if seen is None else seen & frozenset(request.projects)
+    return Among(
+        projects=seen,
+        owners=owners or None,
+        labels=dict(request.labels),
+        live=bool(request.phases) and ENDED.isdisjoint(request.phases),
     )
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
 
-VERSION = "0008"
+VERSION = "0009"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -71,6 +71,8 @@ jobs = Table(
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False),
     Column("sequence", Integer, nullable=False),
+    Column("project", String, nullable=False, server_default="", index=True, info=PART_OF_KEY),
+    Column("owner", String, nullable=False, server_default="", index=True, info=PART_OF_KEY),
     Column("priority", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("submitted_at", UtcTime, nullable=False),
@@ -144,6 +146,8 @@ def _job(job: Job) -> Row:
         "id": job.id,
         "name": job.spec.name,
         "sequence": job.sequence,
+        "project": job.spec.project,
+        "owner": job.owner,
         "priority": job.spec.priority,
         "attempt": job.attempt,
         "submitted_at": job.submitted_at,

@@ -7,7 +7,7 @@ from muster.cli.render_units import span_text
 from muster.domain.job import JobSpec
 from muster.domain.view import JobView
 
-HEADERS = ("ID", "NAME", "PHASE", ">WORKERS", ">GPUS", ">AGE", ">RAN", "SUMMARY")
+HEADERS = ("ID", "NAME", "PHASE", "OWNER", "PROJECT", ">WORKERS", ">GPUS", ">AGE", ">RAN", "SUMMARY")
 """What begins with > goes right."""
 PHASE = HEADERS.index("PHASE")
 
@@ -18,6 +18,8 @@ def job_row(job: JobView, now: datetime) -> tuple[str, ...]:
         job.id,
         job.spec.name,
         job.phase.value,
+        job.owner or "-",
+        job.spec.project,
         str(job.spec.size),
         str(gpus_wanted(job.spec) or "-"),
         span_text(now - job.submitted_at),

@@ -11,7 +11,7 @@ import typer
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode, code_of_job
 from muster.cli.job_rows import HEADERS, job_row
-from muster.cli.options import JobName, JobNames, Output
+from muster.cli.options import JobName, JobNames, Output, labels_of
 from muster.cli.plain_table import plain_table
 from muster.cli.session import answers, report, session_of
 from muster.cli.terminal import PIPE_WIDTH, is_drawn, print_dim, say, say_lines, screen
@@ -21,20 +21,40 @@ from muster.domain.view import JobView
 
 
 @answers
-async def jobs(
+async def jobs(  # noqa: PLR0913 - one for each option
     context: typer.Context,
     *,
     everything: Annotated[bool, typer.Option("--all", "-a", help="All of them, not only the newest.")] = False,
     phase: Annotated[list[JobPhase] | None, typer.Option(help="Only jobs in this phase; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="Only jobs whose name contains this.")] = "",
+    mine: Annotated[bool, typer.Option("--mine", help="Only jobs that you submitted.")] = False,
+    user: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ACCOUNT", help="Only jobs that this account submitted; may be repeated."),
+    ] = None,
+    project: Annotated[list[str] | None, typer.Option(help="Only jobs of this project; may be repeated.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Only jobs with this label: `paper=icml`; may be repeated."),
+    ] = None,
     limit: Annotated[int, typer.Option("-n", min=1, help="At most so many.")] = 20,
     output: Output = Format.TABLE,
 ) -> None:
     """List jobs, newest first."""
+    labels = labels_of(label or (), "--label")
     async with session_of(context).client() as client:
         # One more than is shown tells whether there are more.
         asked = None if everything else limit + 1
-        found = [job async for job in client.jobs(phases=phase or (), name_contains=name, limit=asked)]
+        jobs = client.jobs(
+            phases=phase or (),
+            name_contains=name,
+            mine=mine,
+            owners=user or (),
+            projects=project or (),
+            labels=labels,
+            limit=asked,
+        )
+        found = [job async for job in jobs]
     shown = found if everything else found[:limit]
     if output is not Format.TABLE:
         say_lines(text_of(shown, output))

@@ -1,7 +1,7 @@
 """Arguments and options that several commands share, and how they are completed in the shell."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, TypeAlias
 
@@ -51,6 +51,15 @@ async def _nodes_like(session: Session, incomplete: str) -> Sequence[tuple[str, 
     async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
         nodes = await client.nodes()
     return [(node.name, node.state) for node in nodes if node.name.startswith(incomplete)]
+
+
+def labels_of(said: Sequence[str], option: str) -> Mapping[str, str]:
+    """Labels written as NAME=VALUE; raises typer.BadParameter for an entry without =."""
+    pairs = [text.partition("=") for text in said]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise typer.BadParameter(f"write NAME=VALUE, not {name!r}", param_hint=option)
+    return {name: value for name, _, value in pairs}
 
 
 Signers: TypeAlias = Annotated[

@@ -45,6 +45,9 @@ def job_details(job: JobView, now: datetime, only: int | None = None) -> Group:
         facts(
             (
                 ("job", f"{job.spec.name} ({job.id})"),
+                ("project", job.spec.project),
+                ("owner", job.owner),
+                ("labels", ", ".join(f"{name}={value}" for name, value in sorted(job.spec.labels.items()))),
                 ("phase", word(job.phase)),
                 ("", visible(job.summary)),
                 ("executions", _roles_text(job.spec)),

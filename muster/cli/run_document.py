@@ -34,6 +34,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     placement: str | None = None
     priority: int | None = None
     project: str | None = None
+    labels: Mapping[str, str] | None = None
     success: str | None = None
     max_per_node: int | None = None
     check_in_timeout: str | None = None
@@ -66,6 +67,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         placement=flags.placement,
         priority=flags.priority,
         project=flags.project,
+        labels=flags.labels,
         success=flags.success,
         max_per_node=flags.max_per_node,
         timeouts=_said(check_in=flags.check_in_timeout, lost_after=flags.lost_after) or None,

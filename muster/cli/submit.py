@@ -10,7 +10,7 @@ import typer
 
 from muster.cli.documents import Format, text_of
 from muster.cli.exit_codes import ExitCode
-from muster.cli.options import Output
+from muster.cli.options import Output, labels_of
 from muster.cli.run_document import RunFlags, run_document
 from muster.cli.session import Session, answers, session_of
 from muster.cli.streams import has_unread_input
@@ -113,7 +113,11 @@ async def run(  # noqa: PLR0913 - one for each option
     placement: Annotated[Packing | None, typer.Option(help="On as few nodes as possible, or as many.")] = None,
     max_per_node: Annotated[int | None, typer.Option(help="At most so many executions on one node.")] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first; -1000 to 1000.")] = None,
-    project: Annotated[str | None, typer.Option(help="Whose job it is.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project of the job (default: your only project).")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A label to find the job by: `paper=icml`; may be repeated."),
+    ] = None,
     success: Annotated[SuccessRule | None, typer.Option(help="Who must end well.")] = None,
     check_in_timeout: Annotated[str | None, typer.Option(help="Limit for preparing: `10m`.")] = None,
     lost_after: Annotated[str | None, typer.Option(help="How long a node may be silent: `90s`, `1h`.")] = None,
@@ -154,6 +158,7 @@ async def run(  # noqa: PLR0913 - one for each option
         placement=placement,
         priority=priority,
         project=project,
+        labels=labels_of(label, "--label") if label else None,
         success=success,
         max_per_node=max_per_node,
         check_in_timeout=check_in_timeout,

@@ -12,6 +12,8 @@ from muster.domain.secret_use import SecretUse
 
 DEFAULT_PROJECT = "default"
 """Where jobs go that name no project."""
+LOCAL_OWNER = "local"
+"""Who owns the jobs of a fleet without accounts, as `muster up` runs one."""
 CAPABILITIES = frozenset(
     {
         *("AUDIT_CONTROL", "AUDIT_READ", "AUDIT_WRITE", "BLOCK_SUSPEND", "BPF", "CHECKPOINT_RESTORE", "CHOWN"),
@@ -196,6 +198,8 @@ class JobSpec:
     on_disconnect: OnDisconnect = OnDisconnect.KEEP
     project: str = DEFAULT_PROJECT
     """Who may see it and give it orders."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What people find the job by; nothing is placed by them."""
 
     @property
     def size(self) -> int:

@@ -60,6 +60,9 @@ def faults(spec: JobSpec) -> Iterator[Fault]:
 def _in_values(spec: JobSpec) -> Iterator[Fault]:
     yield from _told(("name",), values.label(spec.name))
     yield from _told(("project",), values.label(spec.project))
+    yield from _told(("labels",), values.label_count(len(spec.labels)))
+    for name, value in spec.labels.items():
+        yield from _told(("labels", name), values.node_label(name) or values.job_label(value))
     yield from _told(("priority",), values.number(spec.priority, -values.MAX_PRIORITY, values.MAX_PRIORITY))
     if spec.max_per_node is not None:
         yield from _told(("max_per_node",), values.number(spec.max_per_node, 1, values.MAX_EXECUTIONS))

@@ -40,6 +40,10 @@ MAX_EXECUTIONS = 10_000
 MAX_GPUS = 64
 MAX_PRIORITY = 1000
 MAX_PORT = 65_535
+MAX_LABELS = 64
+"""Labels of one job."""
+MAX_LABEL_VALUE = 256
+"""Characters in the value of a label of a job."""
 MOST_LEVELS = 64
 """Directories that the path of an inline file leads through."""
 MAX_ULIMIT = 2**63 - 1
@@ -114,6 +118,20 @@ def node_label(text: str) -> Wrong | None:
     if re.fullmatch(NODE_LABEL, text):
         return None
     return Wrong(f"{quote(text)} is no name of a label: at most 128 letters, digits and ._/- in between")
+
+
+def job_label(value: object) -> Wrong | None:
+    """The value of a label by which a job is found."""
+    if wrong := name_like(value):
+        return wrong
+    if len(text := str(value)) <= MAX_LABEL_VALUE:
+        return None
+    return Wrong(f"has {len(text)} characters; the value of a label has at most {MAX_LABEL_VALUE}")
+
+
+def label_count(count: int) -> Wrong | None:
+    """How many labels one job has."""
+    return Wrong(f"has {count} labels; {MAX_LABELS} are the most") if count > MAX_LABELS else None
 
 
 def plain_text(text: object) -> Wrong | None:

@@ -71,6 +71,10 @@ class JobView:
     summary: str
     """One line: what it is doing or how it ended."""
     submitted_at: datetime
+    owner: str = ""
+    """The account that submitted it; `local` under `muster up`."""
+    sequence: int = 0
+    """The number of the job in its fleet: 1 for the first one; 0 for a dry run."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     attempts: tuple[AttemptView, ...] = ()

@@ -58,6 +58,7 @@ class Builder:
             success=job.success,
             priority=job.priority,
             project=job.project,
+            labels=dict(job.labels),
             packing=job.placement,
             max_per_node=job.max_per_node,
             node_labels=dict(job.node_labels),

@@ -31,6 +31,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         "network": str(spec.network),
         "success": str(spec.success),
         **_present(project=None if spec.project == DEFAULT_PROJECT else spec.project),
+        **_present(labels=dict(spec.labels)),
         "priority": spec.priority,
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),

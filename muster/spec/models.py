@@ -46,6 +46,16 @@ class _OrShort:
         return {"anyOf": [self.schema, handler(core)]}
 
 
+@dataclass(frozen=True, slots=True, eq=False)  # by identity, as above
+class _Also:
+    """In the JSON Schema, more than the type says by itself."""
+
+    schema: dict[str, Any]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), **self.schema}
+
+
 Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
 Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
 PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
@@ -319,6 +329,10 @@ def _names_differ(roles: list[RoleKeys]) -> list[RoleKeys]:
     return roles
 
 
+def _few_labels(labels: dict[str, str]) -> dict[str, str]:
+    return fields.ruled(labels, job_values.label_count(len(labels)))
+
+
 class JobKeys(RoleDefaults):
     """A job: executions that start together or not at all."""
 
@@ -342,7 +356,20 @@ class JobKeys(RoleDefaults):
         "Whether every execution must end well, or rank 0 (the others are then stopped).",
         "all",
     )
-    project: fields.Label = key("word", "Whose job it is; who may see it follows from that.", DEFAULT_PROJECT)
+    project: fields.Label = key(
+        "word",
+        "The project of the job, which says who may see it (default: the caller's only project, else `default`).",
+        DEFAULT_PROJECT,
+    )
+    labels: Annotated[
+        dict[fields.NodeLabel, fields.JobLabel],
+        AfterValidator(_few_labels),
+        _Also({"maxProperties": job_values.MAX_LABELS}),
+    ] = key(
+        "map of name: value",
+        "Text by which people find the job: `muster jobs --label paper=icml`. Nothing is placed by it.",
+        {},
+    )
     priority: Priority = key("whole number -1000…1000", "Higher goes first.", 0)
     placement: fields.PackingName = key(
         "`pack`, `spread`",

@@ -54,6 +54,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         ),
         on_disconnect=spec.on_disconnect,
         project=spec.project,
+        labels=spec.labels,
     )
 
 
@@ -75,6 +76,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         if message.on_disconnect
         else OnDisconnect.KEEP,
         project=message.project or DEFAULT_PROJECT,
+        labels=dict(message.labels),
     )
 
 

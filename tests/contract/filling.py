@@ -17,7 +17,7 @@ from coordinator.store.store import StoreError
 from muster.domain.ids import ExecutionId, JobId
 from tests.contract.records import gang, job, puts
 
-RESERVE = 128 * 1024
+RESERVE = 192 * 1024
 
 LINE = b"2026-11-21T08:48:50.123456789Z stdout F " + b"x" * 900 + b"\n"
 

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.pool import Pool
 
-from coordinator.core.records import DropJob
+from coordinator.core.records import DropJob, Put
 from coordinator.store import migrations, schema, trust_schema
 from coordinator.store.dialect import connect, upsert
 from coordinator.store.quick_check import require_whole
@@ -24,7 +25,7 @@ from coordinator.store.store import Snapshot, StoreError
 from muster.domain.ids import JobId
 from muster.domain.lifecycle import State
 from tests.contract.older_databases import write_older
-from tests.contract.records import execution, gang, puts
+from tests.contract.records import execution, gang, job, puts
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,6 +101,23 @@ def test_people_can_query_transitions(store: SqlStore, database: Path) -> None:
     assert query(database, "SELECT * FROM transitions") == []
 
 
+def test_people_can_query_whose_jobs_there_are(store: SqlStore, database: Path) -> None:
+    spec = replace(job("a").spec, project="vision", labels={"paper": "icml"})
+    store.commit([Put(record=replace(job("a"), owner="ada", spec=spec)), *puts(job("b", sequence=2))])
+
+    assert query(database, "SELECT id FROM jobs WHERE project = 'vision' AND owner = 'ada'") == [("a",)]
+    assert query(database, "SELECT owner FROM jobs WHERE id = 'b'") == [("local",)]
+    assert query(database, "SELECT job, name, value FROM job_labels") == [("a", "paper", "icml")]
+
+
+def test_a_job_of_an_older_database_has_its_project_and_belongs_to_the_local_account(database: Path) -> None:
+    write_older(database, "0008")
+
+    SqlStore.open(database).close()
+
+    assert query(database, "SELECT project, owner FROM jobs") == [("default", "local")]
+
+
 def test_the_transitions_of_an_older_database_are_still_there(database: Path) -> None:
     """Up to version 0003 they were a table."""
     write_older(database, "0003")
@@ -156,7 +174,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None
     assert log["size"] == log["stored"] == log["on_disk"] > 0
     assert log["message"].startswith("the log of a-1-0 cannot be kept: No space left on device. Free some space")
     deletion = result["deletion"]
-    assert deletion["reserved"] == 128 * 1024
+    assert deletion["reserved"] == 192 * 1024
     assert "disk is full" in deletion["message"]
     assert "two" not in deletion["left"]
     room = result["room"]

@@ -124,7 +124,11 @@ class _Jobs(JobServiceServicer):
         fitting = [
             job
             for job in self._canned.jobs
-            if (not request.phases or job.phase in request.phases) and request.name_contains in job.spec.name
+            if (not request.phases or job.phase in request.phases)
+            and request.name_contains in job.spec.name
+            and (not request.owners or job.owner in request.owners)
+            and (not request.projects or job.spec.project in request.projects)
+            and dict(request.labels).items() <= job.spec.labels.items()
         ]
         start = int(request.page_token or 0)
         end = start + min(request.page_size, self._canned.page)

@@ -65,6 +65,27 @@ def test_jobs_can_be_chosen(muster: Muster) -> None:
     assert [job["id"] for job in chosen] == ["old1"]
 
 
+def test_jobs_can_be_chosen_by_owner_project_and_label(muster: Muster) -> None:
+    labelled = replace(RUNNING.spec, project="vision", labels={"paper": "icml", "run": "2"})
+    muster.canned.jobs = [replace(RUNNING, spec=labelled), replace(RUNNING, id=JobId("old1"), owner="bea")]
+
+    def chosen(*options: str) -> list[str]:
+        return [job["id"] for job in json.loads(muster("jobs", *options, "-o", "json").stdout)]
+
+    assert chosen("--user", "bea") == ["old1"]
+    assert chosen("--user", "bea", "--user", "ada") == ["j7k2", "old1"]
+    assert chosen("--project", "vision", "--label", "run=2", "--label", "paper=icml") == ["j7k2"]
+    assert chosen("--mine", "--label", "paper=neurips") == []
+    wrong = muster("jobs", "--label", "paper")
+    assert (wrong.exit_code, "write NAME=VALUE, not 'paper'" in wrong.stderr) == (2, True)
+
+
+def test_a_job_of_run_carries_labels(muster: Muster) -> None:
+    done = muster("run", "-d", "--label", "paper=icml", "--label", "run=2", "true")
+
+    assert (done.exit_code, dict(muster.canned.jobs[0].spec.labels)) == (0, {"paper": "icml", "run": "2"})
+
+
 def test_one_job_is_shown_in_three_ways(muster: Muster) -> None:
     muster.canned.jobs = [FAILED]
 

@@ -131,6 +131,7 @@ job_specs = st.builds(
     restarts=restarts,
     on_disconnect=st.sampled_from(disconnect.OnDisconnect),
     project=labels,
+    labels=labels_map,
 ).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
 port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)
@@ -334,6 +335,8 @@ job_views = st.builds(
     view.JobView,
     id=st.just(JobId("")) | job_ids,
     spec=job_specs,
+    owner=texts,
+    sequence=st.integers(0, 2**63 - 1),
     phase=st.sampled_from(lifecycle.JobPhase),
     summary=texts,
     submitted_at=moments,

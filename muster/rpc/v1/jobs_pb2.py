@@ -26,13 +26,15 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from muster.rpc.v1 import model_pb2 as muster_dot_rpc_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/rpc/v1/jobs.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19muster/rpc/v1/model.proto\"u\n\rSubmitRequest\x12$\n\x04spec\x18\x01 \x01(\x0b\x32\x16.muster.rpc.v1.JobSpec\x12\x14\n\x0cqueue_anyway\x18\x02 \x01(\x08\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x17\n\x0fidempotency_key\x18\x04 \x01(\t\"1\n\x0eSubmitResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.muster.rpc.v1.Job\"?\n\x11SubmitManyRequest\x12*\n\x04jobs\x18\x01 \x03(\x0b\x32\x1c.muster.rpc.v1.SubmitRequest\"N\n\x12SubmitManyResponse\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12+\n\x08refusals\x18\x02 \x03(\x0b\x32\x19.muster.rpc.v1.JobRefusal\"?\n\nJobRefusal\x12\x10\n\x08position\x18\x01 \x01(\r\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"-\n\rGetJobRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\"_\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06phases\x18\x03 \x03(\t\x12\x15\n\rname_contains\x18\x04 \x01(\t\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.muster.rpc.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1a\n\x0bStopRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"/\n\x0cStopResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.muster.rpc.v1.Job\"+\n\rDeleteRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"\x1d\n\x0e\x44\x65leteResponse\x12\x0b\n\x03job\x18\x01 \x01(\t\"-\n\x0cWatchRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08\x65nd_only\x18\x02 \x01(\x08\"\x91\x01\n\x0bLogsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\x04tail\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x66ollow\x18\x05 \x01(\x08\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\rB\x07\n\x05_tail\"1\n\x08LogLines\x12%\n\x05lines\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.LogLine\"\x81\x01\n\x07LogLine\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0e\n\x06stream\x18\x02 \x01(\t\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04text\x18\x04 \x01(\x0c\x12\x0f\n\x07partial\x18\x05 \x01(\x08\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\"\x19\n\nWhyRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"\xc5\x01\n\x0bWhyResponse\x12\x0f\n\x07summary\x18\x01 \x01(\t\x12\r\n\x05phase\x18\x02 \x01(\t\x12\x16\n\x0equeue_position\x18\x03 \x01(\r\x12,\n\x08refusals\x18\x04 \x03(\x0b\x32\x1a.muster.rpc.v1.NodeRefusal\x12\'\n\x07\x61waited\x18\x05 \x03(\x0b\x32\x16.muster.rpc.v1.Awaited\x12\'\n\x07\x66\x61ilure\x18\x06 \x01(\x0b\x32\x16.muster.rpc.v1.Failure\"+\n\x0bNodeRefusal\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"D\n\x07\x41waited\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\"\x99\x03\n\x03Job\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x04spec\x18\x02 \x01(\x0b\x32\x16.muster.rpc.v1.JobSpec\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x0f\n\x07summary\x18\x04 \x01(\t\x12\x30\n\x0csubmitted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x08\x61ttempts\x18\x08 \x03(\x0b\x32\x16.muster.rpc.v1.Attempt\x12.\n\x06states\x18\t \x03(\x0b\x32\x1e.muster.rpc.v1.Job.StatesEntry\x12\'\n\x07\x66\x61ilure\x18\n \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x1a-\n\x0bStatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"\xfd\x02\n\x07\x41ttempt\x12\x0e\n\x06number\x18\x01 \x01(\r\x12-\n\tplaced_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rchecked_in_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0breleased_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x07\x66\x61ilure\x18\x07 \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x12,\n\nexecutions\x18\x08 \x03(\x0b\x32\x18.muster.rpc.v1.Execution\x12\x1a\n\x12\x65xecutions_dropped\x18\t \x01(\x08\"\xba\x02\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x0c\n\x04role\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\x12\x0c\n\x04gpus\x18\x05 \x03(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x07 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x08 \x01(\t\x12\'\n\x05ports\x18\t \x03(\x0b\x32\x18.muster.rpc.v1.PortLease\x12\'\n\x07\x66\x61ilure\x18\n \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x12!\n\x04\x65xit\x18\x0b \x01(\x0b\x32\x13.muster.rpc.v1.Exit\x12.\n\x0btransitions\x18\x0c \x03(\x0b\x32\x19.muster.rpc.v1.Transition\x12\x14\n\x0clog_complete\x18\r \x01(\x08\"C\n\nTransition\x12\r\n\x05state\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xe9\x04\n\nJobService\x12\x45\n\x06Submit\x12\x1c.muster.rpc.v1.SubmitRequest\x1a\x1d.muster.rpc.v1.SubmitResponse\x12Q\n\nSubmitMany\x12 .muster.rpc.v1.SubmitManyRequest\x1a!.muster.rpc.v1.SubmitManyResponse\x12\x37\n\x03Get\x12\x1c.muster.rpc.v1.GetJobRequest\x1a\x12.muster.rpc.v1.Job\x12G\n\x04List\x12\x1e.muster.rpc.v1.ListJobsRequest\x1a\x1f.muster.rpc.v1.ListJobsResponse\x12?\n\x04Stop\x12\x1a.muster.rpc.v1.StopRequest\x1a\x1b.muster.rpc.v1.StopResponse\x12\x45\n\x06\x44\x65lete\x12\x1c.muster.rpc.v1.DeleteRequest\x1a\x1d.muster.rpc.v1.DeleteResponse\x12:\n\x05Watch\x12\x1b.muster.rpc.v1.WatchRequest\x1a\x12.muster.rpc.v1.Job0\x01\x12=\n\x04Logs\x12\x1a.muster.rpc.v1.LogsRequest\x1a\x17.muster.rpc.v1.LogLines0\x01\x12<\n\x03Why\x12\x19.muster.rpc.v1.WhyRequest\x1a\x1a.muster.rpc.v1.WhyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/rpc/v1/jobs.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19muster/rpc/v1/model.proto\"u\n\rSubmitRequest\x12$\n\x04spec\x18\x01 \x01(\x0b\x32\x16.muster.rpc.v1.JobSpec\x12\x14\n\x0cqueue_anyway\x18\x02 \x01(\x08\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x17\n\x0fidempotency_key\x18\x04 \x01(\t\"1\n\x0eSubmitResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.muster.rpc.v1.Job\"?\n\x11SubmitManyRequest\x12*\n\x04jobs\x18\x01 \x03(\x0b\x32\x1c.muster.rpc.v1.SubmitRequest\"N\n\x12SubmitManyResponse\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12+\n\x08refusals\x18\x02 \x03(\x0b\x32\x19.muster.rpc.v1.JobRefusal\"?\n\nJobRefusal\x12\x10\n\x08position\x18\x01 \x01(\r\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"-\n\rGetJobRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\"\xfa\x01\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06phases\x18\x03 \x03(\t\x12\x15\n\rname_contains\x18\x04 \x01(\t\x12\x10\n\x08projects\x18\x05 \x03(\t\x12\x0e\n\x06owners\x18\x06 \x03(\t\x12\x0c\n\x04mine\x18\x07 \x01(\x08\x12:\n\x06labels\x18\x08 \x03(\x0b\x32*.muster.rpc.v1.ListJobsRequest.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.muster.rpc.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1a\n\x0bStopRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"/\n\x0cStopResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.muster.rpc.v1.Job\"+\n\rDeleteRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"\x1d\n\x0e\x44\x65leteResponse\x12\x0b\n\x03job\x18\x01 \x01(\t\"-\n\x0cWatchRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08\x65nd_only\x18\x02 \x01(\x08\"\x91\x01\n\x0bLogsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\x04tail\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x66ollow\x18\x05 \x01(\x08\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\rB\x07\n\x05_tail\"1\n\x08LogLines\x12%\n\x05lines\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.LogLine\"\x81\x01\n\x07LogLine\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0e\n\x06stream\x18\x02 \x01(\t\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04text\x18\x04 \x01(\x0c\x12\x0f\n\x07partial\x18\x05 \x01(\x08\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\"\x19\n\nWhyRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"\xc5\x01\n\x0bWhyResponse\x12\x0f\n\x07summary\x18\x01 \x01(\t\x12\r\n\x05phase\x18\x02 \x01(\t\x12\x16\n\x0equeue_position\x18\x03 \x01(\r\x12,\n\x08refusals\x18\x04 \x03(\x0b\x32\x1a.muster.rpc.v1.NodeRefusal\x12\'\n\x07\x61waited\x18\x05 \x03(\x0b\x32\x16.muster.rpc.v1.Awaited\x12\'\n\x07\x66\x61ilure\x18\x06 \x01(\x0b\x32\x16.muster.rpc.v1.Failure\"+\n\x0bNodeRefusal\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"D\n\x07\x41waited\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\"\xba\x03\n\x03Job\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x04spec\x18\x02 \x01(\x0b\x32\x16.muster.rpc.v1.JobSpec\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x0f\n\x07summary\x18\x04 \x01(\t\x12\x30\n\x0csubmitted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x08\x61ttempts\x18\x08 \x03(\x0b\x32\x16.muster.rpc.v1.Attempt\x12.\n\x06states\x18\t \x03(\x0b\x32\x1e.muster.rpc.v1.Job.StatesEntry\x12\'\n\x07\x66\x61ilure\x18\n \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x12\r\n\x05owner\x18\x0b \x01(\t\x12\x10\n\x08sequence\x18\x0e \x01(\x04\x1a-\n\x0bStatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"\xfd\x02\n\x07\x41ttempt\x12\x0e\n\x06number\x18\x01 \x01(\r\x12-\n\tplaced_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rchecked_in_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0breleased_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x07\x66\x61ilure\x18\x07 \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x12,\n\nexecutions\x18\x08 \x03(\x0b\x32\x18.muster.rpc.v1.Execution\x12\x1a\n\x12\x65xecutions_dropped\x18\t \x01(\x08\"\xba\x02\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x0c\n\x04role\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\x12\x0c\n\x04gpus\x18\x05 \x03(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x07 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x08 \x01(\t\x12\'\n\x05ports\x18\t \x03(\x0b\x32\x18.muster.rpc.v1.PortLease\x12\'\n\x07\x66\x61ilure\x18\n \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x12!\n\x04\x65xit\x18\x0b \x01(\x0b\x32\x13.muster.rpc.v1.Exit\x12.\n\x0btransitions\x18\x0c \x03(\x0b\x32\x19.muster.rpc.v1.Transition\x12\x14\n\x0clog_complete\x18\r \x01(\x08\"C\n\nTransition\x12\r\n\x05state\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xe9\x04\n\nJobService\x12\x45\n\x06Submit\x12\x1c.muster.rpc.v1.SubmitRequest\x1a\x1d.muster.rpc.v1.SubmitResponse\x12Q\n\nSubmitMany\x12 .muster.rpc.v1.SubmitManyRequest\x1a!.muster.rpc.v1.SubmitManyResponse\x12\x37\n\x03Get\x12\x1c.muster.rpc.v1.GetJobRequest\x1a\x12.muster.rpc.v1.Job\x12G\n\x04List\x12\x1e.muster.rpc.v1.ListJobsRequest\x1a\x1f.muster.rpc.v1.ListJobsResponse\x12?\n\x04Stop\x12\x1a.muster.rpc.v1.StopRequest\x1a\x1b.muster.rpc.v1.StopResponse\x12\x45\n\x06\x44\x65lete\x12\x1c.muster.rpc.v1.DeleteRequest\x1a\x1d.muster.rpc.v1.DeleteResponse\x12:\n\x05Watch\x12\x1b.muster.rpc.v1.WatchRequest\x1a\x12.muster.rpc.v1.Job0\x01\x12=\n\x04Logs\x12\x1a.muster.rpc.v1.LogsRequest\x1a\x17.muster.rpc.v1.LogLines0\x01\x12<\n\x03Why\x12\x19.muster.rpc.v1.WhyRequest\x1a\x1a.muster.rpc.v1.WhyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.jobs_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LISTJOBSREQUEST_LABELSENTRY']._loaded_options = None
+  _globals['_LISTJOBSREQUEST_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_JOB_STATESENTRY']._loaded_options = None
   _globals['_JOB_STATESENTRY']._serialized_options = b'8\001'
   _globals['_SUBMITREQUEST']._serialized_start=103
@@ -47,44 +49,46 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_JOBREFUSAL']._serialized_end=481
   _globals['_GETJOBREQUEST']._serialized_start=483
   _globals['_GETJOBREQUEST']._serialized_end=528
-  _globals['_LISTJOBSREQUEST']._serialized_start=530
-  _globals['_LISTJOBSREQUEST']._serialized_end=625
-  _globals['_LISTJOBSRESPONSE']._serialized_start=627
-  _globals['_LISTJOBSRESPONSE']._serialized_end=704
-  _globals['_STOPREQUEST']._serialized_start=706
-  _globals['_STOPREQUEST']._serialized_end=732
-  _globals['_STOPRESPONSE']._serialized_start=734
-  _globals['_STOPRESPONSE']._serialized_end=781
-  _globals['_DELETEREQUEST']._serialized_start=783
-  _globals['_DELETEREQUEST']._serialized_end=826
-  _globals['_DELETERESPONSE']._serialized_start=828
-  _globals['_DELETERESPONSE']._serialized_end=857
-  _globals['_WATCHREQUEST']._serialized_start=859
-  _globals['_WATCHREQUEST']._serialized_end=904
-  _globals['_LOGSREQUEST']._serialized_start=907
-  _globals['_LOGSREQUEST']._serialized_end=1052
-  _globals['_LOGLINES']._serialized_start=1054
-  _globals['_LOGLINES']._serialized_end=1103
-  _globals['_LOGLINE']._serialized_start=1106
-  _globals['_LOGLINE']._serialized_end=1235
-  _globals['_WHYREQUEST']._serialized_start=1237
-  _globals['_WHYREQUEST']._serialized_end=1262
-  _globals['_WHYRESPONSE']._serialized_start=1265
-  _globals['_WHYRESPONSE']._serialized_end=1462
-  _globals['_NODEREFUSAL']._serialized_start=1464
-  _globals['_NODEREFUSAL']._serialized_end=1507
-  _globals['_AWAITED']._serialized_start=1509
-  _globals['_AWAITED']._serialized_end=1577
-  _globals['_JOB']._serialized_start=1580
-  _globals['_JOB']._serialized_end=1989
-  _globals['_JOB_STATESENTRY']._serialized_start=1944
-  _globals['_JOB_STATESENTRY']._serialized_end=1989
-  _globals['_ATTEMPT']._serialized_start=1992
-  _globals['_ATTEMPT']._serialized_end=2373
-  _globals['_EXECUTION']._serialized_start=2376
-  _globals['_EXECUTION']._serialized_end=2690
-  _globals['_TRANSITION']._serialized_start=2692
-  _globals['_TRANSITION']._serialized_end=2759
-  _globals['_JOBSERVICE']._serialized_start=2762
-  _globals['_JOBSERVICE']._serialized_end=3379
+  _globals['_LISTJOBSREQUEST']._serialized_start=531
+  _globals['_LISTJOBSREQUEST']._serialized_end=781
+  _globals['_LISTJOBSREQUEST_LABELSENTRY']._serialized_start=736
+  _globals['_LISTJOBSREQUEST_LABELSENTRY']._serialized_end=781
+  _globals['_LISTJOBSRESPONSE']._serialized_start=783
+  _globals['_LISTJOBSRESPONSE']._serialized_end=860
+  _globals['_STOPREQUEST']._serialized_start=862
+  _globals['_STOPREQUEST']._serialized_end=888
+  _globals['_STOPRESPONSE']._serialized_start=890
+  _globals['_STOPRESPONSE']._serialized_end=937
+  _globals['_DELETEREQUEST']._serialized_start=939
+  _globals['_DELETEREQUEST']._serialized_end=982
+  _globals['_DELETERESPONSE']._serialized_start=984
+  _globals['_DELETERESPONSE']._serialized_end=1013
+  _globals['_WATCHREQUEST']._serialized_start=1015
+  _globals['_WATCHREQUEST']._serialized_end=1060
+  _globals['_LOGSREQUEST']._serialized_start=1063
+  _globals['_LOGSREQUEST']._serialized_end=1208
+  _globals['_LOGLINES']._serialized_start=1210
+  _globals['_LOGLINES']._serialized_end=1259
+  _globals['_LOGLINE']._serialized_start=1262
+  _globals['_LOGLINE']._serialized_end=1391
+  _globals['_WHYREQUEST']._serialized_start=1393
+  _globals['_WHYREQUEST']._serialized_end=1418
+  _globals['_WHYRESPONSE']._serialized_start=1421
+  _globals['_WHYRESPONSE']._serialized_end=1618
+  _globals['_NODEREFUSAL']._serialized_start=1620
+  _globals['_NODEREFUSAL']._serialized_end=1663
+  _globals['_AWAITED']._serialized_start=1665
+  _globals['_AWAITED']._serialized_end=1733
+  _globals['_JOB']._serialized_start=1736
+  _globals['_JOB']._serialized_end=2178
+  _globals['_JOB_STATESENTRY']._serialized_start=2133
+  _globals['_JOB_STATESENTRY']._serialized_end=2178
+  _globals['_ATTEMPT']._serialized_start=2181
+  _globals['_ATTEMPT']._serialized_end=2562
+  _globals['_EXECUTION']._serialized_start=2565
+  _globals['_EXECUTION']._serialized_end=2879
+  _globals['_TRANSITION']._serialized_start=2881
+  _globals['_TRANSITION']._serialized_end=2948
+  _globals['_JOBSERVICE']._serialized_start=2951
+  _globals['_JOBSERVICE']._serialized_end=3568
 # @@protoc_insertion_point(module_scope)

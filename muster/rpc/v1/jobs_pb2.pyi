@@ -198,19 +198,57 @@ class ListJobsRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     PHASES_FIELD_NUMBER: _builtins.int
     NAME_CONTAINS_FIELD_NUMBER: _builtins.int
+    PROJECTS_FIELD_NUMBER: _builtins.int
+    OWNERS_FIELD_NUMBER: _builtins.int
+    MINE_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """At most so many; 0: 100."""
     page_token: _builtins.str
     """From the answer before; empty: from the newest."""
     name_contains: _builtins.str
     """Only jobs whose name contains this."""
+    mine: _builtins.bool
+    """Only jobs that the caller submitted; with `owners` those of these accounts as well."""
     @_builtins.property
     def phases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Only jobs in one of these phases; empty: all."""
+
+    @_builtins.property
+    def projects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only jobs of one of these projects; empty: of all that the caller may see."""
+
+    @_builtins.property
+    def owners(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only jobs that one of these accounts submitted; empty: of all."""
+
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Only jobs with all of these labels and values."""
 
     def __init__(
         self,
@@ -219,10 +257,14 @@ class ListJobsRequest(_message.Message):
         page_token: _builtins.str = ...,
         phases: _abc.Iterable[_builtins.str] | None = ...,
         name_contains: _builtins.str = ...,
+        projects: _abc.Iterable[_builtins.str] | None = ...,
+        owners: _abc.Iterable[_builtins.str] | None = ...,
+        mine: _builtins.bool = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name_contains", b"name_contains", "page_size", b"page_size", "page_token", b"page_token", "phases", b"phases"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "mine", b"mine", "name_contains", b"name_contains", "owners", b"owners", "page_size", b"page_size", "page_token", b"page_token", "phases", b"phases", "projects", b"projects"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -658,12 +700,18 @@ class Job(_message.Message):
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     STATES_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    SEQUENCE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     phase: _builtins.str
     """A JobPhase of muster/domain/lifecycle.py."""
     summary: _builtins.str
     """One line for people: what it is doing or how it ended."""
+    owner: _builtins.str
+    """The account that submitted it; `local` under `muster up`."""
+    sequence: _builtins.int
+    """Its number in the fleet: 1 for the first job; 0 for a dry run."""
     @_builtins.property
     def spec(self) -> _model_pb2.JobSpec:
         """As submitted."""
@@ -705,10 +753,12 @@ class Job(_message.Message):
         attempts: _abc.Iterable[Global___Attempt] | None = ...,
         states: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         failure: _model_pb2.Failure | None = ...,
+        owner: _builtins.str = ...,
+        sequence: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at", "failure", b"failure", "spec", b"spec", "started_at", b"started_at", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "phase", b"phase", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "owner", b"owner", "phase", b"phase", "sequence", b"sequence", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

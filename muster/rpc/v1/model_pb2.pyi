@@ -535,6 +535,26 @@ class JobSpec(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     ROLES_FIELD_NUMBER: _builtins.int
     NETWORK_FIELD_NUMBER: _builtins.int
@@ -547,6 +567,7 @@ class JobSpec(_message.Message):
     RESTARTS_FIELD_NUMBER: _builtins.int
     ON_DISCONNECT_FIELD_NUMBER: _builtins.int
     PROJECT_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -579,6 +600,10 @@ class JobSpec(_message.Message):
     def restarts(self) -> Global___RestartPolicy:
         """What follows a failure."""
 
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Text by which people find the job; nothing is placed by it."""
+
     def __init__(
         self,
         *,
@@ -594,10 +619,11 @@ class JobSpec(_message.Message):
         restarts: Global___RestartPolicy | None = ...,
         on_disconnect: _builtins.str = ...,
         project: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_per_node: _TypeAlias = _typing.Literal["max_per_node"]  # noqa: Y015
     _WhichOneofArgType__max_per_node: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node"]  # noqa: Y015

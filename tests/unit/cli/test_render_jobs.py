@@ -30,9 +30,20 @@ def test_a_list_of_jobs_has_one_line_each() -> None:
     )
 
     assert shown(jobs_table([values.job(JobPhase.QUEUED, summary="waits"), ended], at(3700))).splitlines() == [
-        "ID    NAME  PHASE   WORKERS  GPUS        AGE    RAN  SUMMARY",
-        "j7k2  ring  queued        2     2  1 h 1 min      -  waits",
-        "j7k2  ring  failed        2     2  1 h 1 min  2 min  rank 1 on b: exit code 3",
+        "ID    NAME  PHASE   OWNER  PROJECT  WORKERS  GPUS        AGE    RAN  SUMMARY",
+        "j7k2  ring  queued  ada    default        2     2  1 h 1 min      -  waits",
+        "j7k2  ring  failed  ada    default        2     2  1 h 1 min  2 min  rank 1 on b: exit code 3",
+    ]
+
+
+def test_a_job_is_shown_with_its_owner_and_labels() -> None:
+    job = values.job(JobPhase.QUEUED)
+    told = shown(job_details(replace(job, spec=replace(job.spec, labels={"paper": "icml", "a": "1"})), at(0)))
+
+    assert [line.split(maxsplit=1) for line in told.splitlines()[1:4]] == [
+        ["project", "default"],
+        ["owner", "ada"],
+        ["labels", "a=1, paper=icml"],
     ]
 
 

@@ -82,6 +82,8 @@ def job(
         phase=phase,
         summary=summary,
         submitted_at=START,
+        owner="ada",
+        sequence=7,
         started_at=None if started is None else at(started),
         ended_at=None if ended is None else at(ended),
         attempts=attempts,

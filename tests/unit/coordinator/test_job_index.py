@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator import views
-from coordinator.core.job_index import CHUNK, SortedIds
+from coordinator.core.job_index import CHUNK, Among, JobIndex, SortedIds
 from coordinator.core.records import Job
 from coordinator.views import LOOKED_AT
 from muster.domain.errors import ConflictError, UnknownNameError
@@ -18,6 +19,7 @@ from muster.domain.ids import JobId
 from muster.domain.job import JobSpec, Role
 from tests.builders import World
 
+AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 THEIRS = 3000
 LOOKS = 40
 """Records that a question among few jobs may look at."""
@@ -37,7 +39,7 @@ def pages(w: World, size: int, *seen: str, live: bool = False) -> list[JobId]:
     found: list[JobId] = []
     before = None
     while True:
-        page, before = views.jobs_page(w.cluster, before, size, everyone, seen, live=live)
+        page, before = views.jobs_page(w.cluster, before, size, everyone, Among(projects=seen, live=live))
         found += [view.id for view in page]
         if before is None:
             return found
@@ -157,6 +159,77 @@ def test_a_page_for_which_many_jobs_are_looked_at_ends_early_and_nothing_is_left
     second, before = views.jobs_page(w.cluster, before, 5, rare)
     assert [view.id for view in second] == [oldest]
     assert (before, len(looked), len(set(looked))) == (None, LOOKED_AT + 6, LOOKED_AT + 6)
+
+
+OWNERS = ("ada", "bea", "cleo")
+VALUES = ("x", "y")
+
+
+@given(
+    jobs=st.lists(
+        st.tuples(
+            st.sampled_from(["p0", "p1"]),
+            st.sampled_from(OWNERS),
+            st.dictionaries(st.sampled_from(["paper", "run"]), st.sampled_from(VALUES)),
+            st.booleans(),
+        ),
+        max_size=25,
+    ),
+    gone=st.sets(st.integers(0, 24)),
+    among=st.builds(
+        Among,
+        projects=st.none() | st.sets(st.sampled_from(["p0", "p1", "nobodys"])),
+        owners=st.none() | st.sets(st.sampled_from([*OWNERS, "nobody"])),
+        labels=st.dictionaries(st.sampled_from(["paper", "run"]), st.sampled_from([*VALUES, "none"]), max_size=2),
+        live=st.booleans(),
+    ),
+)
+def test_those_are_found_that_every_condition_allows(
+    jobs: list[tuple[str, str, dict[str, str], bool]], gone: set[int], among: Among
+) -> None:
+    index, there = JobIndex(), list[Job]()
+    for number, (project, owner, labels, ended) in enumerate(jobs):
+        spec = JobSpec(name="a", project=project, labels=labels, roles=(Role(command=("a",)),))
+        job = Job(id=JobId(f"j{number}"), spec=spec, owner=owner, sequence=number + 1, submitted_at=AT)
+        index.put(None, job)
+        if ended:
+            before, job = job, replace(job, ended_at=AT)
+            index.put(before, job)
+        there.append(job)
+    for number in sorted(gone & set(range(len(jobs)))):
+        index.drop(there[number])
+
+    def allowed(job: Job) -> bool:
+        return (
+            (among.projects is None or job.spec.project in among.projects)
+            and (among.owners is None or job.owner in among.owners)
+            and among.labels.items() <= job.spec.labels.items()
+            and not (among.live and job.ended_at is not None)
+        )
+
+    expected = [job.id for number, job in reversed(list(enumerate(there))) if number not in gone and allowed(job)]
+    assert [job for _, job in index.newest_first(among=among) if job is not None] == expected
+    # Whoever stops after any step, and goes on below the number that it told, misses none and gets none twice.
+    before, found = None, list[JobId]()
+    while (step := next(index.newest_first(before, among), None)) is not None:
+        before = step[0]
+        found += [] if step[1] is None else [step[1]]
+    assert found == expected
+
+
+def test_jobs_of_one_person_with_a_label_are_found_without_a_look_at_the_others() -> None:
+    w = World()
+    rare = w.submit(JobSpec(name="a", labels={"paper": "icml"}, roles=(Role(command=("a",)),)), queue_anyway=True)
+    mine = w.cluster.jobs[rare]
+    for number in range(2, THEIRS):  # Ada has very many jobs, and of others there are as many with the label
+        spec = replace(mine.spec, labels={} if number % 2 else mine.spec.labels)
+        owner = "ada" if number % 2 else "bea"
+        w.cluster.put(replace(mine, id=JobId(f"k{number:05}"), owner=owner, sequence=number, spec=spec))
+    among = Among(owners=["local"], labels={"paper": "icml"})
+
+    steps = [job for _, job in w.cluster.job_index.newest_first(among=among)]
+    assert [job for job in steps if job is not None] == [rare]
+    assert len(steps) <= LOOKS
 
 
 @given(

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from coordinator import views
+from coordinator.core.job_index import Among
 from coordinator.core.records import Job
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.explanation import Awaited
@@ -338,7 +339,7 @@ def test_live_jobs_are_those_that_have_not_ended() -> None:
     w.stop(second)
 
     def live() -> list[JobId]:
-        return [view.id for view in views.jobs_page(w.cluster, None, 10, everyone, live=True)[0]]
+        return [view.id for view in views.jobs_page(w.cluster, None, 10, everyone, Among(live=True))[0]]
 
     assert live() == [third, first]
     w.restart()

@@ -172,6 +172,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         ),
         restarts=restarts,
         on_disconnect=st.sampled_from(OnDisconnect),
+        labels=st.dictionaries(st.sampled_from(["paper", "team/owner", "1"]), names, max_size=2),
     )
 
 

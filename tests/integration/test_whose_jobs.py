@@ -1,0 +1,41 @@
+"""Whose a job is: its owner and labels, and lists of one person, project or label."""
+
+from pathlib import Path
+from typing import Any
+
+from muster.client import Client
+from muster.domain.access import Access
+from muster.domain.job import JobSpec
+from tests.integration.jobs import shell
+from tests.integration.secured import secured
+
+
+def job(name: str, project: str, **labels: str) -> JobSpec:
+    return shell("true", name=name, project=project, labels=labels)
+
+
+async def names(client: Client, **conditions: Any) -> list[str]:  # noqa: ANN401 - as Client.jobs has them
+    return [each.spec.name async for each in client.jobs(**conditions)]
+
+
+async def test_jobs_are_listed_by_owner_project_and_label_of_what_the_caller_may_see(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as admin:
+        ada = await fleet.user("ada", {"vision": Access.MEMBER, "speech": Access.MEMBER})
+        bea = await fleet.user("bea", {"vision": Access.MEMBER})
+        async with fleet.client(ada) as a, fleet.client(bea) as b:
+            first = await a.submit(job("one", "vision", paper="icml"), queue_anyway=True)
+            await b.submit(job("two", "vision", paper="icml", run="2"), queue_anyway=True)
+            await a.submit(job("three", "speech", run="2"), queue_anyway=True)
+
+            assert (first.owner, first.sequence) == ("ada", 1)
+            assert dict((await b.job(first.id)).spec.labels) == {"paper": "icml"}
+            assert await names(a) == ["three", "two", "one"]
+            assert await names(a, mine=True) == ["three", "one"]
+            assert await names(b, mine=True, owners=["ada"]) == ["two", "one"]
+            assert await names(a, projects=["speech"]) == ["three"]
+            assert await names(b, projects=["speech"]) == []
+            assert await names(b, owners=["ada"], projects=["speech", "vision"]) == ["one"]
+            assert await names(admin, labels={"run": "2"}) == ["three", "two"]
+            assert await names(admin, labels={"run": "2", "paper": "icml"}) == ["two"]
+            assert await names(admin, mine=True) == []
+            assert await names(admin, owners=["ada"], labels={"paper": "icml"}, limit=1) == ["one"]
