@@ -87,6 +87,6 @@ protos: setup    ## generate the stubs from protos/
 
 docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
-	$(PY) -m muster.spec.reference --write docs/job-file.md
+	$(PY) -m muster.jobfile.reference --write docs/job-file.md
 
 .PHONY: help setup demo wheels test e2e chaos fuzz simulate soak bench check protos docs

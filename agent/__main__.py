@@ -12,7 +12,7 @@ sys.modules["ssl"] = None  # type: ignore[assignment]
 # since 1.80. A gRPC that has no choice any more says so in the log, and goes on.
 os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")
 
-from muster.refusal import requiring  # noqa: E402 - all that is imported comes after
+from muster.daemon.refusal import requiring  # noqa: E402 - all that is imported comes after
 
 
 def main() -> None:

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from agent.clock import Clock
-from agent.log_push import LogPusher, StreamLostError, write
-from agent.secret_calls import SecretCalls
+from agent.fencing.clock import Clock
+from agent.logs.push import LogPusher, StreamLostError, write
+from agent.secrets.calls import SecretCalls
 from muster import wire
-from muster.domain.plan import Plan
+from muster.domain.gangs.plan import Plan
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.gpu_source import GpuFault, GpuReading, GpuSource
+from agent.gpus.source import GpuFault, GpuReading, GpuSource
 from muster.domain.errors import MusterError
 from muster.domain.ids import NodeId
 

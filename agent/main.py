@@ -10,31 +10,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.enrolment import Enrolment
-from agent.gpus import open_source
-from agent.inventory import Declared
-from agent.keeper import Keeper
+from agent.executions.ports import PortLedger
+from agent.fencing.killer import Killer
+from agent.fencing.peers import Shown
+from agent.gpus.open import open_source
+from agent.identity.enrolment import Enrolment
+from agent.inventory.hardware import data_address
+from agent.inventory.inventory import Declared
 from agent.link import Coordinator
 from agent.local_nodes import LocalNode, ShareOfGpus, local_nodes
-from agent.machine import data_address
 from agent.node import NodeAgent, NodeConfig, identity
-from agent.peers import Shown
-from agent.ports import PortLedger
-from agent.runtimes.cgroups import own_cgroups
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.rights import may_switch
+from agent.runtimes.kernel.cgroups import own_cgroups
+from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.rights import may_switch
+from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.runtime import Runtime
-from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_directory
-from agent.secret_store import SecretStore
+from agent.secrets.directories import NoMemoryDirectoryError, SecretRooms, memory_directory
+from agent.secrets.store import ExecutionSecrets
 from agent.settings import AgentSettings, parse
 from agent.state import locked
+from muster.daemon.journal import configure
+from muster.daemon.refusal import refusing
+from muster.daemon.systemd import Systemd
 from muster.domain.ids import NodeId
-from muster.domain.job import RuntimeKind
-from muster.journal import configure
-from muster.refusal import refusing
+from muster.domain.jobs.job import RuntimeKind
 from muster.rpc.channel import NOTHING, Credentials
-from muster.systemd import Systemd
 from muster.trust.files import read_secret
 
 JOIN_LIMIT = 5.0
@@ -44,11 +44,11 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Programs:
+class AgentPrograms:
     """What all nodes of one agent share."""
 
     launcher: Launcher
-    keeper: Keeper
+    keeper: Killer
     shown_to_peers: Shown
     """With what they ask other nodes and answer them."""
     secrets: Path | None
@@ -86,7 +86,7 @@ async def _run(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event
     shown_to_peers = _nothing if enrolment is None else enrolment.peer_credentials
     secrets = await asyncio.to_thread(_secrets_directory, settings)
     launcher = Launcher(other_users=_switches(settings))
-    programs = Programs(launcher=launcher, keeper=Keeper(), shown_to_peers=shown_to_peers, secrets=secrets)
+    programs = AgentPrograms(launcher=launcher, keeper=Killer(), shown_to_peers=shown_to_peers, secrets=secrets)
     nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))
     try:
         await _run_until(stopped, nodes, programs, settings, enrolment, systemd)
@@ -151,7 +151,7 @@ def _nothing() -> Credentials:
 async def _run_until(
     stopped: asyncio.Event,
     nodes: Sequence[NodeAgent],
-    programs: Programs,
+    programs: AgentPrograms,
     settings: AgentSettings,
     enrolment: Enrolment | None,
     systemd: Systemd,
@@ -181,7 +181,7 @@ async def _run_until(
             task.cancel()
 
 
-async def _start_keeper(keeper: Keeper) -> None:
+async def _start_keeper(keeper: Killer) -> None:
     """Have it there before the first gang, which would wait for it; where that fails it is tried again at need."""
     try:
         await asyncio.to_thread(keeper.start)
@@ -189,7 +189,7 @@ async def _start_keeper(keeper: Keeper) -> None:
         log.warning("no keeper yet", extra={"cause": str(error)})
 
 
-def _nodes(settings: AgentSettings, coordinator: Coordinator, programs: Programs) -> Iterator[NodeAgent]:
+def _nodes(settings: AgentSettings, coordinator: Coordinator, programs: AgentPrograms) -> Iterator[NodeAgent]:
     if not settings.local_nodes:
         address = data_address(settings.coordinator, settings.address)
         alone = LocalNode(name=NodeId(settings.name), state=settings.state, address=address, ports=settings.ports)
@@ -203,7 +203,7 @@ def _node(
     settings: AgentSettings,
     local: LocalNode,
     coordinator: Coordinator,
-    programs: Programs,
+    programs: AgentPrograms,
     *,
     bind: str,
     share: tuple[int, int] | None = None,
@@ -216,7 +216,7 @@ def _node(
         source = ShareOfGpus(source, *share)
     # One for each node: it clears what it does not know.
     root = None if programs.secrets is None else programs.secrets / identity(local.state)
-    secrets = SecretStore(SecretRooms(root))
+    secrets = ExecutionSecrets(SecretRooms(root))
     declared = Declared(labels=settings.labels, cpus=settings.cpus, memory=settings.memory)
     config = NodeConfig(
         name=local.name,
@@ -234,14 +234,14 @@ def _node(
 
 
 def _runtimes(
-    settings: AgentSettings, state: Path, programs: Programs, secrets: SecretStore
+    settings: AgentSettings, state: Path, programs: AgentPrograms, secrets: ExecutionSecrets
 ) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
         # Docker's client takes a quarter of an agent's memory, which nodes without Docker do not have to spare for it.
         if sys.modules.get("ssl", sys) is None:
             del sys.modules["ssl"]  # agent/__main__.py does without it, Docker's client does not
-        from agent.runtimes.docker import Confines, DockerRuntime  # noqa: PLC0415
+        from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415
 
         private = tuple(filter(None, (settings.state, programs.secrets)))
         confines = Confines(mount_roots=settings.mount_roots, private=private, job_user=settings.job_user)

@@ -10,30 +10,30 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from agent.clock import Clock
 from agent.core.events import GpuFaulted, PlanReceived
-from agent.gpu_source import GpuSource
-from agent.guard import Guard, Site
-from agent.inventory import Declared, InventoryReader, changed
-from agent.keeper import Keeper
+from agent.executions.ports import PortLedger
+from agent.executions.trees import make_directories
+from agent.fencing.clock import Clock
+from agent.fencing.guard import FenceGuard, FenceSite
+from agent.fencing.killer import Killer
+from agent.fencing.peer_port import PeerPort
+from agent.fencing.peers import Shown
+from agent.gpus.source import GpuSource
+from agent.inventory.hardware import interface_of
+from agent.inventory.inventory import Declared, InventoryReader, changed
 from agent.link import Coordinator, Link
-from agent.log_file import DEFAULT_LIMIT
-from agent.log_push import LogPusher
-from agent.loop import Loop
-from agent.machine import interface_of
-from agent.peer_port import PeerPort
-from agent.peers import Shown
-from agent.ports import PortLedger
-from agent.reporting import Reporting
+from agent.logs.file import DEFAULT_LIMIT
+from agent.logs.push import LogPusher
+from agent.loop.loop import Loop
+from agent.loop.reporting import Reporting
 from agent.runtimes.runtime import Runtime
-from agent.secret_store import SecretStore
-from agent.trees import make_directories
+from agent.secrets.store import ExecutionSecrets
 from muster import __version__, wire
 from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.fleet.node import Inventory, RuntimeOffer
+from muster.domain.gangs.plan import Plan
 from muster.domain.ids import NodeId
-from muster.domain.job import RuntimeKind
-from muster.domain.node import Inventory, RuntimeOffer
-from muster.domain.plan import Plan
+from muster.domain.jobs.job import RuntimeKind
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
@@ -59,9 +59,9 @@ class NodeConfig:
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     docker_socket: Path | None = None
-    keeper: Keeper = field(default_factory=Keeper)
+    keeper: Killer = field(default_factory=Killer)
     """One for all nodes of a program."""
-    secrets: SecretStore = field(default_factory=SecretStore)
+    secrets: ExecutionSecrets = field(default_factory=ExecutionSecrets)
     clock: Clock = field(default_factory=Clock)
 
 
@@ -81,7 +81,7 @@ class NodeAgent:
         self._runtimes = runtimes
         self._source = source
         self._reader = InventoryReader(source, config.state, config.declared)
-        self._guard = Guard(_site(config), config.keeper, config.clock, config.shown_to_peers)
+        self._guard = FenceGuard(_site(config), config.keeper, config.clock, config.shown_to_peers)
         self._peer_port = PeerPort(config.state, ports, config.shown_to_peers)
         self._loop = Loop(
             guard=self._guard,
@@ -213,8 +213,8 @@ class NodeAgent:
         return await self._reader.read(offers, self._loop.ledger.assigned())
 
 
-def _site(config: NodeConfig) -> Site:
-    return Site(
+def _site(config: NodeConfig) -> FenceSite:
+    return FenceSite(
         node=config.name,
         state=config.state,
         rooms=config.state / "executions",

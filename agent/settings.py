@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muster.domain.user import NOBODY, JobUser, numeric
-from muster.endpoint import coordinator_address
-from muster.options_file import parse_with_file
+from muster.client.endpoint import coordinator_address
+from muster.daemon.options_file import parse_with_file
+from muster.domain.fleet.user import NOBODY, JobUser, numeric
 
 DEFAULT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""

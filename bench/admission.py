@@ -18,20 +18,20 @@ from bench.setting import Setting, Turns
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.rpc import limits
-from coordinator.rpc.admission.interceptor import Admission, Policy
-from coordinator.rpc.authority import Rotations
+from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.callers import CALLER, Context
+from coordinator.rpc.clients.authority import Rotations
+from coordinator.rpc.clients.trust import TrustService
 from coordinator.rpc.doors import by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace, Rates
 from coordinator.rpc.rules import is_public
-from coordinator.rpc.trust import TrustService
-from coordinator.store.memory import MemoryStore
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.audit import AuditLog
+from coordinator.store.records.memory import MemoryStore
+from coordinator.store.trust.sql import SqlTrust
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.rates import Rate
 from coordinator.trust.registry import ADMIN, Registry
-from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
+from muster.domain.fleet.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.rpc.v1 import trust_pb2, trust_pb2_grpc
 from muster.trust.tokens import new_api_token
 
@@ -77,7 +77,7 @@ async def _calls(directory: Path) -> AsyncIterator[dict[str, Call]]:
     door, who, pace = limits.CLIENTS, by_token(registry), Pace(Rates(accounts=UNHURRIED))
     engine = Engine(MemoryStore(), lambda _: None)
     gate = Gate(registry, audit, engine)
-    policy = Policy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
+    policy = AdmissionPolicy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
     service = TrustService(registry, None, audit, Rotations(None, registry, engine))
     async with AsyncExitStack() as stack:
         calls: dict[str, Call] = {}
@@ -102,7 +102,7 @@ def _call(channel: grpc.aio.Channel, secret: str) -> Call:
 class _Late(grpc.aio.ServerInterceptor):
     """Knows callers once their message is there."""
 
-    def __init__(self, policy: Policy, pace: Pace) -> None:
+    def __init__(self, policy: AdmissionPolicy, pace: Pace) -> None:
         self._policy = policy
         self._pace = pace
 

@@ -24,9 +24,9 @@ from bench.fleet import Fleet, fleet
 from bench.programs import ProgramError, ended_at_exit, start
 from bench.scratch import Scratch, unmount
 from bench.setting import Setting, Turns, stamps
-from muster.domain.access import Policy
-from muster.domain.job import DEFAULT_PIDS, JobSpec, Mount, PullPolicy, Resources, Role
-from muster.domain.user import NOBODY
+from muster.domain.fleet.access import Policy
+from muster.domain.fleet.user import NOBODY
+from muster.domain.jobs.job import DEFAULT_PIDS, JobSpec, Mount, PullPolicy, Resources, Role
 
 IMAGE = "muster-bench/stamp:1"
 READY_WITHIN = 60.0
@@ -38,7 +38,7 @@ STAMPS = "/stamps"
 SETTLES = 0.3
 """Seconds for dockerd, which clears away after its answers."""
 
-# As in agent/core/container_spec.py.
+# As in agent/core/containers/spec.py.
 OPTIONS: Mapping[str, Any] = {
     "CapDrop": ["ALL"],
     "SecurityOpt": ["no-new-privileges"],

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from bench.figures import Bar
 from bench.programs import ProgramError
 from bench.setting import Setting
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import (
     Event,
     ExecutionsReported,
@@ -24,15 +24,15 @@ from coordinator.core.events import (
 )
 from coordinator.core.loading import load
 from coordinator.core.records import Execution
-from coordinator.core.scheduling import schedule
+from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.step import finish, step
-from coordinator.core.turn import Turn
-from muster.domain.failure import Exit
+from coordinator.core.turn.turn import Turn
+from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
+from muster.domain.gangs.plan import Report, Stage
+from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.job import JobSpec, Resources, Role, RuntimeKind
-from muster.domain.node import Gpu, Inventory, RuntimeOffer
-from muster.domain.plan import Report, Stage
-from muster.domain.roster import MASTER_PORT_NAME, PortLease
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import JobSpec, Resources, Role, RuntimeKind
 
 BEGAN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 GPUS = 8

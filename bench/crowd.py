@@ -29,7 +29,7 @@ import grpc.aio
 
 from agent.link import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
 from bench.core import inventory
-from coordinator.rpc.wakeups import CoordinatorLoop
+from coordinator.tuning.event_loop import CoordinatorLoop
 from muster import wire
 from muster.domain.ids import NodeId
 from muster.rpc import protocol

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from bench.programs import ProgramError, cpu_seconds, ended_at_exit, start
 from bench.scratch import Scratch
-from coordinator.core.turn import DISMISSED_WITHIN
-from muster.client import Client
-from muster.domain.job import JobSpec, Packing, Resources, Role
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import NodeState
-from muster.domain.view import JobView
+from coordinator.core.turn.turn import DISMISSED_WITHIN
+from muster.client.client import Client
+from muster.domain.fleet.node import NodeState
+from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret, write_private
 

@@ -18,7 +18,7 @@ from bench.fleet import Fleet, fleet, gang
 from bench.programs import ProgramError, finished
 from bench.setting import Setting, Turns, stamps
 from bench.slurm import Slurm, slurm
-from muster.domain.view import JobView
+from muster.domain.jobs.view import JobView
 
 SIZES = (1, 8, 16, 32, 64)
 COMMAND_WITHIN = 120.0

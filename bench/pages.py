@@ -1,7 +1,7 @@
 """What the viewer of one small project waits for: a job by id or by name, and the first page of the list.
 
 Once among 100,000 jobs of other projects and once among 1,000, in turns. The index of the coordinator
-(`coordinator/core/job_index.py`) answers both alike. In memory: there is no network, and nothing is written.
+(`coordinator/core/cluster/job_index.py`) answers both alike. In memory: there is no network, and nothing is written.
 """
 
 import gc
@@ -13,15 +13,15 @@ from datetime import UTC, datetime, timedelta
 from bench.figures import Bar
 from bench.programs import ProgramError
 from bench.setting import Setting, Turns
-from coordinator import views
-from coordinator.core.cluster import Cluster
-from coordinator.core.job_index import Among
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.job_index import Among
 from coordinator.core.loading import load
 from coordinator.core.records import Attempt, Execution, Job, Record
-from muster.domain.failure import Exit
+from coordinator.views import views
 from muster.domain.ids import JobId, NodeId, execution_id
-from muster.domain.job import JobSpec, Role
-from muster.domain.lifecycle import PROGRESS, State
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.lifecycle import PROGRESS, State
 
 BEGAN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 MANY, FEW = 100_000, 1000

@@ -23,9 +23,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from agent.runtimes.launcher import Launcher, Supervisor
-from agent.runtimes.order import BELL, Order
-from agent.runtimes.process_record import ProcessRecord, read_record
+from agent.executions.layout import BELL
+from agent.runtimes.process.launcher import Launcher, Supervisor
+from agent.runtimes.process.order import ProgramOrder
+from agent.runtimes.process.record import ProcessRecord, read_record
 
 PEERS = {
     "Popen": ["/bin/true"],
@@ -67,12 +68,12 @@ class Rooms:
         self._directory = directory
         self._count = 0
 
-    def order(self, *command: str) -> Order:
+    def order(self, *command: str) -> ProgramOrder:
         """To run a command in a room of its own."""
         self._count += 1
         room = self._directory / str(self._count)
         room.mkdir()
-        return Order(
+        return ProgramOrder(
             room=str(room),
             log=str(room / "log.cri"),
             log_limit=1 << 30,
@@ -165,7 +166,7 @@ async def supervised_cpu(rooms: Rooms, count: int) -> tuple[dict[str, float], fl
     return {"CPU ms": (forked - least) / count * 1000}, (again - least) / count * 1000
 
 
-async def whole_program(supervisor: Supervisor, order: Order) -> ProcessRecord:
+async def whole_program(supervisor: Supervisor, order: ProgramOrder) -> ProcessRecord:
     """From the order to the end of all output."""
     await supervisor.arm(order)
     bell = listen(order)
@@ -174,12 +175,12 @@ async def whole_program(supervisor: Supervisor, order: Order) -> ProcessRecord:
     return record
 
 
-def listen(order: Order) -> int:
+def listen(order: ProgramOrder) -> int:
     """The bell of an order that is armed."""
     return os.open(f"{order.room}/{BELL}", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def hear_out(bell: int, order: Order) -> None:
+def hear_out(bell: int, order: ProgramOrder) -> None:
     """Wait until its supervisor is done with an order."""
     while os.read(bell, 1):
         record = read_record(Path(order.room))
@@ -188,7 +189,7 @@ def hear_out(bell: int, order: Order) -> None:
     os.close(bell)
 
 
-async def arm(launcher: Launcher, order: Order) -> Supervisor:
+async def arm(launcher: Launcher, order: ProgramOrder) -> Supervisor:
     """All but the start."""
     supervisor = launcher.supervisor()
     await supervisor.arm(order)

@@ -41,7 +41,7 @@ STARTS: Mapping[str, str] = {
     "Python": "pass",
     "Python that imports gRPC": "import grpc",
     "Python that imports what `muster run` does": "from muster.cli.main import settle; settle()\n"
-    "import muster.cli.program, muster.cli.submit, muster.client, muster.cli.follow, muster.wire.jobs",
+    "import muster.cli.program, muster.cli.commands.submit, muster.client.client, muster.cli.follow, muster.wire.jobs",
 }
 
 

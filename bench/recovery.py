@@ -27,11 +27,11 @@ from bench.fleet import PROCESSES, Fleet, credentials, fleet, start_coordinator
 from bench.programs import ProgramError, ended_at_exit
 from bench.setting import Setting, Turns
 from bench.witnesses import SCRIPT, Worker, Workers, all_ends, until_gone
-from muster.client import Client
-from muster.domain.job import JobSpec, Packing, Resources, Role
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import NodeState
-from muster.domain.restart import RestartPolicy
+from muster.client.client import Client
+from muster.domain.fleet.node import NodeState
+from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.restart import RestartPolicy
 
 NODES = 4
 SIZES = (8, 32)

@@ -22,9 +22,9 @@ from bench.programs import ProgramError, cpu_seconds, resident
 from bench.setting import Setting
 from bench.throughput import submit_all
 from muster.domain.errors import MusterError, first_of
-from muster.domain.job import JobSpec, Packing, Resources, Role
-from muster.domain.lifecycle import JobPhase
-from muster.domain.view import JobView
+from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView
 
 ORDER_WITHIN = 300.0
 RUNNING_WITHIN = 120.0

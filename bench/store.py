@@ -14,13 +14,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from coordinator.core.records import Attempt, Execution, Job, Put
-from coordinator.store.logs import LogStore
-from coordinator.store.sql import SqlStore
+from coordinator.store.logs.logs import LogStore
+from coordinator.store.records.sql import SqlStore
+from muster.domain.gangs.log import LogRecord, Stream, format_record
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
-from muster.domain.job import JobSpec, Role
-from muster.domain.lifecycle import PROGRESS
-from muster.domain.log import Record, Stream, format_record
-from muster.domain.roster import PortLease
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.lifecycle import PROGRESS
 
 RUNS = 9
 BATCH = 1000
@@ -86,7 +86,7 @@ def bench_records(directory: Path) -> None:
 def bench_logs(directory: Path) -> None:
     """Appending small and large chunks; finding the end of a large log."""
     logs = LogStore(directory / "logs")
-    line = format_record(Record(time_ns=int(START.timestamp()) * 10**9, stream=Stream.STDOUT, text=b"x" * 80))
+    line = format_record(LogRecord(time_ns=int(START.timestamp()) * 10**9, stream=Stream.STDOUT, text=b"x" * 80))
     small = [ExecutionId(f"bench-1-{rank}") for rank in range(200)]
     sizes = dict.fromkeys(small, 0)
 

@@ -8,8 +8,8 @@ from bench.figures import Bar
 from bench.fleet import Fleet, fleet, gang
 from bench.setting import Setting
 from bench.slurm import CPUS, Slurm, slurm
-from muster.domain.job import JobSpec
-from muster.domain.lifecycle import JobPhase
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import JobPhase
 
 NODES = 32
 TRIVIAL = "/bin/true"

@@ -10,14 +10,14 @@ import time
 from bench.core import inventory, reported
 from bench.figures import Bar
 from bench.setting import Setting
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import JobSubmitted, NodeConnected
 from coordinator.core.records import Execution
 from coordinator.engine import Engine
-from coordinator.store.sql import SqlStore
+from coordinator.store.records.sql import SqlStore
+from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId, NodeId
-from muster.domain.job import JobSpec, Packing, Resources, Role
-from muster.domain.plan import Stage
+from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
 
 GANGS, SIZE = 32, 32
 STAGES = (Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING, Stage.EXITED)

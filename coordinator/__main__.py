@@ -1,6 +1,6 @@
 """`python -m coordinator` is `muster-coordinator`."""
 
-from muster.refusal import requiring
+from muster.daemon.refusal import requiring
 
 
 def main() -> None:

@@ -12,19 +12,19 @@ from pathlib import Path
 
 from coordinator.backup.checking import check_state
 from coordinator.backup.making import BackupWish, make_backup
-from coordinator.backup.manifest import DATABASE, KeyKeeping, Manifest
-from coordinator.backup.progress import Progress
+from coordinator.backup.manifest import DATABASE, BackupManifest, KeyKeeping
+from coordinator.backup.progress import BackupProgress
 from coordinator.backup.restoring import Restored, RestoreWish, restore
 from coordinator.clock import wall_time
 from coordinator.fleet.files import FleetFiles
 from coordinator.fleet.put_aside import PUT_ASIDE, put_aside
 from coordinator.settings import default_state
 from coordinator.store.directory import StateDirectory
+from muster.daemon.journal import configure
+from muster.daemon.refusal import refusing
 from muster.domain.errors import MusterError
-from muster.journal import configure
-from muster.refusal import refusing
 
-Command = Callable[[argparse.Namespace], int]
+OperatorCommand = Callable[[argparse.Namespace], int]
 
 _INTERRUPTED = 130
 _TERMINATED = 143
@@ -94,7 +94,7 @@ def _backup(given: argparse.Namespace) -> int:
         keys_file=given.keys,
         passphrase_file=given.passphrase_file,
     )
-    manifest = make_backup(StateDirectory(given.state), wish, wall_time(), Progress(sys.stderr, "backup"))
+    manifest = make_backup(StateDirectory(given.state), wish, wall_time(), BackupProgress(sys.stderr, "backup"))
     _say(f"backup: {given.file}, {given.file.stat().st_size} bytes", *_contents(manifest, given.keys))
     return 0
 
@@ -108,7 +108,7 @@ def _restore(given: argparse.Namespace) -> int:
         revoke_after=None if given.revoke_tokens else given.revoke_tokens_after,
         look_only=given.dry_run,
     )
-    directory, progress = StateDirectory(given.state), Progress(sys.stderr, "restore")
+    directory, progress = StateDirectory(given.state), BackupProgress(sys.stderr, "restore")
     if given.dry_run:
         done = restore(directory, wish, wall_time(), progress)
     else:
@@ -118,7 +118,7 @@ def _restore(given: argparse.Namespace) -> int:
     return 0
 
 
-def _contents(manifest: Manifest, keys_file: Path | None) -> Iterator[str]:
+def _contents(manifest: BackupManifest, keys_file: Path | None) -> Iterator[str]:
     yield f"fleet:  {manifest.fleet}, as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC (Muster {manifest.muster})"
     sizes = {part.name: part.size for part in manifest.parts}
     logs = [size for name, size in sizes.items() if name.endswith(".cri")]
@@ -162,7 +162,7 @@ def _check(given: argparse.Namespace) -> int:
     directory = StateDirectory(given.state)
     if not directory.path.is_dir():
         raise MusterError(f"there is no state directory {directory.path}")
-    problems = check_state(directory, wall_time(), Progress(sys.stderr, "check"), quick=given.quick)
+    problems = check_state(directory, wall_time(), BackupProgress(sys.stderr, "check"), quick=given.quick)
     if given.output == "json":
         _say(json.dumps({"state": str(directory.path), "problems": [asdict(each) for each in problems]}, indent=1))
     else:
@@ -193,7 +193,7 @@ def _say(*lines: str) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
-COMMANDS: Mapping[str, Command] = {
+COMMANDS: Mapping[str, OperatorCommand] = {
     "backup": _backup,
     "restore": _restore,
     "check": _check,

@@ -13,18 +13,18 @@ from typing import Generic, TypeVar
 
 from coordinator.clock import SteadyClock
 from coordinator.core.answers import Answer
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import Event, TimePassed
 from coordinator.core.loading import load
 from coordinator.core.records import Record
 from coordinator.core.step import finish, step
-from coordinator.core.turn import Turn
+from coordinator.core.turn.turn import Turn
 from coordinator.signals import Signals
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
+from muster.domain.gangs.plan import Plan
 from muster.domain.ids import JobId
-from muster.domain.plan import Plan
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class _Question(Generic[T]):
             self.answer.set_exception(error)
 
 
-class Session:
+class AgentStream:
     """The open stream of one agent: plans that are to be sent."""
 
     def __init__(self, number: int) -> None:
@@ -115,7 +115,7 @@ class Engine:
         """Of the turn that is under way: those for which somebody waits."""
         self._in_turn = False
         """Whether the cluster may hold what is not durable."""
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[int, AgentStream] = {}
         self._last_session = 0
         self._sick = ""
         """Why the store could not keep or read what it was last asked for."""
@@ -179,13 +179,13 @@ class Engine:
         """What a function says of the cluster at this very moment, durable or not; for what makes no promise of it."""
         return question(self._cluster)
 
-    def open_session(self) -> Session:
+    def open_session(self) -> AgentStream:
         """A new stream; it belongs to a node once NodeConnected with its number is accepted."""
         self._last_session += 1
-        session = self._sessions[self._last_session] = Session(self._last_session)
+        session = self._sessions[self._last_session] = AgentStream(self._last_session)
         return session
 
-    def end_session(self, session: Session) -> None:
+    def end_session(self, session: AgentStream) -> None:
         """A stream has ended."""
         self._sessions.pop(session.number, None)
 

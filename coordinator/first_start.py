@@ -14,9 +14,17 @@ from coordinator.settings import CoordinatorSettings
 from coordinator.trust.authority import FleetAuthority, load_or_make
 from coordinator.trust.registry import ADMIN, Registry
 from coordinator.trust.rotation import RotationFile
-from coordinator.trust.secrets import Secrets, SecretStore, forget_unreadable, rotate_key
-from muster.domain.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, Account, AccountKind, AuditEntry, IssuedToken
+from coordinator.trust.secrets.secrets import Secrets, SecretStore, forget_unreadable, rotate_key
 from muster.domain.errors import MusterError
+from muster.domain.fleet.access import (
+    EVERYWHERE,
+    PERSON_TOKEN_LIFE,
+    Access,
+    Account,
+    AccountKind,
+    AuditEntry,
+    IssuedToken,
+)
 from muster.trust.certificates import facts
 from muster.trust.files import read_secret, write_private
 from muster.trust.tokens import ApiToken, new_api_token, parse_api_token

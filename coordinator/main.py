@@ -14,43 +14,43 @@ from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
-from coordinator import garbage, heap
 from coordinator.clock import wall_time
 from coordinator.commands import is_command, run_command
 from coordinator.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.fleet.files import FleetFiles
 from coordinator.fleet.put_aside import put_aside
-from coordinator.login_settings import LoginSettings
-from coordinator.rpc.authority import Rotations
+from coordinator.logins.desk import LoginDesk
+from coordinator.logins.provider import Provider
+from coordinator.logins.settings import LoginSettings
+from coordinator.rpc.clients.authority import Rotations
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
-from coordinator.rpc.wakeups import CoordinatorLoop
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
 from coordinator.store.directory import StateDirectory
-from coordinator.store.log_quota import LogLimits, LogQuota
-from coordinator.store.logs import LEFT_FREE, LogStore
+from coordinator.store.logs.logs import LEFT_FREE, LogStore
+from coordinator.store.logs.quota import LogLimits, LogQuota
 from coordinator.store.quick_check import CHECKED_FIRST, found_damage, require_whole
-from coordinator.store.reserve import ReservingStore
-from coordinator.store.sql import SqlStore
+from coordinator.store.records.reserve import ReservingStore
+from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import StoreError
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.audit import AuditLog
+from coordinator.store.trust.sql import SqlTrust
+from coordinator.trust.audit.exports.audit_file import AuditFile
+from coordinator.trust.audit.exports.audit_syslog import AuditSyslog
+from coordinator.trust.audit.exports.exporter import Exporter
+from coordinator.trust.audit.log import AuditLog
+from coordinator.trust.audit.retention import prune_seldom
 from coordinator.trust.authority import FleetAuthority
-from coordinator.trust.exports.audit_file import AuditFile
-from coordinator.trust.exports.audit_syslog import AuditSyslog
-from coordinator.trust.exports.exporter import Exporter
-from coordinator.trust.oidc_desk import LoginDesk
-from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import Registry
-from coordinator.trust.retention import prune_seldom
 from coordinator.trust.token_uses import write_seldom
-from muster.domain.access import EVERYWHERE
+from coordinator.tuning import garbage, heap
+from coordinator.tuning.event_loop import CoordinatorLoop
+from muster.daemon.journal import configure
+from muster.daemon.refusal import refusing
+from muster.daemon.systemd import Systemd
+from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.ids import JobId
-from muster.journal import configure
-from muster.refusal import refusing
-from muster.systemd import Systemd
 
 log = logging.getLogger(__name__)
 

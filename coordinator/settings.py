@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.login_settings import LoginSettings, add_arguments, login_settings, without_login
-from muster.endpoint import DEFAULT_ADDRESS
-from muster.options_file import parse_with_file
+from coordinator.logins.settings import LoginSettings, add_arguments, login_settings, without_login
+from muster.client.endpoint import DEFAULT_ADDRESS
+from muster.daemon.options_file import parse_with_file
 
 DEFAULT_LOG_LIMIT = 1024
 NO_LOG_QUOTA = 0

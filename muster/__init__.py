@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muster.client import Client
+    from muster.client.client import Client
     from muster.rpc.channel import Credentials
 
 __version__ = "0.1.0"
 
-_LAZY = {"Client": "muster.client", "Credentials": "muster.rpc.channel"}
+_LAZY = {"Client": "muster.client.client", "Credentials": "muster.rpc.channel"}
 """Loaded when first asked for, so that `import muster.worker` in a container needs nothing but the standard library."""
 
 __all__ = ["Client", "Credentials", "__version__"]

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from coordinator.core import plans
 from coordinator.core.answers import Accepted, Answer
-from coordinator.core.cluster import Cluster
+from coordinator.core.attempts.history import remembered
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import Effect, SendPlan
 from coordinator.core.events import (
     DeleteRequested,
@@ -20,23 +20,23 @@ from coordinator.core.events import (
     StopRequested,
     TimePassed,
 )
-from coordinator.core.history import remembered
 from coordinator.core.loading import load
-from coordinator.core.order import by_priority
-from coordinator.core.placement import Offer
+from coordinator.core.placement.capacity import Capacities, Capacity
+from coordinator.core.placement.placement import Available
 from coordinator.core.records import Attempt, Execution, Record
+from coordinator.core.scheduling.order import by_priority
 from coordinator.core.step import finish, step
-from coordinator.core.stock import Room, Stock
-from coordinator.core.turn import Turn
-from coordinator.store.memory import MemoryStore
+from coordinator.core.turn import plans
+from coordinator.core.turn.turn import Turn
+from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import snapshot_of
-from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
+from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Report, Stage
+from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease, Roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.job import JobSpec, Resources, Role, RuntimeKind, Timeouts
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Gpu, Inventory, RuntimeOffer
-from muster.domain.plan import Assignment, Desired, Goal, Plan, Report, Stage
-from muster.domain.roster import MASTER_PORT_NAME, PortLease, Roster
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.job import JobSpec, Resources, Role, RuntimeKind, Timeouts
+from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.invariants import Witness, lasting, validate
 
 AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
@@ -59,7 +59,7 @@ def inventory(node: str, count: int = 0, *, cpus: int = 64, memory: int = 512 * 
     return Inventory(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
 
 
-def room(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB, **fields: object) -> Room:
+def room(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB, **fields: object) -> Capacity:
     """A node with so many free GPUs."""
     known = {
         "node": NodeId(node),
@@ -68,12 +68,12 @@ def room(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB
         "memory": memory,
         "runtimes": OFFERS,
     }
-    return Room(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
+    return Capacity(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
 
 
-def offer(*rooms: Room) -> Offer:
+def offer(*rooms: Capacity) -> Available:
     """Rooms to place a gang in."""
-    return Offer(stock=Stock(rooms))
+    return Available(stock=Capacities(rooms))
 
 
 def role(

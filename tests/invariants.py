@@ -6,16 +6,16 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
-from coordinator.core import plans
-from coordinator.core.cluster import Cluster
-from coordinator.core.deadlines import AttemptKey
-from coordinator.core.history import is_whole
+from coordinator.core.attempts.history import is_whole
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.deadlines import AttemptKey
+from coordinator.core.placement.node_capacity import UsedCapacity, capacity
 from coordinator.core.records import Attempt, Execution, Job, Record
-from coordinator.core.rooms import Usage, capacity
-from muster.domain.failure import Exit
+from coordinator.core.turn import plans
+from muster.domain.gangs.plan import Goal
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
-from muster.domain.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
-from muster.domain.plan import Goal
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 
@@ -201,7 +201,7 @@ def _no_gpu_is_given_twice(node: NodeId, seated: list[Execution]) -> None:
 
 
 def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
-    expected = Usage()
+    expected = UsedCapacity()
     for execution in seated:
         if _live(execution):
             need = cluster.jobs[execution.job].spec.role_of(execution.rank).resources

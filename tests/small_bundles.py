@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from muster.bundle.archive import write_bundle
-from muster.bundle.manifest import Manifest
+from muster.bundle.manifest import BundleManifest
 from muster.bundle.signature import signature_with
 
 
@@ -63,7 +63,7 @@ def make_bundle(
         files[name] = source / name
         files[name].parent.mkdir(parents=True, exist_ok=True)
         files[name].write_bytes(content)
-    manifest = Manifest(
+    manifest = BundleManifest(
         version=version,
         platforms=("cp311-x86_64",),
         wheels_glibc="2.28",

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from muster.domain.gangs.plan import Assignment, Report
+from muster.domain.gangs.roster import Roster
 from muster.domain.ids import ExecutionId
-from muster.domain.plan import Assignment, Report
-from muster.domain.roster import Roster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ LONGEST_SLEEP = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deadline:
+class ExecutionDeadline:
     """Of one execution."""
 
     execution: str
@@ -32,7 +32,7 @@ class Notes:
     """The start of the machine in which they hold: nothing that runs outlives it."""
     agent: str
     """Names the life of the agent that wrote them."""
-    deadlines: tuple[Deadline, ...] = ()
+    deadlines: tuple[ExecutionDeadline, ...] = ()
 
 
 def written(notes: Notes) -> bytes:
@@ -54,14 +54,14 @@ def read(text: bytes) -> Notes:
         raise ValueError(f"these are no notes: {error}") from error
 
 
-def _deadline(*, dead_by: float, **names: str) -> Deadline:
+def _deadline(*, dead_by: float, **names: str) -> ExecutionDeadline:
     """Of what was read, which may be anything; raises TypeError, ValueError or OverflowError."""
     if not isfinite(dead_by) or not all(isinstance(name, str) for name in names.values()):
         raise ValueError("these are no notes: a deadline is no time, or a name no text")
-    return Deadline(dead_by=float(dead_by), **names)
+    return ExecutionDeadline(dead_by=float(dead_by), **names)
 
 
-def overdue(notes: Notes, at: float, boot: str) -> tuple[Deadline, ...]:
+def overdue(notes: Notes, at: float, boot: str) -> tuple[ExecutionDeadline, ...]:
     """What must be dead by now."""
     if notes.boot != boot:
         return ()

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.core.terms import Terms
-from muster.domain.failure import Exit, FailureKind
+from muster.domain.gangs.plan import Plan
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId, GpuUuid
-from muster.domain.plan import Plan
-from muster.domain.roster import PortLease
+from muster.domain.jobs.failure import Exit, FailureKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

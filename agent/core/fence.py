@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey, Guarded, Terms
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.fence import DEAD_BY, LEASE, LONGEST_FENCE_GRACE, PERMIT, QUESTION_INTERVAL, PeerWord, Witness
+from muster.domain.gangs.fence import DEAD_BY, LEASE, LONGEST_FENCE_GRACE, PERMIT, QUESTION_INTERVAL, PeerWord, Witness
 from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.jobs.disconnect import OnDisconnect
 
 _LEASE = LEASE.total_seconds()
 _PERMIT = PERMIT.total_seconds()
@@ -43,15 +43,15 @@ class PeersAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimePassed:
+class FenceTimePassed:
     """It is later."""
 
 
-FenceEvent = Contact | Disconnected | PeersAnswered | TimePassed
+FenceEvent = Contact | Disconnected | PeersAnswered | FenceTimePassed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class AskPeers:
     """Ask the witnesses of an attempt, and say PeersAnswered before the next round begins."""
 
     attempt: AttemptKey
@@ -90,7 +90,7 @@ class Fencing:
         self._cut: dict[ExecutionId, float] = {}
         """What is being stopped, and by when it is dead; nothing puts that off."""
 
-    def step(self, event: FenceEvent, at: float) -> list[Ask | CutOff]:
+    def step(self, event: FenceEvent, at: float) -> list[AskPeers | CutOff]:
         """Take one event in; what is to be done because of it.
 
         What is overdue stays overdue: news that comes after a deadline does not move it.
@@ -166,15 +166,15 @@ class Fencing:
             permit = event.asked_at + _PERMIT
             self._permits[event.attempt] = max(permit, self._permits.get(event.attempt, permit))
 
-    def _ask(self, guarded: tuple[Guarded, ...], at: float) -> list[Ask | CutOff]:
-        asks: list[Ask | CutOff] = []
+    def _ask(self, guarded: tuple[Guarded, ...], at: float) -> list[AskPeers | CutOff]:
+        asks: list[AskPeers | CutOff] = []
         for each in guarded:
             terms = each.terms
             if not _asks(terms) or each.execution in self._cut or at < self._next_round(terms.key):
                 continue
             self._asked[terms.key] = at
             fence = terms.fence
-            asks.append(Ask(attempt=terms.key, asked_at=at, witnesses=fence.witnesses, key=fence.key))
+            asks.append(AskPeers(attempt=terms.key, asked_at=at, witnesses=fence.witnesses, key=fence.key))
         return asks
 
     def _next_round(self, attempt: AttemptKey) -> float:
@@ -202,14 +202,14 @@ class Fencing:
         dead_by = self._dead_by(guarded)
         return None if dead_by is None else dead_by - min(guarded.terms.grace, LONGEST_FENCE_GRACE).total_seconds()
 
-    def _overdue(self, guarded: tuple[Guarded, ...], at: float) -> list[Ask | CutOff]:
+    def _overdue(self, guarded: tuple[Guarded, ...], at: float) -> list[AskPeers | CutOff]:
         """Those whose deadline is over, whatever the news is."""
         over = [(each, self._dead_by(each)) for each in guarded if each.execution not in self._cut]
         return [self._cut_one(each, dead_by, at) for each, dead_by in over if dead_by is not None and at >= dead_by]
 
-    def _cut_off(self, guarded: tuple[Guarded, ...], at: float) -> list[Ask | CutOff]:
+    def _cut_off(self, guarded: tuple[Guarded, ...], at: float) -> list[AskPeers | CutOff]:
         """Those that have to be stopped now to be dead in time."""
-        cut: list[Ask | CutOff] = []
+        cut: list[AskPeers | CutOff] = []
         for each in guarded:
             dead_by, stop_at = self._dead_by(each), self._stop_at(each)
             if each.execution in self._cut or dead_by is None or stop_at is None or at < stop_at:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.core.events import GpuFaulted
-from muster.domain.failure import Failure, FailureKind
 from muster.domain.ids import GpuUuid
+from muster.domain.jobs.failure import Failure, FailureKind
 
 REMEMBERED = 256
 """Faults that are remembered of a node; a broken GPU repeats itself, so the newest say enough."""

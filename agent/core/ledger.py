@@ -23,13 +23,13 @@ from agent.core.events import (
     Started,
 )
 from agent.core.gpu_faults import GpuFaults
-from agent.core.local import ALIVE, OVER, Local, Move, Phase, after, next_action, report, terms_of
+from agent.core.local import ALIVE, OVER, LocalExecution, LocalState, Move, after, next_action, report, terms_of
 from agent.core.past import Past
 from agent.core.terms import AttemptKey, Guarded, Terms
-from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.gangs.plan import Desired, Goal, Plan, Report, Unreadable
+from muster.domain.gangs.roster import Roster
 from muster.domain.ids import ExecutionId, GpuUuid
-from muster.domain.plan import Desired, Goal, Plan, Report, Unreadable
-from muster.domain.roster import Roster
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
 
 Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | Fenced | LogCompleted | Removed
 """Events about an execution that the ledger knows."""
@@ -46,7 +46,7 @@ class Ledger:
         """Of the last plan that was applied."""
         self._stream = 0
         """On which that plan came."""
-        self._locals: dict[ExecutionId, Local] = {}
+        self._locals: dict[ExecutionId, LocalExecution] = {}
         self._rosters: dict[AttemptKey, Roster] = {}
         self._past = Past()
         self._gpu_faults = GpuFaults()
@@ -110,7 +110,7 @@ class Ledger:
             return False
         return bool(part) or self._past.well(key) is not None
 
-    def _part(self, key: AttemptKey) -> list[Local]:
+    def _part(self, key: AttemptKey) -> list[LocalExecution]:
         return [local for local in self._locals.values() if local.terms is not None and local.terms.key == key]
 
     # what the coordinator wants
@@ -153,13 +153,13 @@ class Ledger:
             self._locals[line.execution] = replace(local, goal=max(local.goal, line.goal), wanted=True)
             return self._go_on(line.execution, now)
         failure = Failure(kind=FailureKind.RUNTIME, message=f"its agent cannot read what it is told: {line.reason}")
-        local = Local(execution=line.execution, goal=Goal.PREPARE, since=now)
+        local = LocalExecution(execution=line.execution, goal=Goal.PREPARE, since=now)
         return self._move(local, Move.FAILED, now, failure=failure)
 
     def _want(self, desired: Desired, now: datetime) -> ExecutionId:
         local = self._locals.get(desired.execution)
         if local is None:
-            local = Local(execution=desired.execution, goal=desired.goal, since=now)
+            local = LocalExecution(execution=desired.execution, goal=desired.goal, since=now)
         assignment = desired.assignment or local.assignment
         roster = local.roster
         if assignment is not None:
@@ -185,8 +185,8 @@ class Ledger:
     # what is observed
 
     def _recover(self, event: Recovered, now: datetime) -> list[Action]:
-        phase = Phase.RUNNING if event.started else Phase.STOPPED
-        self._locals[event.execution] = Local(
+        phase = LocalState.RUNNING if event.started else LocalState.STOPPED
+        self._locals[event.execution] = LocalExecution(
             execution=event.execution,
             goal=Goal.RUN,
             since=now,
@@ -200,7 +200,7 @@ class Ledger:
         )
         return []
 
-    def _observe(self, local: Local, event: Observed, now: datetime) -> list[Action]:  # noqa: C901, PLR0911 - one each
+    def _observe(self, local: LocalExecution, event: Observed, now: datetime) -> list[Action]:  # noqa: C901, PLR0911 - one each
         match event:
             case Progressed():
                 return self._describe(local, event)
@@ -215,7 +215,7 @@ class Ledger:
             case Exited():
                 return self._exited(local, event, now)
             case Halted():
-                return self._move(local, Move.HALTED, now) if local.phase is Phase.HALTING else []
+                return self._move(local, Move.HALTED, now) if local.phase is LocalState.HALTING else []
             case Fenced():
                 return self._fence(local, event, now)
             case LogCompleted():
@@ -225,28 +225,28 @@ class Ledger:
             case _:
                 assert_never(event)
 
-    def _exited(self, local: Local, event: Exited, now: datetime) -> list[Action]:
+    def _exited(self, local: LocalExecution, event: Exited, now: datetime) -> list[Action]:
         """An end that the agent itself brought about is nobody's success, whatever the exit code."""
         failure = exit_failure(event.exit, event.log_tail)
         if failure is not None and local.assignment is not None:
             failure = self._gpu_faults.blamed(failure, local.assignment.gpus, local.started_at, now)
         if local.fenced:
             failure = _fence_failure(local, event.exit, event.log_tail)
-        well = failure is None and local.phase is Phase.RUNNING and not local.over
+        well = failure is None and local.phase is LocalState.RUNNING and not local.over
         move = Move.FAILED if event.exit.code == 0 and failure is not None else Move.EXITED
         return self._move(local, move, now, exit=event.exit, failure=failure, ended_well=well)
 
-    def _fence(self, local: Local, event: Fenced, now: datetime) -> list[Action]:
+    def _fence(self, local: LocalExecution, event: Fenced, now: datetime) -> list[Action]:
         """Stop it by the deadline, also if it is being stopped more patiently; a start under way is finished first."""
         if local.phase not in ALIVE or local.ended_before:
             return []
         fenced = replace(local, fenced=event.message, fence_grace=event.grace)
         self._locals[local.execution] = fenced
-        if local.phase is Phase.TERMINATING:
+        if local.phase is LocalState.TERMINATING:
             return [Halt(execution=local.execution, grace=event.grace)]
         return self._go_on(local.execution, now)
 
-    def _forget(self, local: Local) -> list[Action]:
+    def _forget(self, local: LocalExecution) -> list[Action]:
         del self._locals[local.execution]
         if local.terms is not None:
             others = bool(self._part(local.terms.key))
@@ -254,32 +254,32 @@ class Ledger:
             self._past.trim({each.terms.key for each in self._locals.values() if each.terms is not None})
         return []
 
-    def _prepared(self, local: Local, event: Prepared, now: datetime) -> list[Action]:
+    def _prepared(self, local: LocalExecution, event: Prepared, now: datetime) -> list[Action]:
         """A preparation may have ended just when it was told to stop; stopping goes on."""
-        if local.phase is Phase.HALTING:
+        if local.phase is LocalState.HALTING:
             return []
         return self._move(local, Move.PREPARED, now, address=event.address, ports=event.ports, detail="")
 
-    def _describe(self, local: Local, event: Progressed) -> list[Action]:
-        if local.phase is not Phase.PREPARING or local.detail == event.detail:
+    def _describe(self, local: LocalExecution, event: Progressed) -> list[Action]:
+        if local.phase is not LocalState.PREPARING or local.detail == event.detail:
             return []
         return self._keep(replace(local, detail=event.detail))
 
-    def _fail(self, local: Local, event: ActionFailed, now: datetime) -> list[Action]:
+    def _fail(self, local: LocalExecution, event: ActionFailed, now: datetime) -> list[Action]:
         """An action failed; while it is being stopped anyway that only means that there is nothing to stop."""
-        if local.phase is Phase.HALTING:
+        if local.phase is LocalState.HALTING:
             return self._move(local, Move.HALTED, now)
         failure = Failure(kind=event.kind, message=event.message)
         if local.fenced:
             failure = _fence_failure(local, None, ())
         return self._move(local, Move.FAILED, now, failure=failure)
 
-    def _move(self, local: Local, move: Move, now: datetime, **learned: Any) -> list[Action]:  # noqa: ANN401 - fields of it
+    def _move(self, local: LocalExecution, move: Move, now: datetime, **learned: Any) -> list[Action]:  # noqa: ANN401 - fields of it
         """Go to the next phase, knowing more."""
         moved = replace(local, phase=after(local, move), since=now, **learned)
         return [*self._keep(moved), *self._go_on(local.execution, now)]
 
-    def _keep(self, local: Local) -> list[Action]:
+    def _keep(self, local: LocalExecution) -> list[Action]:
         self._locals[local.execution] = local
         told = report(local)
         return [] if told is None else [Tell(report=told)]
@@ -292,11 +292,11 @@ class Ledger:
         move, action = following
         moved = replace(local, phase=after(local, move), since=now)
         self._locals[execution] = moved
-        told = report(moved) if moved.phase is Phase.PREPARING else None
+        told = report(moved) if moved.phase is LocalState.PREPARING else None
         return [action] if told is None else [Tell(report=told), action]
 
 
-def _fence_failure(local: Local, exit_: Exit | None, log_tail: tuple[str, ...]) -> Failure:
+def _fence_failure(local: LocalExecution, exit_: Exit | None, log_tail: tuple[str, ...]) -> Failure:
     return Failure(kind=FailureKind.NODE_LOST, message=local.fenced, exit=exit_, log_tail=log_tail)
 
 

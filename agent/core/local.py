@@ -8,16 +8,16 @@ from enum import StrEnum
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start
 from agent.core.terms import Terms
 from muster.domain.errors import IllegalTransitionError
-from muster.domain.failure import Exit, Failure
+from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
+from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId
-from muster.domain.plan import Assignment, Goal, Report, Stage
-from muster.domain.roster import PortLease, Roster
+from muster.domain.jobs.failure import Exit, Failure
 
 DEFAULT_GRACE = timedelta(seconds=10)
 """For executions whose assignment is not known (any more)."""
 
 
-class Phase(StrEnum):
+class LocalState(StrEnum):
     """Where an execution stands on this node; the names in -ING mean that an action is under way."""
 
     NEW = "new"
@@ -51,63 +51,63 @@ class Move(StrEnum):
     REMOVE = "remove"
 
 
-MOVES: Mapping[tuple[Phase, Move], Phase] = {
-    (Phase.NEW, Move.PREPARE): Phase.PREPARING,
-    (Phase.NEW, Move.HALT): Phase.HALTING,
-    (Phase.NEW, Move.FAILED): Phase.FAILED,
-    (Phase.PREPARING, Move.PREPARED): Phase.PREPARED,
-    (Phase.PREPARING, Move.FAILED): Phase.FAILED,
-    (Phase.PREPARING, Move.HALT): Phase.HALTING,
-    (Phase.PREPARED, Move.ARM): Phase.ARMING,
-    (Phase.PREPARED, Move.HALT): Phase.HALTING,
-    (Phase.ARMING, Move.ARMED): Phase.ARMED,
-    (Phase.ARMING, Move.FAILED): Phase.FAILED,
-    (Phase.ARMED, Move.START): Phase.STARTING,
-    (Phase.ARMED, Move.HALT): Phase.HALTING,
-    (Phase.STARTING, Move.STARTED): Phase.RUNNING,
-    (Phase.STARTING, Move.FAILED): Phase.FAILED,
-    (Phase.RUNNING, Move.EXITED): Phase.EXITED,
-    (Phase.RUNNING, Move.FAILED): Phase.FAILED,
-    (Phase.RUNNING, Move.HALT): Phase.TERMINATING,
-    (Phase.HALTING, Move.HALTED): Phase.STOPPED,
-    (Phase.TERMINATING, Move.EXITED): Phase.EXITED,
-    (Phase.TERMINATING, Move.FAILED): Phase.FAILED,
-    (Phase.EXITED, Move.REMOVE): Phase.REMOVING,
-    (Phase.FAILED, Move.REMOVE): Phase.REMOVING,
-    (Phase.STOPPED, Move.REMOVE): Phase.REMOVING,
+MOVES: Mapping[tuple[LocalState, Move], LocalState] = {
+    (LocalState.NEW, Move.PREPARE): LocalState.PREPARING,
+    (LocalState.NEW, Move.HALT): LocalState.HALTING,
+    (LocalState.NEW, Move.FAILED): LocalState.FAILED,
+    (LocalState.PREPARING, Move.PREPARED): LocalState.PREPARED,
+    (LocalState.PREPARING, Move.FAILED): LocalState.FAILED,
+    (LocalState.PREPARING, Move.HALT): LocalState.HALTING,
+    (LocalState.PREPARED, Move.ARM): LocalState.ARMING,
+    (LocalState.PREPARED, Move.HALT): LocalState.HALTING,
+    (LocalState.ARMING, Move.ARMED): LocalState.ARMED,
+    (LocalState.ARMING, Move.FAILED): LocalState.FAILED,
+    (LocalState.ARMED, Move.START): LocalState.STARTING,
+    (LocalState.ARMED, Move.HALT): LocalState.HALTING,
+    (LocalState.STARTING, Move.STARTED): LocalState.RUNNING,
+    (LocalState.STARTING, Move.FAILED): LocalState.FAILED,
+    (LocalState.RUNNING, Move.EXITED): LocalState.EXITED,
+    (LocalState.RUNNING, Move.FAILED): LocalState.FAILED,
+    (LocalState.RUNNING, Move.HALT): LocalState.TERMINATING,
+    (LocalState.HALTING, Move.HALTED): LocalState.STOPPED,
+    (LocalState.TERMINATING, Move.EXITED): LocalState.EXITED,
+    (LocalState.TERMINATING, Move.FAILED): LocalState.FAILED,
+    (LocalState.EXITED, Move.REMOVE): LocalState.REMOVING,
+    (LocalState.FAILED, Move.REMOVE): LocalState.REMOVING,
+    (LocalState.STOPPED, Move.REMOVE): LocalState.REMOVING,
 }
 
-OVER = frozenset({Phase.EXITED, Phase.FAILED, Phase.STOPPED, Phase.REMOVING})
+OVER = frozenset({LocalState.EXITED, LocalState.FAILED, LocalState.STOPPED, LocalState.REMOVING})
 """How it ended does not change any more."""
 
-ALIVE = frozenset({Phase.STARTING, Phase.RUNNING, Phase.TERMINATING})
+ALIVE = frozenset({LocalState.STARTING, LocalState.RUNNING, LocalState.TERMINATING})
 """User code runs, or may run at any moment."""
 
-_STAGES: Mapping[Phase, Stage] = {
-    Phase.NEW: Stage.PREPARING,
-    Phase.PREPARING: Stage.PREPARING,
-    Phase.PREPARED: Stage.PREPARED,
-    Phase.ARMING: Stage.PREPARED,
-    Phase.ARMED: Stage.ARMED,
-    Phase.STARTING: Stage.ARMED,
-    Phase.HALTING: Stage.PREPARING,  # for the coordinator it is there until it is STOPPED
-    Phase.RUNNING: Stage.RUNNING,
-    Phase.TERMINATING: Stage.RUNNING,
-    Phase.EXITED: Stage.EXITED,
-    Phase.FAILED: Stage.FAILED,
-    Phase.STOPPED: Stage.STOPPED,
+_STAGES: Mapping[LocalState, Stage] = {
+    LocalState.NEW: Stage.PREPARING,
+    LocalState.PREPARING: Stage.PREPARING,
+    LocalState.PREPARED: Stage.PREPARED,
+    LocalState.ARMING: Stage.PREPARED,
+    LocalState.ARMED: Stage.ARMED,
+    LocalState.STARTING: Stage.ARMED,
+    LocalState.HALTING: Stage.PREPARING,  # for the coordinator it is there until it is STOPPED
+    LocalState.RUNNING: Stage.RUNNING,
+    LocalState.TERMINATING: Stage.RUNNING,
+    LocalState.EXITED: Stage.EXITED,
+    LocalState.FAILED: Stage.FAILED,
+    LocalState.STOPPED: Stage.STOPPED,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Local:
+class LocalExecution:
     """What the agent knows of one execution."""
 
     execution: ExecutionId
     goal: Goal
     since: datetime
     """When it came to its phase, by the node's clock."""
-    phase: Phase = Phase.NEW
+    phase: LocalState = LocalState.NEW
     wanted: bool = True
     """Whether the coordinator lists it; what it does not list is stopped and removed."""
     assignment: Assignment | None = None
@@ -138,7 +138,7 @@ class Local:
         return self.goal is Goal.STOP or not self.wanted or bool(self.fenced) or self.phase in _OVER_FOR_PEERS
 
 
-_OVER_FOR_PEERS = OVER | {Phase.HALTING, Phase.TERMINATING}
+_OVER_FOR_PEERS = OVER | {LocalState.HALTING, LocalState.TERMINATING}
 
 
 def terms_of(assignment: Assignment) -> Terms:
@@ -146,7 +146,7 @@ def terms_of(assignment: Assignment) -> Terms:
     return Terms(job=assignment.job, attempt=assignment.attempt, grace=assignment.grace, fence=assignment.fence)
 
 
-def after(local: Local, move: Move) -> Phase:
+def after(local: LocalExecution, move: Move) -> LocalState:
     """The phase after a move; raises IllegalTransitionError for one that is not in the table."""
     try:
         return MOVES[(local.phase, move)]
@@ -154,7 +154,7 @@ def after(local: Local, move: Move) -> Phase:
         raise IllegalTransitionError(f"execution {local.execution}", local.phase, move) from None
 
 
-def next_action(local: Local) -> tuple[Move, Action] | None:
+def next_action(local: LocalExecution) -> tuple[Move, Action] | None:
     """What brings it closer to what is wanted; None while an action is under way or it is where it shall be."""
     if local.goal is Goal.STOP or not local.wanted or local.fenced:
         return _towards_end(local)
@@ -163,7 +163,7 @@ def next_action(local: Local) -> tuple[Move, Action] | None:
     return _towards_run(local, local.assignment)
 
 
-def _towards_end(local: Local) -> tuple[Move, Action] | None:
+def _towards_end(local: LocalExecution) -> tuple[Move, Action] | None:
     if (local.phase, Move.HALT) in MOVES:
         return (Move.HALT, Halt(execution=local.execution, grace=_grace(local)))
     if not local.wanted and (local.phase, Move.REMOVE) in MOVES:
@@ -171,23 +171,23 @@ def _towards_end(local: Local) -> tuple[Move, Action] | None:
     return None
 
 
-def _grace(local: Local) -> timedelta:
+def _grace(local: LocalExecution) -> timedelta:
     if local.fence_grace is not None:
         return local.fence_grace
     return local.terms.grace if local.terms is not None else DEFAULT_GRACE
 
 
-def _towards_run(local: Local, assignment: Assignment) -> tuple[Move, Action] | None:
-    if local.phase is Phase.NEW:
+def _towards_run(local: LocalExecution, assignment: Assignment) -> tuple[Move, Action] | None:
+    if local.phase is LocalState.NEW:
         return (Move.PREPARE, Prepare(assignment=assignment))
-    if local.phase is Phase.PREPARED and local.goal >= Goal.ARM and local.roster is not None:
+    if local.phase is LocalState.PREPARED and local.goal >= Goal.ARM and local.roster is not None:
         return (Move.ARM, Arm(assignment=assignment, roster=local.roster))
-    if local.phase is Phase.ARMED and local.goal >= Goal.RUN:
+    if local.phase is LocalState.ARMED and local.goal >= Goal.RUN:
         return (Move.START, Start(execution=local.execution))
     return None
 
 
-def report(local: Local) -> Report | None:
+def report(local: LocalExecution) -> Report | None:
     """The whole truth about it for the coordinator; None while it is being cleared away."""
     stage = _STAGES.get(local.phase)
     if stage is None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from muster.domain.fence import Fence
+from muster.domain.gangs.fence import Fence
 from muster.domain.ids import ExecutionId, JobId
 
 AttemptKey = tuple[JobId, int]

@@ -5,33 +5,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
-from agent.spool import LogSpool
-from muster.domain.failure import Exit
+from agent.executions.layout import ExecutionDirectory
+from agent.logs.spool import LogSpool
+from muster.domain.fleet.node import RuntimeOffer
+from muster.domain.gangs.plan import Assignment, Launch
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
-from muster.domain.job import RuntimeKind
-from muster.domain.node import RuntimeOffer
-from muster.domain.plan import Assignment, Launch
-from muster.domain.roster import PortLease
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import RuntimeKind
 
 Progress = Callable[[str], None]
 """Called from the event loop with what a sandbox is doing, for people: `pulling image 41 %`."""
-
-
-class Room:
-    """The directories of one execution on the node, under the agent's state directory.
-
-    `config/` (roster files, read-only for the execution), `outputs/` and `work/` (the working directory of a
-    process) and the log. The loop makes and removes it; runtimes only use it.
-    """
-
-    def __init__(self, root: Path, execution: ExecutionId) -> None:
-        self.path = root / execution
-        self.config = self.path / "config"
-        self.outputs = self.path / "outputs"
-        self.work = self.path / "work"
-        self.home = self.path / "home"
-        """Made by runtimes whose users need one."""
-        self.log = self.path / "log.cri"
 
 
 class Sandbox(Protocol):
@@ -105,7 +89,12 @@ class Runtime(Protocol):
         ...
 
     async def prepare(
-        self, assignment: Assignment, room: Room, spool: LogSpool, ports: Sequence[PortLease], progress: Progress
+        self,
+        assignment: Assignment,
+        room: ExecutionDirectory,
+        spool: LogSpool,
+        ports: Sequence[PortLease],
+        progress: Progress,
     ) -> Sandbox:
         """Fetch the image and get everything ready that does not depend on the other members of the job.
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from coordinator.backup.manifest import LARGEST_MANIFEST, NAME, BackupError, Manifest, Part, read_manifest
-from coordinator.backup.progress import Progress
+from coordinator.backup.manifest import LARGEST_MANIFEST, NAME, BackupError, BackupManifest, BackupPart, read_manifest
+from coordinator.backup.progress import BackupProgress
 from muster.trust.files import sync_directory
 
 _CHUNK = 1 << 20
@@ -37,28 +37,28 @@ def fresh_file(path: Path) -> Iterator[IO[bytes]]:
 class ArchiveWriter:
     """Takes the parts of a backup, one after the other."""
 
-    def __init__(self, file: IO[bytes], progress: Progress) -> None:
+    def __init__(self, file: IO[bytes], progress: BackupProgress) -> None:
         self._tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed by `end`
         self._progress = progress
-        self.parts: list[Part] = []
+        self.parts: list[BackupPart] = []
 
     def add(self, name: str, source: IO[bytes], size: int) -> None:
         """The next `size` bytes of a file as a part of that name."""
         reader = _HashingReader(source, lambda done: self._progress.tell(name, done, size))
         self._tar.addfile(_entry(name, size), reader)  # type: ignore[arg-type]  # it only reads
-        self.parts.append(Part(name=name, size=size, sha256=reader.hexdigest()))
+        self.parts.append(BackupPart(name=name, size=size, sha256=reader.hexdigest()))
 
-    def end(self, manifest: Manifest) -> None:
+    def end(self, manifest: BackupManifest) -> None:
         """The list, and the end of the archive."""
         written = manifest.written()
         self._tar.addfile(_entry(NAME, len(written)), io.BytesIO(written))
         self._tar.close()
 
 
-def verified(file: Path, progress: Progress) -> Manifest:
+def verified(file: Path, progress: BackupProgress) -> BackupManifest:
     """The list of a backup of which every part is there, unchanged, and nothing else; raises BackupError."""
-    found: dict[str, Part] = {}
-    manifest: Manifest | None = None
+    found: dict[str, BackupPart] = {}
+    manifest: BackupManifest | None = None
     with _opened(file) as tar:
         for member in tar:
             content = tar.extractfile(member) if member.isreg() else None
@@ -80,9 +80,11 @@ def verified(file: Path, progress: Progress) -> Manifest:
     return manifest
 
 
-def extract(file: Path, manifest: Manifest, place: Callable[[Part], Path | None], progress: Progress) -> None:
+def extract(
+    file: Path, manifest: BackupManifest, place: Callable[[BackupPart], Path | None], progress: BackupProgress
+) -> None:
     """Write the parts of a verified backup where `place` says, and look at every digest again; raises BackupError."""
-    wanted: Mapping[str, Part] = {part.name: part for part in manifest.parts}
+    wanted: Mapping[str, BackupPart] = {part.name: part for part in manifest.parts}
     with _opened(file) as tar:
         for member in tar:
             part = wanted.get(member.name)
@@ -129,11 +131,11 @@ class _HashingReader:
         return self._digest.hexdigest()
 
 
-def _part(member: tarfile.TarInfo, content: IO[bytes], progress: Progress) -> Part:
+def _part(member: tarfile.TarInfo, content: IO[bytes], progress: BackupProgress) -> BackupPart:
     reader = _HashingReader(content, lambda done: progress.tell(f"verifying {member.name}", done, member.size))
     while reader.read(_CHUNK):
         pass
-    return Part(name=member.name, size=member.size, sha256=reader.hexdigest())
+    return BackupPart(name=member.name, size=member.size, sha256=reader.hexdigest())
 
 
 def _entry(name: str, size: int) -> tarfile.TarInfo:

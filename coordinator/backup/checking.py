@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from coordinator.backup.progress import Progress
+from coordinator.backup.progress import BackupProgress
 from coordinator.core.records import Attempt, Execution, Job, Node
 from coordinator.fleet.evidence import Beginning, beginning
 from coordinator.fleet.files import FleetFiles
 from coordinator.store.codec import decode
 from coordinator.store.directory import KEY_BYTES, StateDirectory
 from coordinator.store.fleet_row import open_readonly
-from coordinator.store.log_file import LogFile, damaged_lines
+from coordinator.store.logs.file import StoredLogFile, damaged_lines
 from coordinator.store.schema import VERSION
 from muster.domain.errors import MusterError
 from muster.trust.certificates import matches_key, verify
@@ -31,7 +31,7 @@ _MOST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class StateProblem:
     """Something that is wrong in a state directory."""
 
     part: str
@@ -39,21 +39,23 @@ class Problem:
     text: str
 
 
-def check_state(directory: StateDirectory, now: datetime, progress: Progress, *, quick: bool = False) -> list[Problem]:
+def check_state(
+    directory: StateDirectory, now: datetime, progress: BackupProgress, *, quick: bool = False
+) -> list[StateProblem]:
     """Everything that is wrong; `quick` trusts the indexes and does not read logs."""
-    problems = [Problem(part="fleet", text=text) for text in _fleet(directory)]
+    problems = [StateProblem(part="fleet", text=text) for text in _fleet(directory)]
     if directory.database.exists():
         problems += _limited("database", _database(directory.database, progress, quick=quick))
         if not quick:
             problems += _limited("logs", _logs(directory, progress))
-    problems += [Problem(part="keys", text=text) for text in _keys(directory, now)]
+    problems += [StateProblem(part="keys", text=text) for text in _keys(directory, now)]
     return problems
 
 
-def _limited(part: str, found: Iterator[str]) -> list[Problem]:
+def _limited(part: str, found: Iterator[str]) -> list[StateProblem]:
     texts = list(found)
     more = [f"… and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
-    return [Problem(part=part, text=text) for text in (*texts[:_MOST], *more)]
+    return [StateProblem(part=part, text=text) for text in (*texts[:_MOST], *more)]
 
 
 def _fleet(directory: StateDirectory) -> Iterator[str]:
@@ -68,7 +70,7 @@ def _fleet(directory: StateDirectory) -> Iterator[str]:
         yield from found
 
 
-def _database(database: Path, progress: Progress, *, quick: bool) -> Iterator[str]:
+def _database(database: Path, progress: BackupProgress, *, quick: bool) -> Iterator[str]:
     size = database.stat().st_size
     try:
         with closing(open_readonly(database)) as connection:
@@ -93,7 +95,7 @@ def _database(database: Path, progress: Progress, *, quick: bool) -> Iterator[st
         yield f"it cannot be read: {error}"
 
 
-def _logs(directory: StateDirectory, progress: Progress) -> Iterator[str]:
+def _logs(directory: StateDirectory, progress: BackupProgress) -> Iterator[str]:
     """Lines that are no records, logs that end within a line, and complete ones that are not there."""
     try:
         with closing(open_readonly(directory.database)) as connection:
@@ -113,7 +115,7 @@ def _logs(directory: StateDirectory, progress: Progress) -> Iterator[str]:
         progress.tell(f"checking {len(files)} logs", number << 20, len(files) << 20)
         try:
             with file.open("rb") as content:
-                whole = LogFile.of(content.fileno())
+                whole = StoredLogFile.of(content.fileno())
                 cut = content.seek(0, 2) - whole.end
                 damaged = damaged_lines(whole)
         except OSError as error:

@@ -13,12 +13,12 @@ from typing import IO
 import muster
 from coordinator.backup.archive import ArchiveWriter, fresh_file
 from coordinator.backup.keys import collect_keys, read_passphrase, seal_keys
-from coordinator.backup.manifest import DATABASE, KEYS, BackupError, KeyKeeping, Manifest
-from coordinator.backup.progress import Progress
+from coordinator.backup.manifest import DATABASE, KEYS, BackupError, BackupManifest, KeyKeeping
+from coordinator.backup.progress import BackupProgress
 from coordinator.store.database_copy import copy_database
 from coordinator.store.directory import StateDirectory
 from coordinator.store.fleet_row import open_readonly
-from coordinator.store.log_file import LogFile
+from coordinator.store.logs.file import StoredLogFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class BackupWish:
     """With which the keys are sealed; None: they are not."""
 
 
-def make_backup(directory: StateDirectory, wish: BackupWish, now: datetime, progress: Progress) -> Manifest:
+def make_backup(directory: StateDirectory, wish: BackupWish, now: datetime, progress: BackupProgress) -> BackupManifest:
     """Write the backup; the list of what it has. Raises MusterError, and leaves nothing of it."""
     if wish.keys_file is not None and wish.passphrase_file is not None:
         raise BackupError("keys go into a file of their own (--keys) or are sealed (--passphrase-file), not both")
@@ -59,7 +59,7 @@ def make_backup(directory: StateDirectory, wish: BackupWish, now: datetime, prog
                 _add_file(archive, name, path)
             if keeping is not KeyKeeping.APART:
                 archive.add(KEYS, io.BytesIO(shown), len(shown))
-            manifest = Manifest(
+            manifest = BackupManifest(
                 muster=muster.__version__,
                 schema=schema,
                 fleet=fleet,
@@ -114,7 +114,7 @@ def _add_file(archive: ArchiveWriter, name: str, path: Path) -> None:
 
 
 def _whole_lines(content: IO[bytes]) -> int:
-    return LogFile.of(content.fileno()).end
+    return StoredLogFile.of(content.fileno()).end
 
 
 def _left_out(wish: BackupWish, keeping: KeyKeeping) -> Iterator[str]:

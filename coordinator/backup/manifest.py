@@ -35,7 +35,7 @@ class KeyKeeping(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class BackupPart:
     """One file of the state directory, or all keys together."""
 
     name: str
@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class BackupManifest:
     """What a backup says of itself."""
 
     muster: str
@@ -59,7 +59,7 @@ class Manifest:
     keys_sha256: str = ""
     """Digest of the keys where they are apart."""
     left_out: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BackupPart, ...] = ()
 
     def written(self) -> bytes:
         """The list as it stands in the file."""
@@ -67,7 +67,7 @@ class Manifest:
         return json.dumps(content, indent=1).encode() + b"\n"
 
 
-def read_manifest(text: bytes) -> Manifest:
+def read_manifest(text: bytes) -> BackupManifest:
     """The list of a backup; raises BackupError for what is none, or would write outside of its directory."""
     try:
         content: Mapping[str, Any] = json.loads(text)
@@ -77,8 +77,8 @@ def read_manifest(text: bytes) -> Manifest:
         fields["made_at"] = datetime.fromisoformat(content["made_at"])
         fields["keys"] = KeyKeeping(content["keys"])
         fields["left_out"] = tuple(map(str, content["left_out"]))
-        fields["parts"] = tuple(Part(**each) for each in content["parts"])
-        manifest = Manifest(**fields)
+        fields["parts"] = tuple(BackupPart(**each) for each in content["parts"])
+        manifest = BackupManifest(**fields)
         foreign = [part.name for part in manifest.parts if not _ALLOWED.fullmatch(part.name)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BackupError(f"the list in the backup cannot be read: {error}") from error

@@ -4,7 +4,7 @@ import time
 from typing import TextIO
 
 
-class Progress:
+class BackupProgress:
     """Says at most once a second which part is at hand, and how much of it is done."""
 
     def __init__(self, output: TextIO, program: str) -> None:

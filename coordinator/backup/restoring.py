@@ -10,13 +10,13 @@ from pathlib import Path
 
 from coordinator.backup.archive import extract, part_content, verified
 from coordinator.backup.keys import open_keys, read_keys, read_passphrase
-from coordinator.backup.manifest import DATABASE, KEYS, BackupError, KeyKeeping, Manifest, Part
-from coordinator.backup.progress import Progress
+from coordinator.backup.manifest import DATABASE, KEYS, BackupError, BackupManifest, BackupPart, KeyKeeping
+from coordinator.backup.progress import BackupProgress
 from coordinator.backup.revoking import Revoked, Wakes, revoke_tokens, what_wakes
 from coordinator.fleet.files import RECORD, RESTORING, FleetFiles
 from coordinator.store.directory import StateDirectory
-from coordinator.store.sql import SqlStore
-from coordinator.store.trust import SqlTrust
+from coordinator.store.records.sql import SqlStore
+from coordinator.store.trust.sql import SqlTrust
 from muster.trust.files import sync_directory, write_private
 
 _STAYS = frozenset({"coordinator.lock", "put-aside", "lost+found"})
@@ -44,13 +44,13 @@ class RestoreWish:
 class Restored:
     """What a restore has done, for the person who asked for it."""
 
-    manifest: Manifest
+    manifest: BackupManifest
     wakes: Wakes | None = None
     """What counts again; None: nothing was restored."""
     revoked: Revoked | None = None
 
 
-def restore(directory: StateDirectory, wish: RestoreWish, now: datetime, progress: Progress) -> Restored:
+def restore(directory: StateDirectory, wish: RestoreWish, now: datetime, progress: BackupProgress) -> Restored:
     """Verify a backup and put it into the directory, which is locked; raises MusterError, and nothing has changed."""
     manifest = verified(wish.file, progress)
     keys = _keys(manifest, wish)
@@ -94,7 +94,7 @@ def _prepared(staged: StateDirectory, wish: RestoreWish, now: datetime) -> tuple
         store.close()
 
 
-def _keys(manifest: Manifest, wish: RestoreWish) -> Mapping[str, bytes]:
+def _keys(manifest: BackupManifest, wish: RestoreWish) -> Mapping[str, bytes]:
     match manifest.keys:
         case KeyKeeping.APART:
             if wish.keys_file is None:
@@ -121,7 +121,7 @@ def _keys(manifest: Manifest, wish: RestoreWish) -> Mapping[str, bytes]:
     return keys
 
 
-def _target(staging: Path, part: Part) -> Path | None:
+def _target(staging: Path, part: BackupPart) -> Path | None:
     return None if part.name == KEYS else staging / part.name
 
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 from coordinator.store.store import Snapshot
-from coordinator.store.trust import SqlTrust
+from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.records import StoredJoinToken, StoredToken, TrustChange, TrustSnapshot
-from muster.domain.access import EVERYWHERE, Access, Account, AuditEntry, IssuedToken
+from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, IssuedToken
 from muster.trust.files import write_private
 from muster.trust.tokens import digest, new_api_token
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from coordinator.core.records import Job
-from muster.domain.explanation import NodeRefusal
+from muster.domain.jobs.explanation import NodeRefusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from muster.domain.gangs.plan import Plan
 from muster.domain.ids import JobId, NodeId
-from muster.domain.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from muster.domain.fleet.node import Inventory
+from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.job import LOCAL_OWNER, JobSpec
-from muster.domain.node import Inventory
-from muster.domain.plan import Report
+from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from coordinator.core.cluster import Cluster
-from coordinator.core.history import remembered
-from coordinator.core.order import by_priority
+from coordinator.core.attempts.history import remembered
+from coordinator.core.attempts.restarts import LONGEST_PAUSE
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
-from coordinator.core.restarts import LONGEST_PAUSE
-from muster.domain.fence import PERMIT_ENDS_WITHIN
-from muster.domain.lifecycle import State
+from coordinator.core.scheduling.order import by_priority
+from muster.domain.gangs.fence import PERMIT_ENDS_WITHIN
+from muster.domain.jobs.lifecycle import State
 
 
 def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cluster:

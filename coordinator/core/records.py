@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from muster.domain.failure import Exit, Failure
+from muster.domain.fleet.node import Cordon, Inventory
+from muster.domain.gangs.plan import Goal
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.job import LOCAL_OWNER, JobSpec
-from muster.domain.lifecycle import State
-from muster.domain.node import Cordon, Inventory
-from muster.domain.plan import Goal
-from muster.domain.roster import PortLease
+from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
+from muster.domain.jobs.lifecycle import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

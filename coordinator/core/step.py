@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import assert_never
 
-from coordinator.core import attempts, cordons, jobs, nodes, starts
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.deadlines import CheckInDue, ClearanceDue, Deadline, LeaseDue, RunTimeDue, StartDue
+from coordinator.core.attempts import attempts, starts
+from coordinator.core.cluster.deadlines import CheckInDue, ClearanceDue, Deadline, LeaseDue, RunTimeDue, StartDue
 from coordinator.core.events import (
     CordonRequested,
     DeleteRequested,
@@ -24,8 +24,9 @@ from coordinator.core.events import (
     TimePassed,
     UncordonRequested,
 )
-from coordinator.core.scheduling import schedule
-from coordinator.core.turn import Turn
+from coordinator.core.requests import cordons, jobs, nodes
+from coordinator.core.scheduling.cycle import schedule
+from coordinator.core.turn.turn import Turn
 
 OVERSLEPT = timedelta(seconds=10)
 """A deadline that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""

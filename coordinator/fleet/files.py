@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.fleet.evidence import Beginning, Evidence, FleetRecord, beginning
-from coordinator.fleet.place import Place, copied, place_of_directory
+from coordinator.fleet.place import StatePlace, copied, place_of_directory
 from coordinator.fleet.put_aside import put_aside
 from coordinator.store.directory import StateDirectory
 from coordinator.store.fleet_row import read_fleet_id, write_fleet_id
@@ -30,7 +30,7 @@ class _Written:
     """The content of `fleet.json`."""
 
     record: FleetRecord
-    place: Place | None
+    place: StatePlace | None
 
 
 class FleetFiles:
@@ -144,7 +144,7 @@ def _read(file: Path) -> _Written | None:
         content: Mapping[str, Any] = json.loads(file.read_bytes())
         place = content.get("place")
         fields = {name: value for name, value in content.items() if name in FleetRecord.__slots__}
-        return _Written(record=FleetRecord(**fields), place=Place(**place) if place else None)
+        return _Written(record=FleetRecord(**fields), place=StatePlace(**place) if place else None)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, AttributeError) as error:

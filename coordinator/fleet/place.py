@@ -8,7 +8,7 @@ _IDENTITY = Path("/etc/machine-id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StatePlace:
     """A directory on a file system on a computer."""
 
     machine: str
@@ -18,13 +18,13 @@ class Place:
     inode: int
 
 
-def place_of_directory(directory: Path) -> Place:
+def place_of_directory(directory: Path) -> StatePlace:
     """Where a directory is now."""
     try:
         machine = _IDENTITY.read_text().strip()
     except (OSError, UnicodeDecodeError):
         machine = ""
-    return Place(
+    return StatePlace(
         machine=machine,
         path=str(directory.resolve()),
         filesystem=os.statvfs(directory).f_fsid,
@@ -32,14 +32,14 @@ def place_of_directory(directory: Path) -> Place:
     )
 
 
-def same_directory(before: Place, now: Place) -> bool:
+def same_directory(before: StatePlace, now: StatePlace) -> bool:
     """Whether this is the directory of before: it may have been renamed, and its disk put into another computer."""
     if before.inode != now.inode:
         return False
     return before.filesystem == now.filesystem or (before.machine, before.path) == (now.machine, now.path)
 
 
-def copied(before: Place, now: Place, *, original_there: bool) -> str:
+def copied(before: StatePlace, now: StatePlace, *, original_there: bool) -> str:
     """Why this directory may be a copy whose original is in use; empty: it was moved.
 
     `original_there`: whether a directory of the same fleet lies at the path of before.

@@ -9,7 +9,7 @@ import grpc.aio
 
 from coordinator.rpc.calls import operation_of
 from coordinator.trust.caller import STRANGER, Caller
-from muster.domain.access import AuditEntry
+from muster.domain.fleet.access import AuditEntry
 from muster.rpc.v1 import jobs_pb2
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]

@@ -11,7 +11,7 @@ from coordinator.rpc.limits import AGENT_CONNECTIONS
 from coordinator.trust.caller import LOCAL, Caller
 from coordinator.trust.registry import RefusedError, Registry
 from muster.trust.certificates import facts, signer_of
-from muster.trust.identity import CertificateError, Facts
+from muster.trust.identity import CertificateError, CertificateFacts
 
 _BEARER = "bearer "
 _LOG_IN = "the coordinator wants to know who you are: log in with `muster login`, or set MUSTER_TOKEN"
@@ -54,7 +54,7 @@ def by_certificate(registry: Registry) -> Who:
 
 
 @lru_cache(maxsize=AGENT_CONNECTIONS)
-def _said(certificate: bytes) -> tuple[Facts, str]:
+def _said(certificate: bytes) -> tuple[CertificateFacts, str]:
     """What a certificate says, and the id of its authority; read once, as a node shows the same one with every call."""
     return facts(certificate), signer_of(certificate)
 

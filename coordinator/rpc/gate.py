@@ -12,21 +12,21 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from coordinator import views
 from coordinator.clock import wall_time
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine import Engine
 from coordinator.rpc.callers import Context, caller, entry, outcomes, target_of
 from coordinator.rpc.calls import OPERATIONS
 from coordinator.rpc.refusals import fail
-from coordinator.rpc.rules import RULES, Record, Rule, Scope
-from coordinator.trust.audit import AuditLog
+from coordinator.rpc.rules import RULES, Audited, CallRule, CallScope
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
-from muster.domain.access import Access
+from coordinator.views import views
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import Access
 from muster.domain.ids import NodeId
-from muster.domain.job import DEFAULT_PROJECT
+from muster.domain.jobs.job import DEFAULT_PROJECT
 from muster.rpc.notices import AUTHORITIES, TOKEN_ENDS
 
 Handler = Callable[[Any, Context], Awaitable[Any]]
@@ -51,11 +51,11 @@ class Gate(grpc.aio.ServerInterceptor):
         rule = RULES.get(details.method)
         if handler is None:
             return None
-        if rule is not None and rule.scope is Scope.PUBLIC:
+        if rule is not None and rule.scope is CallScope.PUBLIC:
             return handler
         if details.method in OPERATIONS:
             return _Call(self, details.method, None).guarded(handler)
-        return _Call(self, details.method, rule or Rule(Scope.PEER)).guarded(handler)
+        return _Call(self, details.method, rule or CallRule(CallScope.PEER)).guarded(handler)
 
     def look_again(self, node: NodeId | None) -> None:
         """End the streams of those who would not be let in any more: of a node, or with None of anybody.
@@ -74,32 +74,32 @@ class Gate(grpc.aio.ServerInterceptor):
         if authorities := self.authorities():
             yield AUTHORITIES, authorities
 
-    async def check(self, rule: Rule, request: Any) -> None:  # noqa: ANN401 - any message
+    async def check(self, rule: CallRule, request: Any) -> None:  # noqa: ANN401 - any message
         """Raise PermissionDeniedError, or UnknownNameError for what the caller must not even know of."""
         who = caller()
         match rule.scope:
-            case Scope.NODE:
+            case CallScope.NODE:
                 allowed = who.kind in {CallerKind.NODE, CallerKind.LOCAL}
-            case Scope.KNOWN:
+            case CallScope.KNOWN:
                 allowed = who.kind in {CallerKind.USER, CallerKind.SERVICE, CallerKind.LOCAL}
-            case Scope.ANYWHERE:
+            case CallScope.ANYWHERE:
                 allowed = who.may_anywhere(rule.access)
-            case Scope.EVERYWHERE:
+            case CallScope.EVERYWHERE:
                 allowed = who.may(rule.access)
-            case Scope.SPEC:
+            case CallScope.SPEC:
                 allowed = self._may_in(who, rule.access, request.spec.project or DEFAULT_PROJECT)
-            case Scope.SPECS:
+            case CallScope.SPECS:
                 projects = {each.spec.project or DEFAULT_PROJECT for each in request.jobs} or {DEFAULT_PROJECT}
                 allowed = all(self._may_in(who, rule.access, project) for project in sorted(projects))
-            case Scope.PROJECT:
+            case CallScope.PROJECT:
                 allowed = self._may_in(who, rule.access, request.project or DEFAULT_PROJECT)
-            case Scope.JOB:
+            case CallScope.JOB:
                 allowed = who.may(rule.access) or await self._may_touch(who, rule.access, request)
             case _:
                 allowed = False
         if not allowed:
-            where = "every project" if rule.scope is Scope.EVERYWHERE else "the project"
-            needed = "a node's certificate" if rule.scope is Scope.NODE else f"{rule.access} access to {where}"
+            where = "every project" if rule.scope is CallScope.EVERYWHERE else "the project"
+            needed = "a node's certificate" if rule.scope is CallScope.NODE else f"{rule.access} access to {where}"
             raise PermissionDeniedError(f"{who.name or 'a stranger'} may not do that; it needs {needed}")
 
     def refused(self, context: Context, method: str, target: str, result: str) -> None:
@@ -155,7 +155,7 @@ class Gate(grpc.aio.ServerInterceptor):
 class _Call:
     """One kind of call on its way through the gate."""
 
-    def __init__(self, gate: Gate, method: str, rule: Rule | None) -> None:
+    def __init__(self, gate: Gate, method: str, rule: CallRule | None) -> None:
         self._gate = gate
         self._method = method
         self._rule = rule
@@ -201,17 +201,17 @@ class _Call:
         except grpc.aio.AbortError:
             self._note_failure(context, target_of(request))
             raise
-        if self._rule.record in {Record.ALL, Record.LATER}:
+        if self._rule.record in {Audited.ALL, Audited.LATER}:
             for outcome in outcomes(request, response):
                 self._note(context, *outcome)
-        if self._rule.record is Record.ALL:
+        if self._rule.record is Audited.ALL:
             await self._gate.kept(context)
         return response
 
     def _note_failure(self, context: Context, target: str) -> None:
         status = _status(context)
         assert self._rule is not None
-        if status is grpc.StatusCode.PERMISSION_DENIED or self._rule.record is not Record.REFUSALS:
+        if status is grpc.StatusCode.PERMISSION_DENIED or self._rule.record is not Audited.REFUSALS:
             self._note(context, target, status.name, _details(context))
 
     def _note(self, context: Context, target: str, status: str, details: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from muster.domain.access import Access
+from muster.domain.fleet.access import Access
 
 
-class Scope(Enum):
+class CallScope(Enum):
     """Where the caller needs his access."""
 
     PUBLIC = "public"  #: nowhere: strangers may call
@@ -22,7 +22,7 @@ class Scope(Enum):
     JOB = "job"  #: in the project of the job that the request means
 
 
-class Record(Enum):
+class Audited(Enum):
     """What of a call goes to the audit log."""
 
     REFUSALS = "refusals"  #: only that it was refused for want of access
@@ -32,28 +32,28 @@ class Record(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CallRule:
     """What one call asks."""
 
-    scope: Scope
+    scope: CallScope
     access: Access = Access.VIEWER
-    record: Record = Record.REFUSALS
+    record: Audited = Audited.REFUSALS
 
 
-_LOOK = Rule(Scope.JOB, Access.VIEWER)
-_ORDER = Rule(Scope.JOB, Access.MEMBER, Record.ALL)
-_LET_IN = Rule(Scope.EVERYWHERE, Access.OPERATOR)
-_LET_IN_CHANGE = Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.FAILURES)
-_RULE = Rule(Scope.EVERYWHERE, Access.ADMIN)
-_RULE_ORDER = Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL)
-_RULE_CHANGE = Rule(Scope.EVERYWHERE, Access.ADMIN, Record.FAILURES)
+_LOOK = CallRule(CallScope.JOB, Access.VIEWER)
+_ORDER = CallRule(CallScope.JOB, Access.MEMBER, Audited.ALL)
+_LET_IN = CallRule(CallScope.EVERYWHERE, Access.OPERATOR)
+_LET_IN_CHANGE = CallRule(CallScope.EVERYWHERE, Access.OPERATOR, Audited.FAILURES)
+_RULE = CallRule(CallScope.EVERYWHERE, Access.ADMIN)
+_RULE_ORDER = CallRule(CallScope.EVERYWHERE, Access.ADMIN, Audited.ALL)
+_RULE_CHANGE = CallRule(CallScope.EVERYWHERE, Access.ADMIN, Audited.FAILURES)
 
-_OURS: Mapping[str, Mapping[str, Rule]] = {
+_OURS: Mapping[str, Mapping[str, CallRule]] = {
     "JobService": {
-        "Submit": Rule(Scope.SPEC, Access.MEMBER, Record.ALL),
-        "SubmitMany": Rule(Scope.SPECS, Access.MEMBER, Record.ALL),
+        "Submit": CallRule(CallScope.SPEC, Access.MEMBER, Audited.ALL),
+        "SubmitMany": CallRule(CallScope.SPECS, Access.MEMBER, Audited.ALL),
         "Get": _LOOK,
-        "List": Rule(Scope.ANYWHERE, Access.VIEWER),
+        "List": CallRule(CallScope.ANYWHERE, Access.VIEWER),
         "Stop": _ORDER,
         "Delete": _ORDER,
         "Watch": _LOOK,
@@ -63,36 +63,36 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
     "BundleService": {
         "List": _LET_IN,
         "Get": _LET_IN,
-        "Put": Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL),
-        "Remove": Rule(Scope.EVERYWHERE, Access.ADMIN, Record.ALL),
+        "Put": CallRule(CallScope.EVERYWHERE, Access.ADMIN, Audited.ALL),
+        "Remove": CallRule(CallScope.EVERYWHERE, Access.ADMIN, Audited.ALL),
     },
     "LoginService": {
-        "Start": Rule(Scope.PUBLIC),
-        "Finish": Rule(Scope.PUBLIC),
+        "Start": CallRule(CallScope.PUBLIC),
+        "Finish": CallRule(CallScope.PUBLIC),
     },
     "AgentService": {
-        "Connect": Rule(Scope.NODE),
-        "PushLogs": Rule(Scope.NODE),
-        "Renew": Rule(Scope.NODE, record=Record.ALL),
-        "Secrets": Rule(Scope.NODE),
+        "Connect": CallRule(CallScope.NODE),
+        "PushLogs": CallRule(CallScope.NODE),
+        "Renew": CallRule(CallScope.NODE, record=Audited.ALL),
+        "Secrets": CallRule(CallScope.NODE),
     },
     "PeerService": {
-        "Ask": Rule(Scope.PEER),
+        "Ask": CallRule(CallScope.PEER),
     },
     "JoinService": {
-        "Authority": Rule(Scope.PUBLIC),
-        "Join": Rule(Scope.PUBLIC),
+        "Authority": CallRule(CallScope.PUBLIC),
+        "Join": CallRule(CallScope.PUBLIC),
     },
     "TrustService": {
-        "WhoAmI": Rule(Scope.KNOWN),
+        "WhoAmI": CallRule(CallScope.KNOWN),
         "ListAccounts": _RULE,
         "AddAccount": _RULE_CHANGE,
         "RemoveAccount": _RULE_CHANGE,
-        "CreateToken": Rule(Scope.KNOWN, record=Record.FAILURES),
-        "ListTokens": Rule(Scope.KNOWN),
-        "RevokeToken": Rule(Scope.KNOWN, record=Record.FAILURES),
-        "PruneTokens": Rule(Scope.KNOWN, record=Record.FAILURES),
-        "ListProjects": Rule(Scope.KNOWN),
+        "CreateToken": CallRule(CallScope.KNOWN, record=Audited.FAILURES),
+        "ListTokens": CallRule(CallScope.KNOWN),
+        "RevokeToken": CallRule(CallScope.KNOWN, record=Audited.FAILURES),
+        "PruneTokens": CallRule(CallScope.KNOWN, record=Audited.FAILURES),
+        "ListProjects": CallRule(CallScope.KNOWN),
         "AddProject": _RULE_CHANGE,
         "SetPolicy": _RULE_CHANGE,
         "Grant": _RULE_CHANGE,
@@ -108,13 +108,13 @@ _OURS: Mapping[str, Mapping[str, Rule]] = {
     },
 }
 
-RULES: Mapping[str, Rule] = {
+RULES: Mapping[str, CallRule] = {
     **{f"/muster.rpc.v1.{service}/{call}": rule for service, calls in _OURS.items() for call, rule in calls.items()},
-    "/grpc.health.v1.Health/Check": Rule(Scope.PUBLIC),
-    "/grpc.health.v1.Health/List": Rule(Scope.PUBLIC),
-    "/grpc.health.v1.Health/Watch": Rule(Scope.PUBLIC),
+    "/grpc.health.v1.Health/Check": CallRule(CallScope.PUBLIC),
+    "/grpc.health.v1.Health/List": CallRule(CallScope.PUBLIC),
+    "/grpc.health.v1.Health/Watch": CallRule(CallScope.PUBLIC),
     # What it tells is in the public repository.
-    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": Rule(Scope.PUBLIC),
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": CallRule(CallScope.PUBLIC),
 }
 """By the path of the call."""
 
@@ -122,4 +122,4 @@ RULES: Mapping[str, Rule] = {
 def is_public(method: str) -> bool:
     """Whether strangers may make a call."""
     rule = RULES.get(method)
-    return rule is not None and rule.scope is Scope.PUBLIC
+    return rule is not None and rule.scope is CallScope.PUBLIC

@@ -14,39 +14,39 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from coordinator.engine import Engine
+from coordinator.logins.desk import LoginDesk
 from coordinator.rpc import limits
-from coordinator.rpc.admission.interceptor import Admission, Policy
-from coordinator.rpc.agents import AgentService
-from coordinator.rpc.archive import Archive, OldAttempts
-from coordinator.rpc.authority import Rotations
-from coordinator.rpc.bundles import BundleService
+from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
+from coordinator.rpc.agents.log_intake import LogIntake
+from coordinator.rpc.agents.service import AgentService
 from coordinator.rpc.callers import Who
+from coordinator.rpc.clients.archive import Archive, OldAttempts
+from coordinator.rpc.clients.authority import Rotations
+from coordinator.rpc.clients.bundles import BundleService
+from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
+from coordinator.rpc.clients.join import JoinService
+from coordinator.rpc.clients.log_merge import LogMerge
+from coordinator.rpc.clients.login import LoginService
+from coordinator.rpc.clients.nodes import NodeService
+from coordinator.rpc.clients.secrets import SecretService
+from coordinator.rpc.clients.trust import TrustService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
-from coordinator.rpc.jobs import READER_PATIENCE, JobService
-from coordinator.rpc.join import JoinService
-from coordinator.rpc.log_intake import LogIntake
-from coordinator.rpc.log_merge import LogMerge
-from coordinator.rpc.login import LoginService
-from coordinator.rpc.nodes import NodeService
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.rules import is_public
-from coordinator.rpc.secrets import SecretService
-from coordinator.rpc.trust import TrustService
 from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.secrets import SecretOperations
 from coordinator.store.bundles import BundleStore
-from coordinator.store.log_quota import LogQuota
-from coordinator.store.logs import LogStore
+from coordinator.store.logs.logs import LogStore
+from coordinator.store.logs.quota import LogQuota
 from coordinator.store.store import Store
-from coordinator.trust.audit import AuditLog
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority
-from coordinator.trust.oidc_desk import LoginDesk
 from coordinator.trust.registry import Registry
-from coordinator.trust.secrets import Secrets
-from muster.domain.access import OPEN
+from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import MusterError, PermissionDeniedError
+from muster.domain.fleet.access import OPEN
 from muster.domain.ids import NodeId
 from muster.rpc.channel import is_loopback, served_credentials
 from muster.rpc.v1 import (
@@ -183,7 +183,7 @@ async def _closing() -> AsyncIterator[Closings]:
 
 def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server, Gate]:
     gate = Gate(parts.registry, parts.audit, parts.engine)
-    policy = Policy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
+    policy = AdmissionPolicy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
     admission = Admission(policy, parts.pace, gate.kept_out)
     return grpc.aio.server(options=door.options, interceptors=[admission, gate]), gate
 

@@ -15,7 +15,7 @@ from muster.domain.errors import (
     UnavailableError,
     UnknownNameError,
 )
-from muster.domain.explanation import NodeRefusal
+from muster.domain.jobs.explanation import NodeRefusal
 from muster.trust.identity import CertificateError
 from muster.trust.tokens import TokenFormError
 

@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from coordinator import views
 from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import CordonRequested, NodeLabelled, RemovalRequested, UncordonRequested
 from coordinator.engine import Engine
 from coordinator.service.causes import error_of
@@ -15,10 +14,11 @@ from coordinator.service.operations import Operations
 from coordinator.service.pages import page_start
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
-from muster.domain.access import Access
+from coordinator.views import views
 from muster.domain.errors import ConflictError, InvalidJobError
+from muster.domain.fleet.access import Access
+from muster.domain.fleet.node import NodeView
 from muster.domain.ids import NodeId
-from muster.domain.node import NodeView
 
 PAGE = 1000
 """Most nodes of one page."""

@@ -7,10 +7,10 @@ from typing import Self
 from coordinator.clock import wall_time
 from coordinator.service.causes import Cause, cause_of
 from coordinator.service.rules import RULES, Record, Scope
-from coordinator.trust.audit import AuditLog, shortened
+from coordinator.trust.audit.log import AuditLog, shortened
 from coordinator.trust.caller import Caller, CallerKind
-from muster.domain.access import Access, AuditEntry
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import Access, AuditEntry
 
 _KNOWN = frozenset({CallerKind.USER, CallerKind.SERVICE, CallerKind.LOCAL})
 _NODES = frozenset({CallerKind.NODE, CallerKind.LOCAL})

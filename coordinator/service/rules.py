@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from muster.domain.access import Access
+from muster.domain.fleet.access import Access
 
 
 class Scope(Enum):

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from coordinator.clock import wall_time
 from coordinator.service.operations import Operations
 from coordinator.trust.caller import Caller
-from coordinator.trust.secrets import Secrets
-from muster.domain.job import DEFAULT_PROJECT
-from muster.domain.secret import Secret, SecretKind
+from coordinator.trust.secrets.secrets import Secrets
+from muster.domain.fleet.secret import Secret, SecretKind
+from muster.domain.jobs.job import DEFAULT_PROJECT
 
 _HAVE_SERVERS = frozenset({SecretKind.REGISTRY, SecretKind.GIT})
 """Kinds whose values name the server that they are for."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from muster.bundle.archive import read_bundle
-from muster.bundle.kept import NAME, KeptBundle
 from muster.bundle.signature import checked_bundle, signer_of
 from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, UnknownNameError
+from muster.domain.fleet.bundle import NAME, KeptBundle
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import TypeVar
 
 from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
-from muster.domain.access import EVERYWHERE, Access, Account, AuditEntry, Policy, Project
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
+from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, Policy, Project
 from muster.domain.ids import NodeId
-from muster.domain.job import DEFAULT_PROJECT
+from muster.domain.jobs.job import DEFAULT_PROJECT
 
 Key = TypeVar("Key", bound=str)
 Value = TypeVar("Value")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from coordinator.trust.rotation import Rotation, RotationFile, Stage
+from coordinator.trust.rotation import Rotation, RotationFile, RotationStage
 from muster.domain.errors import ConflictError, MusterError
 from muster.domain.ids import NodeId
 from muster.rpc.notices import digest_of
@@ -21,7 +21,7 @@ from muster.trust.certificates import (
     matches_key,
 )
 from muster.trust.files import write_private
-from muster.trust.identity import Facts, Identity
+from muster.trust.identity import CertificateFacts, Identity
 
 
 class FleetAuthority:
@@ -104,7 +104,7 @@ class FleetAuthority:
             raise ConflictError("this authority is not kept on disk, so it cannot be changed")
         return self._rotations
 
-    def renew_server(self, now: datetime) -> Facts:
+    def renew_server(self, now: datetime) -> CertificateFacts:
         """Serve with a new key and certificate from now on."""
         self.server = issue_server(self._identity, self._names, now)
         return facts(self.server.certificate)
@@ -121,7 +121,7 @@ class FleetAuthority:
     def _for_nodes(self) -> Identity:
         """The authority that signs for nodes: the next one as soon as all nodes know it."""
         following = self.rotation.next
-        return following if following is not None and self.rotation.stage is Stage.ISSUING else self._identity
+        return following if following is not None and self.rotation.stage is RotationStage.ISSUING else self._identity
 
 
 def load_or_make(directory: Path, now: datetime) -> Identity:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from muster.domain.access import EVERYWHERE, Access
+from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.ids import NodeId
 
 

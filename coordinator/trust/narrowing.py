@@ -1,8 +1,8 @@
 """What a token may give on: nobody makes a token that may more than the one that was shown for it."""
 
 from coordinator.trust.caller import Caller
-from muster.domain.access import Access
 from muster.domain.errors import PermissionDeniedError
+from muster.domain.fleet.access import Access
 
 
 def within(maker: Caller, access: Access | None, projects: tuple[str, ...]) -> tuple[Access | None, tuple[str, ...]]:

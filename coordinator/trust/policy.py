@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from muster.domain.access import Policy
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.job import DEFAULT_PIDS, JobSpec, Role
-from muster.domain.user import numeric
+from muster.domain.fleet.access import Policy
+from muster.domain.fleet.user import numeric
+from muster.domain.jobs.job import DEFAULT_PIDS, JobSpec, Role
 
 _PRIORITIES = frozenset({"nice", "rtprio"})
 """Limits with which plain users may go before everybody else on the node."""

@@ -5,8 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from muster.domain.access import Account, AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken, Project
-from muster.domain.secret import Secret
+from muster.domain.fleet.access import (
+    Account,
+    AuditAnchor,
+    AuditEntry,
+    EnrolledNode,
+    IssuedJoinToken,
+    IssuedToken,
+    Project,
+)
+from muster.domain.fleet.secret import Secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

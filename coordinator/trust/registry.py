@@ -17,7 +17,8 @@ from coordinator.trust.records import (
     TrustStore,
 )
 from coordinator.trust.token_uses import TokenUses
-from muster.domain.access import (
+from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import (
     TOKEN_WARNING,
     USED_UP,
     Account,
@@ -29,7 +30,6 @@ from muster.domain.access import (
     IssuedToken,
     narrowed,
 )
-from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.ids import NodeId
 from muster.trust.tokens import ApiToken, JoinToken, TokenFormError, digest, is_secret_of, parse_api_token
 

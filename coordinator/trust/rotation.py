@@ -21,7 +21,7 @@ from muster.trust.identity import Identity
 NAME = "rotation.json"
 
 
-class Stage(StrEnum):
+class RotationStage(StrEnum):
     """How far a rotation is."""
 
     STEADY = "steady"  #: there is one authority
@@ -30,17 +30,17 @@ class Stage(StrEnum):
     FINISHING = "finishing"  #: the next one takes the place of the present one on disk
 
 
-STEPS: Mapping[Stage, frozenset[Stage]] = {
-    Stage.STEADY: frozenset({Stage.INTRODUCING}),
-    Stage.INTRODUCING: frozenset({Stage.ISSUING, Stage.FINISHING}),
-    Stage.ISSUING: frozenset({Stage.FINISHING}),
-    Stage.FINISHING: frozenset({Stage.STEADY}),
+STEPS: Mapping[RotationStage, frozenset[RotationStage]] = {
+    RotationStage.STEADY: frozenset({RotationStage.INTRODUCING}),
+    RotationStage.INTRODUCING: frozenset({RotationStage.ISSUING, RotationStage.FINISHING}),
+    RotationStage.ISSUING: frozenset({RotationStage.FINISHING}),
+    RotationStage.FINISHING: frozenset({RotationStage.STEADY}),
 }
 """The stages that may follow each one; from introducing straight to finishing only by force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handover:
+class AuthorityHandover:
     """A former authority and its statement that another one succeeds it."""
 
     authority: bytes
@@ -51,19 +51,19 @@ class Handover:
 class Rotation:
     """How far the change of the authority is."""
 
-    stage: Stage = Stage.STEADY
+    stage: RotationStage = RotationStage.STEADY
     epoch: int = 0
     """The number of changes of stage that nodes had to learn of."""
     begun_at: datetime | None = None
     """When the rotation began that is under way; None: there is none."""
     next: Identity | None = None
     """The authority that is to follow; None: there is none."""
-    handovers: tuple[Handover, ...] = field(default=(), repr=False)
+    handovers: tuple[AuthorityHandover, ...] = field(default=(), repr=False)
     """Statements by which those who knew an authority of before learn the next one."""
 
     def begun(self, present: Identity, successor: Identity, now: datetime) -> "Rotation":
         """The rotation with which nodes begin to learn the next authority; raises ConflictError while one goes on."""
-        if self.stage is not Stage.STEADY:
+        if self.stage is not RotationStage.STEADY:
             raise ConflictError(
                 "the authority is being changed already; `muster authority show` tells how far that is, and `muster "
                 "authority finish` ends it"
@@ -71,27 +71,27 @@ class Rotation:
         statement = hand_over(present, successor.certificate, now)
         lasting = [each for each in self.handovers if facts(each.statement).not_after > now]
         return replace(
-            self._at(Stage.INTRODUCING),
+            self._at(RotationStage.INTRODUCING),
             begun_at=now,
             next=successor,
-            handovers=(*lasting, Handover(authority=present.certificate, statement=statement)),
+            handovers=(*lasting, AuthorityHandover(authority=present.certificate, statement=statement)),
         )
 
     def issuing(self) -> "Rotation":
         """The rotation once the next authority signs for nodes."""
-        return self._at(Stage.ISSUING)
+        return self._at(RotationStage.ISSUING)
 
     def finishing(self) -> "Rotation":
         """The rotation while the next authority takes the place of the present one; raises ConflictError for none."""
-        if self.stage is Stage.STEADY:
+        if self.stage is RotationStage.STEADY:
             raise ConflictError("the authority is not being changed; `muster authority rotate` begins that")
-        return replace(self, stage=Stage.FINISHING)
+        return replace(self, stage=RotationStage.FINISHING)
 
     def over(self) -> "Rotation":
         """What is left of a rotation that is over."""
-        return replace(self._at(Stage.STEADY), begun_at=None, next=None)
+        return replace(self._at(RotationStage.STEADY), begun_at=None, next=None)
 
-    def _at(self, stage: Stage) -> "Rotation":
+    def _at(self, stage: RotationStage) -> "Rotation":
         assert stage in STEPS[self.stage]
         return replace(self, stage=stage, epoch=self.epoch + 1)
 
@@ -108,7 +108,7 @@ class RotationFile:
         try:
             kept = json.loads(self._file.read_bytes())
             rotation = Rotation(
-                stage=Stage(kept["stage"]),
+                stage=RotationStage(kept["stage"]),
                 epoch=int(kept["epoch"]),
                 begun_at=None if kept["begun_at"] is None else datetime.fromisoformat(kept["begun_at"]),
                 next=None if kept["next"] is None else _identity(kept["next"]),
@@ -118,7 +118,7 @@ class RotationFile:
             return Rotation()
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise MusterError(f"cannot read {self._file}: put a backup of {self._directory} in its place") from error
-        if rotation.stage is Stage.FINISHING:
+        if rotation.stage is RotationStage.FINISHING:
             return self.place(rotation)
         return rotation
 
@@ -153,5 +153,5 @@ def _identity(kept: Mapping[str, str]) -> Identity:
     return Identity(certificate=kept["certificate"].encode(), key=kept["key"].encode())
 
 
-def _handover(kept: Mapping[str, str]) -> Handover:
-    return Handover(authority=kept["authority"].encode(), statement=kept["statement"].encode())
+def _handover(kept: Mapping[str, str]) -> AuthorityHandover:
+    return AuthorityHandover(authority=kept["authority"].encode(), statement=kept["statement"].encode())

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from muster.domain.access import IssuedToken
 from muster.domain.errors import MusterError
+from muster.domain.fleet.access import IssuedToken
 
 WRITE_PAUSE = 60.0
 """Seconds between two times at which the last uses are written down; a killed coordinator forgets what came after."""

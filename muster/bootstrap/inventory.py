@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from muster.bootstrap.target import Target, parse_jumps, parse_target
-from muster.bootstrap.wish import DEFAULT_PORTS, Setting, Wish
+from muster.bootstrap.request import DEFAULT_PORTS, MachineRequest, Setting
+from muster.bootstrap.ssh.target import Target, parse_jumps, parse_target
 from muster.domain.errors import InvalidJobError
 from muster.domain.quoting import nearest
-from muster.spec.document import OUTSIDE, START, Listing, Node, Place, Scalar, Table, UnreadableError, read
-from muster.spec.errors import JobFileError, Problem
+from muster.jobfile.document import OUTSIDE, START, Listing, Node, Place, Scalar, Table, UnreadableError, read
+from muster.jobfile.errors import JobFileError, Problem
 
 _LAST_PORT = 65535
 _RESERVED = ("config", "join", "join-file", "state", "token-file", "name", "address", "ports", "coordinator", "label")
@@ -33,15 +33,15 @@ class InventoryError(JobFileError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class MachineInventory:
     """What a file says."""
 
-    wishes: tuple[Wish, ...]
+    wishes: tuple[MachineRequest, ...]
     coordinator: str | None = None
     """Where nodes reach the coordinator; None: where we do."""
 
 
-def read_inventory(text: str, source: str) -> Inventory:
+def read_inventory(text: str, source: str) -> MachineInventory:
     """The nodes that a file lists; raises InventoryError with all its problems."""
     try:
         document = read(text)
@@ -65,11 +65,11 @@ class _Reader:
     def complain(self, at: Place, field: str, message: str, suggestion: str | None = None) -> None:
         self.problems.append(_problem(at, field, message, suggestion))
 
-    def inventory(self, root: Node | None) -> Inventory:
+    def inventory(self, root: Node | None) -> MachineInventory:
         table = self._table(root, "", START, ("coordinator", "defaults", "nodes"))
         defaults = self._keys(table.entries.get("defaults"), "defaults", _at(table, "defaults"), _DEFAULTS)
         listed = table.entries.get("nodes")
-        wishes: list[Wish] = []
+        wishes: list[MachineRequest] = []
         if not isinstance(listed, Listing) or not listed.items:
             self.complain(_at(table, "nodes"), "nodes", "must be a list of nodes, each with a host")
         else:
@@ -77,9 +77,9 @@ class _Reader:
                 wishes += self._wish(node, f"nodes[{number}]", defaults)
         self._refuse_doubles(wishes, listed)
         said = self._keys(_only(table, "coordinator"), "", START, {"coordinator": _address})
-        return Inventory(wishes=tuple(wishes), coordinator=said.get("coordinator"))
+        return MachineInventory(wishes=tuple(wishes), coordinator=said.get("coordinator"))
 
-    def _wish(self, node: Node, field: str, defaults: Mapping[str, Any]) -> Iterator[Wish]:
+    def _wish(self, node: Node, field: str, defaults: Mapping[str, Any]) -> Iterator[MachineRequest]:
         own = self._keys(node, field, node.at, _KEYS)
         if "host" not in own:
             if isinstance(node, Table) and "host" not in node.entries:
@@ -87,7 +87,7 @@ class _Reader:
             return
         said = {**defaults, **own}
         target: Target = own["host"]
-        yield Wish(
+        yield MachineRequest(
             target=replace(
                 target,
                 user=target.user or said.get("user"),
@@ -106,7 +106,7 @@ class _Reader:
             settings={**defaults.get("agent", {}), **own.get("agent", {})},
         )
 
-    def _refuse_doubles(self, wishes: list[Wish], listed: Node | None) -> None:
+    def _refuse_doubles(self, wishes: list[MachineRequest], listed: Node | None) -> None:
         seen: set[str] = set()
         for number, wish in enumerate(wishes):
             for word in filter(None, (str(wish.target), wish.name and f"the name {wish.name}")):

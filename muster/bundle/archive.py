@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from muster.bundle.manifest import NAME, InvalidBundleError, Manifest, read_manifest
+from muster.bundle.manifest import NAME, BundleManifest, InvalidBundleError, read_manifest
 from muster.domain.errors import ExhaustedError, MusterError
 
 INSTALLER = "install.sh"
@@ -54,7 +54,7 @@ def sha256(file: IO[bytes]) -> str:
 
 
 def write_bundle(
-    output: Path, manifest: Manifest, files: Mapping[str, Path], signature: SignatureFiles | None = None
+    output: Path, manifest: BundleManifest, files: Mapping[str, Path], signature: SignatureFiles | None = None
 ) -> None:
     """Write it; raises MusterError where that is not possible, and then leaves nothing behind."""
     with replaced(output) as target, tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -81,13 +81,13 @@ def read_head(file: Path) -> BundleHead:
         return _head(archive)[0]
 
 
-def read_bundle(file: Path) -> Manifest:
+def read_bundle(file: Path) -> BundleManifest:
     """What the bundle says of itself, unverified; raises InvalidBundleError, or MusterError where it is not there."""
     with _opened(file) as archive:
         return read_manifest(_head(archive)[0].text)
 
 
-def verify_bundle(file: Path) -> Manifest:
+def verify_bundle(file: Path) -> BundleManifest:
     """What the bundle says of itself; raises InvalidBundleError unless all of it is there, unchanged, and nothing else.
 
     Needs no more memory for a large one. Who signed it is not looked at: `signature.checked_bundle` does both.

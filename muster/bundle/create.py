@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 from muster.bundle import frozen, sbom
 from muster.bundle.archive import INSTALLER, sha256, write_bundle
 from muster.bundle.frozen import FrozenPrograms
-from muster.bundle.manifest import Manifest, read_manifest
+from muster.bundle.manifest import BundleManifest, read_manifest
 from muster.bundle.own_wheel import CLIENT, FLEET, build_wheels, checked_wheels, extras_of, version_of
 from muster.bundle.packages import edges, package_in
 from muster.bundle.requirements import file_of, in_bundle, pinned
 from muster.bundle.sbom import FrozenPart, Materials, WheelPart
 from muster.bundle.signature import signature_with
 from muster.bundle.wheels import GLIBC, Platform, download
+from muster.daemon.own_programs import is_frozen
 from muster.domain.errors import ExhaustedError, MusterError
-from muster.own_programs import is_frozen
 
 PIP = "pip>=24"
 """Goes along, as not every Python has it."""
@@ -81,7 +81,7 @@ def _create(plan: BundlePlan, work: Path, place: Path, tell: Callable[[str], Non
         found[f"frozen/{programs.archive.name}"] = programs.archive
         tell(f"{programs.archive.name}: {_size(programs.archive)}, needs a C library from {programs.glibc} on")
     found |= dict(_own_files())
-    manifest = Manifest(
+    manifest = BundleManifest(
         version=version,
         platforms=tuple(map(str, plan.platforms)),
         extras=extras,
@@ -117,7 +117,7 @@ def _gathered(arrived: Path, wheels: Path) -> Iterator[str]:
 
 
 def _documents(
-    manifest: Manifest,
+    manifest: BundleManifest,
     found: Mapping[str, Path],
     installed: Mapping[Platform, Sequence[str]],
     programs: FrozenPrograms | None,
@@ -145,7 +145,7 @@ def _documents(
 
 
 def _edges(
-    manifest: Manifest, parts: Mapping[str, WheelPart], installed: Mapping[Platform, Sequence[str]]
+    manifest: BundleManifest, parts: Mapping[str, WheelPart], installed: Mapping[Platform, Sequence[str]]
 ) -> Iterator[tuple[str, str]]:
     roots = {each.name: frozenset(manifest.extras) for each in (CLIENT, FLEET)}
     for platform, names in installed.items():
@@ -155,7 +155,7 @@ def _edges(
             yield wheels[one].file, wheels[other].file
 
 
-def _frozen_part(programs: FrozenPrograms, manifest: Manifest) -> FrozenPart:
+def _frozen_part(programs: FrozenPrograms, manifest: BundleManifest) -> FrozenPart:
     file = f"frozen/{programs.archive.name}"
     return FrozenPart(
         file=file,

@@ -18,8 +18,8 @@ from muster.bundle.ingredients import libraries_used, packages_used
 from muster.bundle.own_wheel import DISTRIBUTIONS, PACKAGES
 from muster.bundle.packages import Package, package_in
 from muster.bundle.sbom import LibraryPart
+from muster.daemon.own_programs import is_frozen
 from muster.domain.errors import MusterError
-from muster.own_programs import is_frozen
 
 PROGRAMS = ("muster", "muster-agent", "muster-coordinator")
 """One program, which sees by what name it was called."""

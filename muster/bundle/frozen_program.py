@@ -5,7 +5,7 @@ import sys
 from collections.abc import MutableMapping
 from importlib import import_module
 
-from muster.own_programs import MODULE
+from muster.daemon.own_programs import MODULE
 
 PROGRAMS = {"muster-agent": "agent", "muster-coordinator": "coordinator"}
 """By the name it was called by; any other one is the command line."""

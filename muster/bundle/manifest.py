@@ -55,7 +55,7 @@ def normal_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class BundleManifest:
     """What is in a bundle."""
 
     version: str
@@ -94,10 +94,10 @@ class Manifest:
         return _written(head, self.files)
 
 
-def read_manifest(text: bytes) -> Manifest:
+def read_manifest(text: bytes) -> BundleManifest:
     """What a bundle says of itself; raises InvalidBundleError for anything that no bundle would say.
 
-    The text must be laid out as `Manifest.written` does it, so that the installer, which reads lines, and whoever reads
+    The text must be laid out as `BundleManifest.written` does it, so that the installer, which reads lines, and whoever reads
     JSON understand the same.
     """
     try:
@@ -107,7 +107,7 @@ def read_manifest(text: bytes) -> Manifest:
         files = _table_of_texts(said.pop("files"))
         _check_layout(said, files, text)
         frozen = {key.removeprefix(_FROZEN): value for key, value in said.items() if key.startswith(_FROZEN)}
-        return Manifest(
+        return BundleManifest(
             version=_matching(_VERSION, said["version"]),
             platforms=_different(_matching(_PLATFORM, each) for each in _list(said["platforms"])),
             extras=_different(_matching(_EXTRA, each) for each in said["extras"].split(",") if said["extras"]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.bundle.archive import SignatureFiles, read_head, resigned, verify_bundle
-from muster.bundle.manifest import InvalidBundleError, Manifest
+from muster.bundle.manifest import BundleManifest, InvalidBundleError
 from muster.domain.errors import InvalidJobError, MusterError
 from muster.trust.files import read_secret
 from muster.trust.signing import SignatureError, check_signature, key_fingerprint, public_half, signature_over
@@ -18,7 +18,7 @@ _FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
 class CheckedBundle:
     """A bundle that is whole and unchanged."""
 
-    manifest: Manifest
+    manifest: BundleManifest
     signer: str
     """Fingerprint of the key that signed it; empty: nobody did."""
 

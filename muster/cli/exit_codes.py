@@ -12,7 +12,7 @@ from muster.domain.errors import (
     UnavailableError,
     UnknownNameError,
 )
-from muster.domain.lifecycle import JobPhase
+from muster.domain.jobs.lifecycle import JobPhase
 
 
 class ExitCode(IntEnum):

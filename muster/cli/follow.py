@@ -8,12 +8,12 @@ from contextlib import aclosing, closing, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from muster.cli.exit_codes import ExitCode, code_of_job
-from muster.cli.job_sentences import changes, verdict_words
-from muster.cli.log_printer import LogPrinter, style_for
-from muster.cli.terminal import is_drawn, say, screen
-from muster.client import Client
-from muster.domain.lifecycle import JobPhase
-from muster.domain.view import JobView
+from muster.cli.output.job_sentences import changes, verdict_words
+from muster.cli.output.log_printer import LogPrinter, style_for
+from muster.cli.output.screen import is_drawn, say, screen
+from muster.client.client import Client
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView
 
 _DRAIN = 15.0
 """Seconds that the rest of the logs may take once the job has ended; a lost node never sends its rest."""
@@ -45,7 +45,7 @@ def print_verdict(job: JobView, *, err: bool = False) -> None:
     if not is_drawn(stream):
         say("".join(verdict_words(job)), err=err)
         return
-    from muster.cli.render_jobs import verdict  # noqa: PLC0415 - Rich only when something is drawn
+    from muster.cli.output.jobs import verdict  # noqa: PLC0415 - Rich only when something is drawn
 
     screen(err=err).print(verdict(job), soft_wrap=err)
 
@@ -132,7 +132,7 @@ class _ProgressLines:
 def _progress_screen() -> _Progress:
     if not sys.stderr.isatty():
         return _ProgressLines()
-    from muster.cli.progress_table import ProgressTable  # noqa: PLC0415 - Rich only when something is drawn
+    from muster.cli.output.progress_table import ProgressTable  # noqa: PLC0415 - Rich only when something is drawn
 
     return ProgressTable()
 

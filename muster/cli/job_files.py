@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.domain.errors import InvalidJobError
-from muster.domain.job import JobSpec
-from muster.spec import load_job, load_jobs
+from muster.domain.jobs.job import JobSpec
+from muster.jobfile import load_job, load_jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

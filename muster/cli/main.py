@@ -30,7 +30,7 @@ def main() -> None:
 
         program(() if _COMPLETION in os.environ else sys.argv[1:])()
     except ModuleNotFoundError as error:
-        from muster.refusal import what_to_install  # noqa: PLC0415 - seldom
+        from muster.daemon.refusal import what_to_install  # noqa: PLC0415 - seldom
 
         sys.exit(what_to_install("muster", "muster-client", error))
     except SystemExit as ended:
@@ -60,7 +60,7 @@ def _written(code: int) -> int:
 
 
 def _reported(error: OSError) -> int:
-    from muster.cli.session import report  # noqa: PLC0415 - seldom
+    from muster.cli.context import report  # noqa: PLC0415 - seldom
 
     return int(report(error))
 

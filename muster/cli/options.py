@@ -7,8 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from muster.cli.documents import Format
-from muster.cli.session import Session, session_of
+from muster.cli.context import CliContext, session_of
+from muster.cli.output.documents import Format
 from muster.domain.errors import MusterError
 
 _COMPLETION_LIMIT = 1.0
@@ -31,15 +31,15 @@ def complete_nodes(context: typer.Context, incomplete: str) -> Sequence[tuple[st
     return ()
 
 
-def _completing(context: typer.Context) -> Session:
+def _completing(context: typer.Context) -> CliContext:
     # While completing, the callback that makes the session does not run.
     given = context.find_root().params
     if not given:
         return session_of(context)
-    return Session(**{option: given[option] for option in Session._fields if option in given})
+    return CliContext(**{option: given[option] for option in CliContext._fields if option in given})
 
 
-async def _jobs_like(session: Session, incomplete: str) -> Sequence[tuple[str, str]]:
+async def _jobs_like(session: CliContext, incomplete: str) -> Sequence[tuple[str, str]]:
     async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
         jobs = [job async for job in client.jobs(limit=_COMPLETED)]
     ids = [(str(job.id), f"{job.spec.name}, {job.phase}") for job in jobs]
@@ -47,7 +47,7 @@ async def _jobs_like(session: Session, incomplete: str) -> Sequence[tuple[str, s
     return [(word, note) for word, note in (*ids, *names.items()) if word.startswith(incomplete)]
 
 
-async def _nodes_like(session: Session, incomplete: str) -> Sequence[tuple[str, str]]:
+async def _nodes_like(session: CliContext, incomplete: str) -> Sequence[tuple[str, str]]:
     async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
         nodes = await client.nodes()
     return [(node.name, node.state) for node in nodes if node.name.startswith(incomplete)]

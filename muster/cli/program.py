@@ -11,8 +11,8 @@ import typer
 from typer.models import CommandInfo
 
 from muster import __version__
-from muster.cli.session import Session
-from muster.cli.terminal import say
+from muster.cli.context import CliContext
+from muster.cli.output.screen import say
 
 Add: TypeAlias = Callable[[typer.Typer], None]
 """Adds a command, or several."""
@@ -31,7 +31,7 @@ def options(
     ] = None,
 ) -> None:
     """Keep the global options for the command."""
-    context.obj = Session(coordinator=coordinator)
+    context.obj = CliContext(coordinator=coordinator)
 
 
 def version() -> None:
@@ -40,14 +40,14 @@ def version() -> None:
 
 
 def _add_up(app: typer.Typer) -> None:
-    from muster.cli import up  # noqa: PLC0415
+    from muster.cli.commands import up  # noqa: PLC0415
 
     app.command()(up.up)
     app.command()(up.demo)
 
 
 def _add_submit(app: typer.Typer) -> None:
-    from muster.cli import submit  # noqa: PLC0415
+    from muster.cli.commands import submit  # noqa: PLC0415
 
     app.command()(submit.submit)
     app.command(context_settings={"allow_interspersed_args": False})(submit.run)
@@ -55,26 +55,26 @@ def _add_submit(app: typer.Typer) -> None:
 
 
 def _add_jobs(app: typer.Typer) -> None:
-    from muster.cli import jobs  # noqa: PLC0415
+    from muster.cli.commands import jobs  # noqa: PLC0415
 
     for command in (jobs.jobs, jobs.show, jobs.why, jobs.wait, jobs.stop, jobs.delete):
         app.command()(command)
 
 
 def _add_logs(app: typer.Typer) -> None:
-    from muster.cli import logs  # noqa: PLC0415
+    from muster.cli.commands import logs  # noqa: PLC0415
 
     app.command()(logs.logs)
 
 
 def _add_nodes(app: typer.Typer) -> None:
-    from muster.cli import nodes  # noqa: PLC0415
+    from muster.cli.commands.nodes import nodes  # noqa: PLC0415
 
     app.add_typer(nodes.nodes)
 
 
 def _add_trust(app: typer.Typer) -> None:
-    from muster.cli import tokens, trust  # noqa: PLC0415
+    from muster.cli.commands import tokens, trust  # noqa: PLC0415
 
     app.add_typer(trust.users, name="users")
     app.add_typer(trust.accounts, name="accounts")
@@ -83,31 +83,31 @@ def _add_trust(app: typer.Typer) -> None:
 
 
 def _add_audit(app: typer.Typer) -> None:
-    from muster.cli import audit  # noqa: PLC0415
+    from muster.cli.commands import audit  # noqa: PLC0415
 
     app.add_typer(audit.audit, name="audit")
 
 
 def _add_authority(app: typer.Typer) -> None:
-    from muster.cli import authority  # noqa: PLC0415
+    from muster.cli.commands import authority  # noqa: PLC0415
 
     app.add_typer(authority.authority, name="authority")
 
 
 def _add_secrets(app: typer.Typer) -> None:
-    from muster.cli import secrets  # noqa: PLC0415
+    from muster.cli.commands import secrets  # noqa: PLC0415
 
     app.add_typer(secrets.secrets, name="secrets")
 
 
 def _add_bundles(app: typer.Typer) -> None:
-    from muster.cli import bundles  # noqa: PLC0415
+    from muster.cli.commands import bundles  # noqa: PLC0415
 
     app.add_typer(bundles.bundle, name="bundle")
 
 
 def _add_login(app: typer.Typer) -> None:
-    from muster.cli import login  # noqa: PLC0415
+    from muster.cli.commands import login  # noqa: PLC0415
 
     for command in (login.init, login.login, login.logout, login.whoami):
         app.command()(command)

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from muster.bootstrap.known_hosts import HostKey
-from muster.cli.terminal import say
+from muster.bootstrap.ssh.known_hosts import HostKey
+from muster.cli.output.screen import say
 from muster.domain.errors import InvalidJobError, PermissionDeniedError
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from muster.domain.secret_use import SECRETS_DIRECTORY
+from muster.domain.jobs.secret_use import SECRETS_DIRECTORY
 
 _LONGEST_NAME = 40
 

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from muster.cli.documents import Format, line_of
-from muster.cli.terminal import say, say_lines, screen
-from muster.visible_text import visible
+from muster.cli.output.documents import Format, line_of
+from muster.cli.output.screen import say, say_lines, screen
+from muster.domain.visible_text import visible
 
 if TYPE_CHECKING:
-    from muster.client import Client
-    from muster.domain.login import PendingLogin
+    from muster.client.client import Client
+    from muster.domain.fleet.login import PendingLogin
 
 PATIENCE = 45.0
 """Seconds for one question: the coordinator asks the provider in turn, up to three times."""
@@ -21,7 +21,7 @@ PATIENCE = 45.0
 
 async def signed_in(address: str, authority: bytes, form: Format) -> str:
     """The API token of the person who confirms; UnknownNameError where the coordinator knows no identity provider."""
-    from muster.client import Client  # noqa: PLC0415 - gRPC
+    from muster.client.client import Client  # noqa: PLC0415 - gRPC
     from muster.rpc.channel import Credentials  # noqa: PLC0415
 
     async with Client(address, Credentials(authority=authority), timeout=PATIENCE) as client:
@@ -74,7 +74,7 @@ def _waiting(pending: "PendingLogin") -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from muster.cli.render_tables import shown  # noqa: PLC0415 - Rich only when something is drawn
+    from muster.cli.output.tables import shown  # noqa: PLC0415 - Rich only when something is drawn
 
     with screen(err=True).status(shown(f"waiting for you to confirm {pending.user_code} …")):
         yield

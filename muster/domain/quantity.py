@@ -1,4 +1,4 @@
-"""Sizes, CPU counts and durations as people read them; `muster.spec.quantity` reads what people write."""
+"""Sizes, CPU counts and durations as people read them; `muster.jobfile.quantity` reads what people write."""
 
 from collections.abc import Mapping
 from datetime import timedelta

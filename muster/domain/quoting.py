@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from muster.visible_text import visible
+from muster.domain.visible_text import visible
 
 MOST_QUOTED = 60
 """Characters of a wrong value that are repeated in a message."""

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from muster.domain.ids import NodeId
-from muster.trust.identity import SKEW, CertificateError, Facts, Identity
+from muster.trust.identity import SKEW, CertificateError, CertificateFacts, Identity
 from muster.trust.names import SERVER_NAME, node_in_uri, peer_name, uri_of_node
 
 AUTHORITY_LIFE = timedelta(days=3650)
@@ -123,7 +123,7 @@ def issue_peer(authority: Identity, request: bytes, node: NodeId, now: datetime,
 
 
 def fingerprint(certificate: bytes) -> str:
-    """The fingerprint of a certificate's key, as `Facts.key`."""
+    """The fingerprint of a certificate's key, as `CertificateFacts.key`."""
     return _fingerprint(_key_of(_certificate(certificate)))
 
 
@@ -137,10 +137,10 @@ def requested_key(request: bytes) -> str:
     return _fingerprint(_request(request).public_key())
 
 
-def facts(certificate: bytes) -> Facts:
+def facts(certificate: bytes) -> CertificateFacts:
     """What a certificate says, whoever signed it."""
     parsed = _certificate(certificate)
-    return Facts(
+    return CertificateFacts(
         key=_fingerprint(_key_of(parsed)),
         node=_node(parsed),
         not_before=parsed.not_valid_before_utc,
@@ -162,7 +162,7 @@ def signers_in(bundle: bytes) -> frozenset[str]:
     return frozenset(_id_of(_key_of(each)) for each in _certificates(bundle))
 
 
-def verify(certificate: bytes, authority: bytes, now: datetime) -> Facts:
+def verify(certificate: bytes, authority: bytes, now: datetime) -> CertificateFacts:
     """What a certificate says, if one of these authorities signed it and it is valid now; raises CertificateError."""
     parsed = _certificate(certificate)
     if not any(_has_issued(root, parsed) for root in _certificates(authority)):

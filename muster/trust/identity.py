@@ -23,7 +23,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class CertificateFacts:
     """What a certificate says."""
 
     key: str

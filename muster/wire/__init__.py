@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         node_from_wire,
         node_to_wire,
     )
-    from muster.wire.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
-    from muster.wire.rosters import roster_from_wire, roster_to_wire
+    from muster.wire.plans.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
+    from muster.wire.plans.rosters import roster_from_wire, roster_to_wire
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
         delivered_from_wire,
@@ -147,8 +147,8 @@ _MODULES = (
     "nodes",
     "secrets",
     "agents",
-    "rosters",
-    "plans",
+    "plans.rosters",
+    "plans.plans",
     "trust",
 )
 """Loaded when something is first asked for that the ones before do not have: a client needs few of them."""

@@ -1,7 +1,7 @@
 """Values of agents.proto that agents send: reports of executions."""
 
+from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import ExecutionId
-from muster.domain.plan import Report, Stage
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError

@@ -1,6 +1,6 @@
 """Bundles that a coordinator keeps, on the wire."""
 
-from muster.bundle.kept import KeptBundle
+from muster.domain.fleet.bundle import KeptBundle
 from muster.rpc.v1 import bundles_pb2 as pb
 
 READY = "muster-ready"

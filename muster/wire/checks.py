@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.domain.errors import MusterError
-from muster.domain.job_values import MAX_EXECUTIONS
-from muster.visible_text import hidden_in, visible
+from muster.domain.jobs.job_values import MAX_EXECUTIONS
+from muster.domain.visible_text import hidden_in, visible
 
 MAX_SIZE = MAX_EXECUTIONS
 """Executions in one job; far above any fleet that one coordinator serves, far below what would exhaust it."""

@@ -1,8 +1,8 @@
 """Values of jobs.proto: why a job is where it is."""
 
-from muster.domain.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.ids import NodeId
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
 from muster.wire.model import failure_from_wire, failure_to_wire

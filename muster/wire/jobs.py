@@ -1,8 +1,8 @@
 """Values of jobs.proto: what clients see of jobs."""
 
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine, Transition
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine, Transition
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError

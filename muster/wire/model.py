@@ -1,8 +1,8 @@
 """Values of model.proto: what coordinator, agents and clients all exchange."""
 
-from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
-from muster.domain.member import Member, PortLease
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.member import Member, PortLease
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
+from muster.domain.fleet.node import OWN_LABELS, Cordon, Gpu, GpuProcess, Inventory, NodeState, NodeView, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
-from muster.domain.job import NODE_LABEL, RuntimeKind
-from muster.domain.node import OWN_LABELS, Cordon, Gpu, GpuProcess, Inventory, NodeState, NodeView, RuntimeOffer
+from muster.domain.jobs.job import NODE_LABEL, RuntimeKind
 from muster.rpc.v1 import model_pb2, nodes_pb2
 from muster.wire import checks
 

@@ -1,6 +1,6 @@
 """What projects are opened for; what roles ask for is in `security`."""
 
-from muster.domain.access import Policy
+from muster.domain.fleet.access import Policy
 from muster.rpc.v1 import trust_pb2
 from muster.wire import checks
 from muster.wire.security import known_capabilities, known_pids

@@ -2,7 +2,7 @@
 
 import re
 
-from muster.domain.secret_use import KEY_FORM, SecretUse
+from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.rpc.v1 import model_pb2
 from muster.wire.checks import WireError
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from muster.domain.secret import DeliveredSecret, Secret, SecretKind
+from muster.domain.fleet.secret import DeliveredSecret, Secret, SecretKind
 from muster.rpc.v1 import agents_pb2, trust_pb2
 from muster.wire import checks
 from muster.wire.secret_uses import secret_key

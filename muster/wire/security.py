@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from muster.domain.job import CAPABILITIES, MOST_PIDS, Security
+from muster.domain.jobs.job import CAPABILITIES, MOST_PIDS, Security
 from muster.rpc.v1 import model_pb2
 from muster.wire import checks
 from muster.wire.checks import WireError

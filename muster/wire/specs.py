@@ -1,10 +1,10 @@
 """Values of model.proto: jobs as they are submitted.
 
-What is checked here makes a value of a message. What a valid job is says `muster.domain.job_rules`.
+What is checked here makes a value of a message. What a valid job is says `muster.domain.jobs.job_rules`.
 """
 
-from muster.domain.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
-from muster.domain.job import (
+from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.job import (
     DEFAULT_PROJECT,
     InlineFile,
     JobSpec,
@@ -19,8 +19,8 @@ from muster.domain.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.lifecycle import SuccessRule
-from muster.domain.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.restart import ExitCodes, RestartPolicy, parse_exit_codes
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError

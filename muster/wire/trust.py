@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from muster.domain.access import (
+from muster.domain.fleet.access import (
     EVERYWHERE,
     Access,
     Account,

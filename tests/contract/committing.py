@@ -4,7 +4,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from coordinator.store.sql import SqlStore
+from coordinator.store.records.sql import SqlStore
 from tests.contract.records import gang
 
 

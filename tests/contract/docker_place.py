@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from agent.core.container_spec import EXECUTION_LABEL
-from agent.core.job_user import NOBODY, JobUser
-from agent.core.launch import CONTAINER_CONFIG
-from agent.runtimes.docker import Confines, DockerRuntime
-from agent.runtimes.runtime import Room
+from agent.core.containers.spec import EXECUTION_LABEL
+from agent.core.launching.job_user import NOBODY, JobUser
+from agent.core.launching.launch import CONTAINER_CONFIG
+from agent.executions.layout import ExecutionDirectory
+from agent.runtimes.docker.runtime import Confines, DockerRuntime
 from muster.domain.ids import ExecutionId
 from tests.docker_daemon import IMAGE, containers
 
@@ -39,7 +39,7 @@ class DockerPlace:
         finally:
             await runtime.close()
 
-    def config_directory(self, room: Room) -> str:
+    def config_directory(self, room: ExecutionDirectory) -> str:
         del room  # it is mounted at the same place in every container
         return CONTAINER_CONFIG
 

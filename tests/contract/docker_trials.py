@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.docker import DockerRuntime
+from agent.logs.spool import LogSpool
+from agent.runtimes.docker.runtime import DockerRuntime
 from agent.runtimes.runtime import Progress
-from agent.spool import LogSpool
-from muster.domain.failure import ExecutionError
+from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import GpuUuid
-from muster.domain.job import Network, Role
-from muster.domain.plan import Assignment
-from muster.domain.roster import PortLease
+from muster.domain.jobs.failure import ExecutionError
+from muster.domain.jobs.job import Network, Role
 from tests.contract.docker_place import DockerPlace
 from tests.contract.runtimes import Trial, assignment_for, ignored, launch_for, room_for, shell
 

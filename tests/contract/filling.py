@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from coordinator.core.records import DropJob
-from coordinator.store.logs import LEFT_FREE, LogStore
-from coordinator.store.reserve import ReservingStore
-from coordinator.store.sql import SqlStore
+from coordinator.store.logs.logs import LEFT_FREE, LogStore
+from coordinator.store.records.reserve import ReservingStore
+from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import StoreError
 from muster.domain.ids import ExecutionId, JobId
 from tests.contract.records import gang, job, puts

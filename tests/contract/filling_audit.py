@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coordinator.store.store import StoreFullError
-from coordinator.store.trust import SqlTrust
+from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.records import AuditWish
-from muster.domain.access import AuditEntry
+from muster.domain.fleet.access import AuditEntry
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ENTRIES = [AuditEntry(at=NOW, who="a" * 200, what="w", target="t" * 200, origin="o", result="r" * 200)] * 100

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from coordinator.login_settings import GroupGrant, LoginSettings
-from coordinator.trust.oidc_provider import Provider
-from coordinator.trust.oidc_web import Web
-from muster.domain.access import Access
+from coordinator.logins.provider import Provider
+from coordinator.logins.settings import GroupGrant, LoginSettings
+from coordinator.logins.web import Web
+from muster.domain.fleet.access import Access
 
 DEVICE = {"device_code": "d-secret", "user_code": "ABCD-EFGH", "expires_in": 600, "interval": 5}
 RULE = GroupGrant(group="a", project="default", access=Access.MEMBER)

@@ -10,10 +10,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from agent.runtimes.process import ProcessRuntime
-from agent.spool import LogSpool
+from agent.logs.spool import LogSpool
+from agent.runtimes.process.runtime import ProcessRuntime
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Role
+from muster.domain.jobs.job import Role
 from tests.contract.runtimes import assignment_for, ignored, launch_for, room_for, shell
 
 

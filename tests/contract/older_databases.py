@@ -6,7 +6,7 @@ from sqlalchemy import MetaData, Table, insert
 
 from coordinator.store import migrations, schema
 from coordinator.store.dialect import connect
-from muster.domain.lifecycle import State
+from muster.domain.jobs.lifecycle import State
 from tests.contract.records import execution, gang, puts
 
 

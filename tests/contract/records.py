@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Put, Record
+from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
-from muster.domain.job import InlineFile, JobSpec, Role
-from muster.domain.lifecycle import PROGRESS, State
-from muster.domain.node import Inventory
+from muster.domain.jobs.job import InlineFile, JobSpec, Role
+from muster.domain.jobs.lifecycle import PROGRESS, State
 
 AT = datetime(2026, 11, 21, 8, 48, 50, 123456, tzinfo=UTC)
 

@@ -8,17 +8,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
-from agent.core.job_user import NOBODY, JobUser
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.runtime import Room, Runtime, Sandbox
-from agent.secret_rooms import SecretRooms
-from agent.spool import LogSpool
-from muster.domain.failure import Exit
+from agent.core.launching.job_user import NOBODY, JobUser
+from agent.executions.layout import ExecutionDirectory
+from agent.logs.spool import LogSpool
+from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.runtime import Runtime, Sandbox
+from agent.secrets.directories import SecretRooms
+from muster.domain.gangs.log import Stream, parse_records
+from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId, JobId, execution_id
-from muster.domain.job import Network, Role
-from muster.domain.log import Stream, parse_records
-from muster.domain.plan import Assignment, Launch
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import Network, Role
 
 MARK = "MUSTER_EXECUTION_ID"
 """The variable by which the processes of an execution are found, in containers too: they run on the same kernel."""
@@ -42,7 +43,7 @@ class Place(Protocol):
         """A runtime, closed at the end."""
         ...
 
-    def config_directory(self, room: Room) -> str:
+    def config_directory(self, room: ExecutionDirectory) -> str:
         """Where user code finds the roster files."""
         ...
 
@@ -71,7 +72,7 @@ class ProcessPlace:
         finally:
             await runtime.close()
 
-    def config_directory(self, room: Room) -> str:
+    def config_directory(self, room: ExecutionDirectory) -> str:
         return str(room.config)
 
     async def left(self, execution: ExecutionId) -> Sequence[str]:
@@ -92,7 +93,7 @@ class Trial:
 
     sandbox: Sandbox
     spool: LogSpool
-    room: Room
+    room: ExecutionDirectory
     launch: Launch
 
     async def arm(self) -> None:
@@ -133,9 +134,9 @@ class Trial:
         return [*lines, pieces] if pieces else lines
 
 
-def room_for(directory: Path, execution: ExecutionId) -> Room:
+def room_for(directory: Path, execution: ExecutionId) -> ExecutionDirectory:
     """A room with its directories, as the agent makes it."""
-    room = Room(directory / "rooms", execution)
+    room = ExecutionDirectory(directory / "rooms", execution)
     for path in (room.config, room.outputs, room.work):
         path.mkdir(parents=True)
     return room

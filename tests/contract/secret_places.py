@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from agent.runtimes.docker import Confines, DockerRuntime
-from agent.secret_rooms import SecretRooms
-from agent.secret_store import SecretStore
-from muster.domain.job import Role
-from muster.domain.secret import Handover
-from muster.domain.secret_use import SECRETS_DIRECTORY
+from agent.runtimes.docker.runtime import Confines, DockerRuntime
+from agent.secrets.directories import SecretRooms
+from agent.secrets.store import ExecutionSecrets
+from muster.domain.fleet.secret import Handover
+from muster.domain.jobs.job import Role
+from muster.domain.jobs.secret_use import SECRETS_DIRECTORY
 from tests.contract.docker_place import DockerPlace
 from tests.contract.runtimes import Place, ProcessPlace, Trial, trial
 from tests.docker_daemon import request
@@ -39,7 +39,7 @@ class ContainersWithSecrets(DockerPlace):
 
     @asynccontextmanager
     async def runtime(self, **_: object) -> AsyncIterator[DockerRuntime]:
-        runtime = DockerRuntime(self.socket, self.identity, Confines(), 0, SecretStore(self.rooms))
+        runtime = DockerRuntime(self.socket, self.identity, Confines(), 0, ExecutionSecrets(self.rooms))
         try:
             yield runtime
         finally:

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.runtimes.pids import Process
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.process_record import NAME, read_record
-from agent.runtimes.runtime import Room
-from agent.spool import LogSpool
-from muster.domain.job import Role
+from agent.executions.layout import PROCESS_RECORD, ExecutionDirectory
+from agent.logs.spool import LogSpool
+from agent.runtimes.kernel.pids import Process
+from agent.runtimes.process.record import read_record
+from agent.runtimes.process.runtime import ProcessRuntime
+from muster.domain.jobs.job import Role
 from tests.contract.runtimes import (
     ProcessPlace,
     Trial,
@@ -87,7 +87,11 @@ async def adopted(directory: Path) -> AsyncIterator[list[Adopted]]:
     async with place.runtime() as runtime:
         found = [
             Adopted(
-                sandbox, spool, Room(directory / "rooms", sandbox.execution), launch_for(assignment_for(Role())), yes
+                sandbox,
+                spool,
+                ExecutionDirectory(directory / "rooms", sandbox.execution),
+                launch_for(assignment_for(Role())),
+                yes,
             )
             for sandbox, spool, yes in await runtime.recover(directory / "rooms")
         ]
@@ -120,7 +124,7 @@ async def over(it: Process) -> None:
 
 
 def supervisors(directory: Path) -> list[Process]:
-    records = (read_record(path.parent) for path in (directory / "rooms").glob(f"*/{NAME}"))
+    records = (read_record(path.parent) for path in (directory / "rooms").glob(f"*/{PROCESS_RECORD}"))
     return [record.supervisor for record in records if record is not None]
 
 

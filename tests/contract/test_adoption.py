@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from agent.guard import Guard, Site
-from agent.log_push import LogPusher
-from agent.loop import Loop
-from agent.occupant import Occupant
-from agent.ports import PortLedger
-from agent.room_record import NAME, RoomRecord, note, noted
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.runtime import Room
-from agent.spool import LogSpool
-from muster.domain.failure import ExecutionError, FailureKind
+from agent.executions.layout import EXECUTION_RECORD, ExecutionDirectory
+from agent.executions.ports import PortLedger
+from agent.executions.record import ExecutionRecord, note, noted
+from agent.fencing.guard import FenceGuard, FenceSite
+from agent.logs.push import LogPusher
+from agent.logs.spool import LogSpool
+from agent.loop.live_execution import LiveExecution
+from agent.loop.loop import Loop
+from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.runtime import ProcessRuntime
+from muster.domain.gangs.plan import Report, Stage
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId, NodeId
-from muster.domain.job import PortRequest, RuntimeKind
-from muster.domain.plan import Report, Stage
-from muster.domain.roster import PortLease
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import PortRequest, RuntimeKind
 from tests.contract.runtimes import room_for, running
 from tests.contract.survivors import mortal_agent
 
 MASTER = PortLease(name="master", host_port=30_180, container_port=30_180)
-RECORD = RoomRecord(job="trial", attempt=2, rank=3, address="10.0.0.7", ports=(MASTER,))
+RECORD = ExecutionRecord(job="trial", attempt=2, rank=3, address="10.0.0.7", ports=(MASTER,))
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -43,7 +43,7 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
 async def test_when_user_code_was_started_is_noted(tmp_path: Path) -> None:
     room = room_for(tmp_path, ExecutionId("a-1-0"))
     with closing(LogSpool(room.log)) as spool:
-        await Occupant(RuntimeKind.PROCESS, room, spool, record=RECORD).note_start(NOON)
+        await LiveExecution(RuntimeKind.PROCESS, room, spool, record=RECORD).note_start(NOON)
     assert noted(room) == replace(RECORD, started_at=NOON)
 
 
@@ -51,7 +51,7 @@ async def test_when_user_code_was_started_is_noted(tmp_path: Path) -> None:
 def test_a_record_that_is_missing_or_damaged_is_none(tmp_path: Path, text: str | None) -> None:
     room = room_for(tmp_path, ExecutionId("a-1-0"))
     if text is not None:
-        (room.path / NAME).write_text(text)
+        (room.path / EXECUTION_RECORD).write_text(text)
     assert noted(room) is None
 
 
@@ -59,13 +59,13 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
     async with mortal_agent(tmp_path, "sleep 1000") as agent:
         await agent.start()
     [path] = (tmp_path / "rooms").iterdir()
-    room = Room(path.parent, ExecutionId(path.name))
+    room = ExecutionDirectory(path.parent, ExecutionId(path.name))
     note(room, replace(RECORD, started_at=NOON))
     ports = PortLedger(30_180, 30_189)
     runtime = ProcessRuntime(launcher=Launcher(spares=0))
-    site = Site(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
+    site = FenceSite(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
     loop = Loop(
-        guard=Guard(site),
+        guard=FenceGuard(site),
         address="10.0.0.8",
         interface=None,
         runtimes={RuntimeKind.PROCESS: runtime},
@@ -93,12 +93,12 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
     async with mortal_agent(tmp_path, "setsid sleep 1000 & wait") as agent:
         await agent.start()
     [path] = (tmp_path / "rooms").iterdir()
-    (path / NAME).write_bytes(b"\0" * 300)
+    (path / EXECUTION_RECORD).write_bytes(b"\0" * 300)
     runtime = ProcessRuntime(launcher=Launcher(spares=0))
-    site = Site(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
+    site = FenceSite(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
     ports = PortLedger(30_180, 30_189)
     loop = Loop(
-        guard=Guard(site), address="10.0.0.8", interface=None, runtimes={RuntimeKind.PROCESS: runtime}, ports=ports
+        guard=FenceGuard(site), address="10.0.0.8", interface=None, runtimes={RuntimeKind.PROCESS: runtime}, ports=ports
     )
     told: asyncio.Queue[Report] = asyncio.Queue()
     loop.tell = lambda reports: [told.put_nowait(each) for each in reports] and None
@@ -109,7 +109,7 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
     assert running(ExecutionId(path.name)) == []
     assert report.failure is not None
     assert (report.failure.kind, "room.json" in report.failure.message) == (FailureKind.NODE_LOST, True)
-    assert (tmp_path / "damaged" / f"{path.name}-{NAME}").read_bytes() == b"\0" * 300
+    assert (tmp_path / "damaged" / f"{path.name}-{EXECUTION_RECORD}").read_bytes() == b"\0" * 300
     running_loop.cancel()
     await asyncio.wait([running_loop])
     await loop.shut_down(stop=True)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from coordinator.settings import SyslogTarget
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.exports.audit_file import AuditFile
-from coordinator.trust.exports.audit_syslog import AuditSyslog, message_of
-from coordinator.trust.exports.exporter import Exporter
+from coordinator.store.trust.sql import SqlTrust
+from coordinator.trust.audit.exports.audit_file import AuditFile
+from coordinator.trust.audit.exports.audit_syslog import AuditSyslog, message_of
+from coordinator.trust.audit.exports.exporter import Exporter
 from coordinator.trust.registry import Registry
-from muster.domain.access import AuditEntry
-from muster.domain.audit_chain import entry_of, hash_of, line_of
+from muster.domain.fleet.access import AuditEntry
+from muster.domain.fleet.audit_chain import entry_of, hash_of, line_of
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

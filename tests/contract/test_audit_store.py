@@ -14,12 +14,12 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from coordinator.store import migrations
-from coordinator.store.audit_reserve import RESERVE_SIZE
 from coordinator.store.dialect import connect
-from coordinator.store.trust import PRUNED, SqlTrust
+from coordinator.store.trust.audit_reserve import RESERVE_SIZE
+from coordinator.store.trust.sql import PRUNED, SqlTrust
 from coordinator.trust.records import AuditWish
-from muster.domain.access import AuditAnchor, AuditEntry
-from muster.domain.audit_chain import ChainCheck, hash_of
+from muster.domain.fleet.access import AuditAnchor, AuditEntry
+from muster.domain.fleet.audit_chain import ChainCheck, hash_of
 from tests.contract.postgresql import MissingServerError, PostgreSQL, postgresql
 
 ROOT = Path(__file__).parents[2]

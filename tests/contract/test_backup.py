@@ -15,18 +15,18 @@ import pytest
 
 from coordinator.backup.checking import check_state
 from coordinator.backup.making import BackupWish, make_backup
-from coordinator.backup.manifest import BackupError, KeyKeeping, Manifest, Part, read_manifest
-from coordinator.backup.progress import Progress
+from coordinator.backup.manifest import BackupError, BackupManifest, BackupPart, KeyKeeping, read_manifest
+from coordinator.backup.progress import BackupProgress
 from coordinator.backup.restoring import Restored, RestoreWish, restore
 from coordinator.fleet.files import FleetFiles
 from coordinator.store.directory import StateDirectory
-from coordinator.store.logs import LogStore
-from coordinator.store.sql import SqlStore
+from coordinator.store.logs.logs import LogStore
+from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import StoreError
-from coordinator.store.trust import SqlTrust
+from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.authority import load_or_make
 from coordinator.trust.records import StoredToken
-from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, IssuedToken
+from muster.domain.fleet.access import EVERYWHERE, Access, Account, AccountKind, IssuedToken
 from muster.domain.ids import ExecutionId, JobId
 from muster.trust.tokens import digest, new_api_token
 from tests.contract.log_records import TEN, chunk
@@ -66,8 +66,8 @@ def state(tmp_path: Path) -> Iterator[StateDirectory]:
         store.close()
 
 
-def quiet() -> Progress:
-    return Progress(StringIO(), "test")
+def quiet() -> BackupProgress:
+    return BackupProgress(StringIO(), "test")
 
 
 def backup(state: StateDirectory, name: str = "backup", **wish: object) -> Path:
@@ -224,7 +224,7 @@ def test_a_directory_that_holds_something_is_not_restored_into(state: StateDirec
     assert (target / "fleet.key").read_bytes() == b"precious"
 
 
-class _Interrupting(Progress):
+class _Interrupting(BackupProgress):
     """Somebody presses Ctrl-C when it comes to a part."""
 
     def __init__(self, part: str) -> None:
@@ -340,8 +340,8 @@ def test_a_check_finds_what_is_wrong(
 
 
 def test_a_manifest_survives_its_own_form() -> None:
-    part = Part(name="logs/a/1-0.cri", size=3, sha256="x")
-    manifest = Manifest(
+    part = BackupPart(name="logs/a/1-0.cri", size=3, sha256="x")
+    manifest = BackupManifest(
         muster="1", schema="1", fleet="f", made_at=NOW, keys=KeyKeeping.PLAIN, left_out=("y",), parts=(part,)
     )
     assert read_manifest(manifest.written()) == manifest

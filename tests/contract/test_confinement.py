@@ -12,20 +12,20 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.core.deadlines import Deadline
-from agent.core.job_user import NOBODY, JobUser
-from agent.keeper_kill import kill
-from agent.runtimes.cgroups import Cgroups, Limits, own_cgroups
-from agent.runtimes.confinement import SCORE, Confinement, members
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.pids import stat
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.process_record import read_record
-from agent.runtimes.rights import may_switch
-from agent.spool import LogSpool
-from muster.domain.failure import ExecutionError, Exit
+from agent.core.deadlines import ExecutionDeadline
+from agent.core.launching.job_user import NOBODY, JobUser
+from agent.fencing.kill import kill
+from agent.logs.spool import LogSpool
+from agent.runtimes.kernel.cgroups import CgroupLimits, Cgroups, own_cgroups
+from agent.runtimes.kernel.confinement import SCORE, Confinement, members
+from agent.runtimes.kernel.pids import stat
+from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.record import read_record
+from agent.runtimes.process.rights import may_switch
+from agent.runtimes.process.runtime import ProcessRuntime
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Resources, Role, Security
+from muster.domain.jobs.failure import ExecutionError, Exit
+from muster.domain.jobs.job import Resources, Role, Security
 from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
 from tests.contract.survivors import over
 from tests.contract.torchrun_like import BOMB
@@ -151,7 +151,7 @@ async def test_the_keeper_ends_it_too(tmp_path: Path, cgroups: Cgroups, user: Jo
         assert record is not None
         record.supervisor.kill()
         await over(record.supervisor)
-        late = Deadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
+        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
         while not kill(late, lambda: None):
             pass
         assert _alive(started) == []
@@ -240,7 +240,7 @@ def _weights(cgroups: Cgroups, trial: Trial) -> list[str]:
 @pytest.fixture
 def forgotten(cgroups: Cgroups) -> Iterator["subprocess.Popen[bytes]"]:
     """A program in cgroups of an execution of which nothing else is left."""
-    limits = Limits(memory=None, pids=10, cpu_millis=1000)
+    limits = CgroupLimits(memory=None, pids=10, cpu_millis=1000)
     with subprocess.Popen(["sleep", "1000"]) as program:
         for group, _ in cgroups.make(ExecutionId("forgotten-1-0"), limits):
             Path(group, "cgroup.procs").write_text(str(program.pid))

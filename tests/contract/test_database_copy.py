@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.store.database_copy import copy_database, prune_copies
+from coordinator.store.records.sql import SqlStore
 from coordinator.store.schema import VERSION
-from coordinator.store.sql import SqlStore
 from coordinator.store.store import StoreError
 from tests.contract.older_databases import write_older
 from tests.contract.records import gang

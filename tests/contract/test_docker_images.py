@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.docker_image import PullProgress
-from muster.domain.failure import ExecutionError, FailureKind
-from muster.domain.job import PullPolicy, Role
+from agent.runtimes.docker.image import PullProgress
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import PullPolicy, Role
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared
 from tests.docker_daemon import request

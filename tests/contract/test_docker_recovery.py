@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.container_spec import EXECUTION_LABEL, IDENTITY_LABEL
-from agent.runtimes.runtime import Room
-from agent.spool import LogSpool
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import Network
-from muster.domain.log import Stream, parse_records
-from muster.domain.plan import Assignment
+from agent.core.containers.spec import EXECUTION_LABEL, IDENTITY_LABEL
+from agent.executions.layout import ExecutionDirectory
+from agent.logs.spool import LogSpool
+from muster.domain.gangs.log import Stream, parse_records
+from muster.domain.gangs.plan import Assignment
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import Network
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script
 from tests.contract.runtimes import Trial, ignored, launch_for, room_for, running
@@ -63,7 +63,7 @@ async def recovered(place: DockerPlace, directory: Path, assignment: Assignment)
         async with place.runtime() as runtime:
             [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
             after_the_runtime.callback(spool.close)
-            room = Room(directory / "rooms", assignment.execution)
+            room = ExecutionDirectory(directory / "rooms", assignment.execution)
             yield Trial(sandbox, spool, room, launch_for(assignment)), started
 
 
@@ -286,7 +286,9 @@ async def recovered_without_engine(place: DockerPlace, directory: Path, assignme
             [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
             after_the_runtime.callback(spool.close)
             assert (sandbox.execution, started) == (assignment.execution, True)
-            yield Trial(sandbox, spool, Room(directory / "rooms", assignment.execution), launch_for(assignment))
+            yield Trial(
+                sandbox, spool, ExecutionDirectory(directory / "rooms", assignment.execution), launch_for(assignment)
+            )
 
 
 @pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.container_spec import EXECUTION_LABEL
-from agent.core.job_user import NOBODY
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import InlineFile, Mount, Network, Role, Security
-from muster.domain.log import Stream
+from agent.core.containers.spec import EXECUTION_LABEL
+from agent.core.launching.job_user import NOBODY
+from muster.domain.gangs.log import Stream
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import InlineFile, Mount, Network, Role, Security
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared, refusal, script
 from tests.docker_daemon import containers, import_busybox, inspected

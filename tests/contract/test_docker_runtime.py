@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.container_spec import EXECUTION_LABEL
-from agent.runtimes.docker import DockerRuntime
-from agent.spool import LogSpool
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import InlineFile, Mount, Network, Resources, Role, RuntimeKind, Ulimit
-from muster.domain.log import Stream
-from muster.domain.node import RuntimeOffer
-from muster.domain.roster import PortLease
+from agent.core.containers.spec import EXECUTION_LABEL
+from agent.logs.spool import LogSpool
+from agent.runtimes.docker.runtime import DockerRuntime
+from muster.domain.fleet.node import RuntimeOffer
+from muster.domain.gangs.log import Stream
+from muster.domain.gangs.roster import PortLease
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import InlineFile, Mount, Network, Resources, Role, RuntimeKind, Ulimit
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared, refusal, script
 from tests.contract.runtimes import ignored, room_for

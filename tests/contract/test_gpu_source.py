@@ -1,4 +1,4 @@
-"""Every source of GPUs keeps the contract of `agent.gpu_source`; NVML's own troubles are in `test_nvml_source.py`."""
+"""Every source of GPUs keeps the contract of `agent.gpus.source`; NVML's own troubles are in `test_nvml_source.py`."""
 
 import asyncio
 import os
@@ -9,8 +9,8 @@ from typing import Protocol
 
 import pytest
 
-from agent.gpu_simulated import SimulatedSource
-from agent.gpus import GpuFault, GpuSource, NvmlSource
+from agent.gpus.open import GpuFault, GpuSource, NvmlSource
+from agent.gpus.simulated import SimulatedSource
 from muster.domain.ids import GpuUuid, NodeId
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from coordinator.clock import wall_time
-from coordinator.trust.oidc_desk import FAILURES, MOST, MOST_FROM_ONE, LoginDesk
-from coordinator.trust.oidc_person import Person
-from coordinator.trust.oidc_provider import LIFE, DeviceLogin, Waiting, described
-from coordinator.trust.oidc_token import IdentityError
-from coordinator.trust.oidc_web import LARGEST, ProviderError, UnreachableError, Web
+from coordinator.logins.desk import FAILURES, MOST, MOST_FROM_ONE, LoginDesk
+from coordinator.logins.person import Person
+from coordinator.logins.provider import LIFE, DeviceLogin, Waiting, described
+from coordinator.logins.token import IdentityError
+from coordinator.logins.web import LARGEST, ProviderError, UnreachableError, Web
 from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnknownNameError
 from tests.contract.hostile_provider import DEVICE, Hostile, Raw, hostile
-from tests.unit.trust.provider_values import OTHER, RSA, claims, published, signed
+from tests.unit.coordinator.logins.provider_values import OTHER, RSA, claims, published, signed
 
 WELL_KNOWN = "/.well-known/openid-configuration"
 DEVICE_URL = "device_authorization_endpoint"

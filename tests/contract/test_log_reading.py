@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.store.log_file import BLOCK, MAX_BATCH, LogFile
-from coordinator.store.logs import MAX_LAST_LINE, LogStore
-from muster.domain.log import MAX_RECORD, Record, Stream
+from coordinator.store.logs.file import BLOCK, MAX_BATCH, StoredLogFile
+from coordinator.store.logs.logs import MAX_LAST_LINE, LogStore
+from muster.domain.gangs.log import MAX_RECORD, LogRecord, Stream
 from tests.contract.log_records import START, START_NS, TEN, E, chunk, record, texts
 
 
@@ -92,7 +92,7 @@ def test_lines_since_a_time(logs: LogStore) -> None:
 def test_lines_that_are_a_little_out_of_order_are_found(logs: LogStore) -> None:
     times = [0, 10, 20, 19.5, 20.4, 19.9, 20.5, 30]
     printed = [
-        Record(time_ns=START_NS + int(time * 10**9), stream=Stream.STDERR, text=str(time).encode()) for time in times
+        LogRecord(time_ns=START_NS + int(time * 10**9), stream=Stream.STDERR, text=str(time).encode()) for time in times
     ]
     logs.append(E, 0, chunk(*printed))
 
@@ -159,7 +159,7 @@ def test_pieces_of_both_streams_are_joined_apart(logs: LogStore) -> None:
 
 def test_last_lines_are_text_and_never_very_long(logs: LogStore) -> None:
     pieces = [record(0, "x" * MAX_RECORD, partial=True)] * 100
-    broken = Record(time_ns=START_NS, stream=Stream.STDOUT, text=b"caf\xe9")
+    broken = LogRecord(time_ns=START_NS, stream=Stream.STDOUT, text=b"caf\xe9")
     logs.append(E, 0, chunk(*pieces, record(1, "x"), broken))
 
     assert logs.last_lines(E, 2) == ("x" * MAX_LAST_LINE, "caf\ufffd")
@@ -189,7 +189,7 @@ def bytes_read() -> int:
     return int(found[1])
 
 
-def naive_tail(records: Sequence[Record], count: int) -> int:
+def naive_tail(records: Sequence[LogRecord], count: int) -> int:
     """How many records the last lines have, found from the front."""
     ends = [
         number
@@ -222,7 +222,7 @@ def test_looking_backwards_finds_what_looking_forwards_finds(
     path.write_bytes(data)
     fd = os.open(path, os.O_RDONLY)
     try:
-        log = LogFile.of(fd)
+        log = StoredLogFile.of(fd)
         assert log.tail(count) == len(data) - len(chunk(*records[len(records) - naive_tail(records, count) :]))
         for number, each in enumerate(records):
             assert log.at_time(each.time_ns) == len(chunk(*records[:number]))

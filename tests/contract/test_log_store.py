@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.store.log_file import check_chunk
-from coordinator.store.logs import LogBatch, LogStore
+from coordinator.store.logs.file import check_chunk
+from coordinator.store.logs.logs import LogBatch, LogStore
 from coordinator.store.store import StoreError
 from muster.domain.errors import UnknownNameError
+from muster.domain.gangs.log import MAX_LINE, MAX_RECORD, LogRecord, Stream, format_record, parse_record
 from muster.domain.ids import ExecutionId, JobId
-from muster.domain.log import MAX_LINE, MAX_RECORD, Record, Stream, format_record, parse_record
 from tests.contract.log_records import TEN, E, chunk, record, texts
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_a_chunk_that_does_not_meet_the_stored_end_at_a_line_end_is_refused(logs
 
 @given(
     st.builds(
-        Record,
+        LogRecord,
         time_ns=st.integers(0, 4 * 10**18),
         stream=st.sampled_from(Stream),
         text=st.binary(max_size=40).filter(lambda text: b"\n" not in text),
@@ -117,7 +117,7 @@ def test_a_chunk_that_does_not_meet_the_stored_end_at_a_line_end_is_refused(logs
         marker=st.booleans(),
     ),
 )
-def test_whatever_can_be_formatted_can_be_appended(printed: Record) -> None:
+def test_whatever_can_be_formatted_can_be_appended(printed: LogRecord) -> None:
     check_chunk(format_record(printed))
 
 
@@ -170,7 +170,7 @@ def test_two_streams_that_send_the_same_bytes_store_them_once(logs: LogStore, fi
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from coordinator.store.logs import LogStore\n"
+        "import sys; from pathlib import Path; from coordinator.store.logs.logs import LogStore\n"
         "logs, size = LogStore(Path(sys.argv[1])), 0\n"
         "while True:\n"
         "    size = logs.append('a-1-0', size, sys.argv[2].encode() + b'\\n')\n"

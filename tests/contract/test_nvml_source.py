@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.gpu_health import NO_SLICES
-from agent.gpu_nvml import library_installed
-from agent.gpus import GpuFault, GpuReading, NvmlSource
+from agent.gpus.health import NO_SLICES
+from agent.gpus.nvml.source import library_installed
+from agent.gpus.open import GpuFault, GpuReading, NvmlSource
+from muster.domain.fleet.node import Gpu, GpuProcess
 from muster.domain.ids import GpuUuid
-from muster.domain.node import Gpu, GpuProcess
 from tests.fake_nvml import COMPILER, LIBRARY, NO_COMPILER, FakeNvml
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.pids import process
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.process_record import UNKNOWN, read_record
-from agent.runtimes.subtree import Subtree
-from agent.spool import LogSpool
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import InlineFile, Mount, Network, Role, Ulimit
+from agent.logs.spool import LogSpool
+from agent.runtimes.kernel.pids import process
+from agent.runtimes.kernel.subtree import Subtree
+from agent.runtimes.process.record import UNKNOWN, read_record
+from agent.runtimes.process.runtime import ProcessRuntime
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import InlineFile, Mount, Network, Role, Ulimit
 from tests.contract.runtimes import (
     GRACE,
     MARK,

@@ -12,17 +12,17 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.core.job_user import NOBODY, JobUser
-from agent.keeper import Keeper
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.pids import stat as stat_of
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.process_record import read_record
-from agent.runtimes.rights import may_switch
-from agent.spool import LogSpool
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import InlineFile, Role, Security
-from muster.domain.log import Stream
+from agent.core.launching.job_user import NOBODY, JobUser
+from agent.fencing.killer import Killer
+from agent.logs.spool import LogSpool
+from agent.runtimes.kernel.pids import stat as stat_of
+from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.record import read_record
+from agent.runtimes.process.rights import may_switch
+from agent.runtimes.process.runtime import ProcessRuntime
+from muster.domain.gangs.log import Stream
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import InlineFile, Role, Security
 from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
 
 pytestmark = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
@@ -152,7 +152,7 @@ async def test_a_state_directory_stays_as_closed_as_it_was_but_for_who_knows_the
 
 
 async def test_agent_supervisor_launcher_and_keeper_take_no_signal_from_it(state: Path) -> None:
-    keeper = Keeper()
+    keeper = Killer()
     await asyncio.to_thread(keeper.start)
     try:
         async with run(state, Role(command=shell("sleep 60"))) as it:
@@ -187,7 +187,7 @@ def _text(path: Path) -> str:
 
 async def test_no_socket_of_ours_has_a_name(state: Path) -> None:
     """Agent, launcher, supervisors and keeper speak over pairs of sockets, which nobody else can connect to."""
-    keeper = Keeper()
+    keeper = Killer()
     await asyncio.to_thread(keeper.start)
     try:
         async with run(state, Role(command=shell("sleep 60"))) as it:

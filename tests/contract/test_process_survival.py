@@ -16,16 +16,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.pids import Process, process
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.process_record import NAME, UNKNOWN, read_record
-from agent.runtimes.runtime import Room
-from agent.runtimes.subtree import Subtree
-from muster.domain.failure import ExecutionError, Exit, FailureKind
+from agent.executions.layout import PROCESS_RECORD, ExecutionDirectory
+from agent.runtimes.kernel.pids import Process, process
+from agent.runtimes.kernel.subtree import Subtree
+from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.record import UNKNOWN, read_record
+from agent.runtimes.process.runtime import ProcessRuntime
+from muster.domain.gangs.log import Stream, parse_records
 from muster.domain.ids import ExecutionId
-from muster.domain.job import Role
-from muster.domain.log import Stream, parse_records
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import Role
 from tests.contract.runtimes import (
     GRACE,
     ProcessPlace,
@@ -144,7 +144,7 @@ async def test_what_was_only_armed_ends_with_its_agent(tmp_path: Path) -> None:
     async with adopted(tmp_path) as found:
         assert found == []
     assert (room / "log.cri").read_bytes() == b""
-    assert not (room / NAME).exists()
+    assert not (room / PROCESS_RECORD).exists()
 
 
 async def test_a_killed_launcher_is_replaced_and_what_it_launched_goes_on(tmp_path: Path) -> None:
@@ -230,13 +230,13 @@ def left_behind(directory: Path, supervisor: Process, program: Process, **facts:
     """A room as a former agent left it."""
     room = room_for(directory, ExecutionId("left-1-0"))
     lines = [{"supervisor": asdict(supervisor), "program": asdict(program)}, facts]
-    (room.path / NAME).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (room.path / PROCESS_RECORD).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 @pytest.mark.parametrize("text", ["", '{"supervisor": {"pid": 12', '{"supervisor": 12, "program": 13}\n'])
 async def test_a_torn_record_is_nobodys(tmp_path: Path, text: str) -> None:
     room = room_for(tmp_path, ExecutionId("torn-1-0"))
-    (room.path / NAME).write_text(text)
+    (room.path / PROCESS_RECORD).write_text(text)
     async with adopted(tmp_path) as found:
         assert found == []
 
@@ -272,7 +272,7 @@ async def test_a_supervisor_that_is_killed_before_it_is_needed_is_replaced(tmp_p
     await runtime.close()
 
 
-def ringers(room: Room) -> list[int]:
+def ringers(room: ExecutionDirectory) -> list[int]:
     """Who has the bell of a room in the hand."""
     bell = room.path / "bell"
     children = [child.pid for child in psutil.Process().children(recursive=True)]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.docker import Confines, DockerRuntime
-from agent.secret_store import SecretStore
-from muster.domain.failure import ExecutionError, FailureKind
+from agent.runtimes.docker.runtime import Confines, DockerRuntime
+from agent.secrets.store import ExecutionSecrets
+from muster.domain.fleet.secret import DeliveredSecret, SecretKind
 from muster.domain.ids import ExecutionId
-from muster.domain.job import PullPolicy, Role
-from muster.domain.secret import DeliveredSecret, SecretKind
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import PullPolicy, Role
 from tests.contract.docker_trials import assigned, prepared
 from tests.contract.secret_places import having
 from tests.docker_daemon import request
@@ -58,7 +58,7 @@ class Project:
         return self._secrets
 
     async def prepare(self, socket: Path, directory: Path, image: str, pull: PullPolicy = PullPolicy.MISSING) -> None:
-        store = SecretStore()
+        store = ExecutionSecrets()
         store.ask = self.ask
         runtime = DockerRuntime(socket, f"test-{directory.name}", Confines(), 0, store)
         try:

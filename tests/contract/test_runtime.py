@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.runtimes.rights import may_switch
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import InlineFile, Role
-from muster.domain.log import Stream
-from muster.domain.plan import Launch
+from agent.runtimes.process.rights import may_switch
+from muster.domain.gangs.log import Stream
+from muster.domain.gangs.plan import Launch
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import InlineFile, Role
 from tests.contract.docker_place import DockerPlace
 from tests.contract.runtimes import (
     GRACE,

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from coordinator.store.trust import SqlTrust
+from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.records import AuditWish, StoredSecret
-from coordinator.trust.sealing_keys import add_key, load_or_make, load_or_make_any
-from coordinator.trust.secret_uses import spelled_out
-from coordinator.trust.secrets import MAX_SECRETS, Secrets, forget_unreadable, rotate_key
-from muster.domain.access import AuditEntry
+from coordinator.trust.secrets.sealing_keys import add_key, load_or_make, load_or_make_any
+from coordinator.trust.secrets.secrets import MAX_SECRETS, Secrets, forget_unreadable, rotate_key
+from coordinator.trust.secrets.uses import spelled_out
 from muster.domain.errors import ConflictError, ExhaustedError, MusterError
-from muster.domain.job import JobSpec, Role
-from muster.domain.secret import DeliveredSecret, Secret, SecretKind
-from muster.domain.secret_use import SecretUse
+from muster.domain.fleet.access import AuditEntry
+from muster.domain.fleet.secret import DeliveredSecret, Secret, SecretKind
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.secret_use import SecretUse
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 VALUE = b"swordfish-7f3a"

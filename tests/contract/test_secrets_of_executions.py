@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.docker_sandbox import DockerSandbox
-from agent.runtimes.runtime import Room
-from agent.secret_rooms import NoMemoryDirectoryError, SecretRooms, memory_directory
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import Role
-from muster.domain.log import Stream
-from muster.domain.secret_use import SECRETS_DIRECTORY
+from agent.executions.layout import ExecutionDirectory
+from agent.runtimes.docker.sandbox import DockerSandbox
+from agent.secrets.directories import NoMemoryDirectoryError, SecretRooms, memory_directory
+from muster.domain.gangs.log import Stream
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import Role
+from muster.domain.jobs.secret_use import SECRETS_DIRECTORY
 from tests.contract.runtimes import GRACE, Place, Trial, assignment_for, shell
 from tests.contract.secret_places import (
     HANDOVER,
@@ -202,7 +202,7 @@ async def test_after_a_restart_of_the_agent_masks_hold(
             [(sandbox, spool, started)] = await successor.recover(tmp_path / "rooms")
             assert started
             (it.room.outputs / "go").touch()
-            after = Trial(sandbox, spool, Room(tmp_path / "rooms", sandbox.execution), it.launch)
+            after = Trial(sandbox, spool, ExecutionDirectory(tmp_path / "rooms", sandbox.execution), it.launch)
             await after.end()
             printed = after.printed()
             spool.close()

@@ -17,13 +17,14 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.pool import Pool
 
 from coordinator.core.records import DropJob, Put
-from coordinator.store import migrations, schema, trust_schema
+from coordinator.store import migrations, schema
 from coordinator.store.dialect import connect, upsert
 from coordinator.store.quick_check import require_whole
-from coordinator.store.sql import SqlStore
+from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import Snapshot, StoreError
+from coordinator.store.trust import schema as trust_schema
 from muster.domain.ids import JobId
-from muster.domain.lifecycle import State
+from muster.domain.jobs.lifecycle import State
 from tests.contract.older_databases import write_older
 from tests.contract.records import execution, gang, job, puts
 
@@ -292,7 +293,7 @@ def test_the_migrations_lead_to_the_schema_of_the_program(store: SqlStore, datab
 def test_a_current_database_opens_without_alembic(store: SqlStore, database: Path) -> None:
     store.close()
     program = (
-        "import sys; from pathlib import Path; from coordinator.store.sql import SqlStore; "
+        "import sys; from pathlib import Path; from coordinator.store.records.sql import SqlStore; "
         "SqlStore.open(Path(sys.argv[1])).close(); print('alembic' in sys.modules)"
     )
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from coordinator.core.records import Change, DropExecutions, DropJob, DropNode
-from coordinator.store.memory import MemoryStore
-from coordinator.store.reserve import ReservingStore
-from coordinator.store.sql import SqlStore
+from coordinator.store.records.memory import MemoryStore
+from coordinator.store.records.reserve import ReservingStore
+from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.ids import JobId, NodeId
-from muster.domain.lifecycle import State
+from muster.domain.jobs.lifecycle import State
 from tests.contract.records import attempt, execution, gang, ids, job, node, puts
 
 Open = Callable[[], Store]

@@ -10,13 +10,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.core.deadlines import Deadline
-from agent.keeper_kill import kill
-from agent.runtimes.pids import stat
-from agent.runtimes.process_record import NAME, ProcessRecord, read_record
-from agent.runtimes.rights import may_switch
-from muster.domain.failure import ExecutionError, Exit, FailureKind
-from muster.domain.job import Role
+from agent.core.deadlines import ExecutionDeadline
+from agent.executions.layout import PROCESS_RECORD
+from agent.fencing.kill import kill
+from agent.runtimes.kernel.pids import stat
+from agent.runtimes.process.record import ProcessRecord, read_record
+from agent.runtimes.process.rights import may_switch
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import Role
 from tests.contract.runtimes import ProcessPlace, ProcessPlaceOfOthers, Trial, trial
 from tests.contract.survivors import adopted, mortal_agent, over
 from tests.contract.torchrun_like import BOMB
@@ -145,7 +146,7 @@ async def test_the_keeper_ends_all_of_it(place: ProcessPlace, tmp_path: Path, *,
         if not supervised:
             record_of(it).supervisor.kill()
             await over(record_of(it).supervisor)
-        late = Deadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
+        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
         marks: list[str] = []
         while not kill(late, lambda: marks.append("fenced")):  # noqa: ASYNC110 (as keepers do)
             await asyncio.sleep(0)
@@ -171,7 +172,7 @@ async def test_what_runs_although_its_record_is_damaged_is_ended(tmp_path: Path,
     async with mortal_agent(tmp_path, f"exec {sys.executable} {PROGRAM} {' '.join(TRACEABLE)}") as agent:
         await agent.start()
         await agent.sees(SHORTEST * (len(TRACEABLE) + 1))
-    [record] = (tmp_path / "rooms").glob(f"*/{NAME}")
+    [record] = (tmp_path / "rooms").glob(f"*/{PROCESS_RECORD}")
     whole = record.read_bytes()
     record.write_bytes(content)
     async with adopted(tmp_path) as [it]:
@@ -180,16 +181,16 @@ async def test_what_runs_although_its_record_is_damaged_is_ended(tmp_path: Path,
         assert caught.value.kind is FailureKind.RUNTIME
         assert alive(numbers(it)) == []
         [kept] = (tmp_path / "damaged").iterdir()
-        assert (kept.name, kept.read_bytes()) == (f"{it.sandbox.execution}-{NAME}", content)
+        assert (kept.name, kept.read_bytes()) == (f"{it.sandbox.execution}-{PROCESS_RECORD}", content)
         record.write_bytes(whole)  # whose supervisor has to be gone at the end
 
 
 async def test_a_keeper_ends_what_runs_although_its_record_is_damaged(tmp_path: Path) -> None:
     async with started(ProcessPlace(tmp_path), tmp_path, *TRACEABLE) as it:
-        whole = (it.room.path / NAME).read_bytes()
-        (it.room.path / NAME).write_bytes(b"\0" * 99)
-        late = Deadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
+        whole = (it.room.path / PROCESS_RECORD).read_bytes()
+        (it.room.path / PROCESS_RECORD).write_bytes(b"\0" * 99)
+        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
         while not kill(late, lambda: None):  # noqa: ASYNC110 (as keepers do)
             await asyncio.sleep(0)
         assert alive(numbers(it)) == []
-        (it.room.path / NAME).write_bytes(whole)
+        (it.room.path / PROCESS_RECORD).write_bytes(whole)

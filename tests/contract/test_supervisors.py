@@ -7,13 +7,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.runtimes.launcher import Launcher
-from agent.runtimes.pids import Process
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.process_record import read_record
-from muster.domain.failure import Exit
-from muster.domain.job import Role
-from muster.domain.secret import Handover
+from agent.runtimes.kernel.pids import Process
+from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.record import read_record
+from agent.runtimes.process.runtime import ProcessRuntime
+from muster.domain.fleet.secret import Handover
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import Role
 from tests.contract.runtimes import ProcessPlace, Trial, running, shell, trial
 from tests.contract.survivors import launched, over, prepared
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.store.sql import SqlStore
-from coordinator.store.trust import SqlTrust
+from coordinator.store.records.sql import SqlStore
+from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
@@ -19,7 +19,7 @@ from coordinator.trust.records import (
     TokensUsed,
     TrustSnapshot,
 )
-from muster.domain.access import (
+from muster.domain.fleet.access import (
     EVERYWHERE,
     Access,
     Account,

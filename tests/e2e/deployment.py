@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.client import Client
-from muster.endpoint import login_of
+from muster.client.client import Client
+from muster.client.endpoint import login_of
 from muster.rpc.channel import Credentials
 from tests.e2e.command_line import CommandLine
 from tests.e2e.fleet import Fleet, Node

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.log import Stream, parse_records
+from muster.domain.gangs.log import Stream, parse_records
 from tests.e2e.deployment import Deployment
 from tests.e2e.waiting import until
 

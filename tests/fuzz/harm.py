@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from muster.spec.document import MAX_BYTES
+from muster.jobfile.document import MAX_BYTES
 from tests.fuzz.messages import TEXTS
 
 DEEP = "[" * 100_000

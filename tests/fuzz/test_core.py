@@ -13,14 +13,14 @@ from coordinator.core.events import ExecutionsReported, InventoryChanged, TimePa
 from muster import wire
 from muster.domain.errors import InvalidJobError
 from muster.domain.ids import NodeId
-from muster.domain.job_rules import refuse_faults
+from muster.domain.jobs.job_rules import refuse_faults
 from muster.rpc.v1 import agents_pb2, model_pb2
 from muster.wire import WireError
 from tests.builders import World, inventory, role, spec
 from tests.fuzz.effort import fuzzed, fuzzed_less
 from tests.fuzz.messages import NUMBERS, anything, damaged, seeds
-from tests.unit.coordinator.obedient_agents import Agent
-from tests.unit.spec.valid_jobs import any_job
+from tests.unit.coordinator.core.obedient_agents import Agent
+from tests.unit.jobfile.valid_jobs import any_job
 
 NODES = {"a": 4, "b": 4}
 SMALL = 40

@@ -13,23 +13,23 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from coordinator.login_settings import LoginSettings
-from coordinator.trust.oidc_person import account_of, grants_of, lacking, person_of
-from coordinator.trust.oidc_provider import described
-from coordinator.trust.oidc_token import verified
-from coordinator.trust.oidc_web import ProviderError
+from coordinator.logins.person import account_of, grants_of, lacking, person_of
+from coordinator.logins.provider import described
+from coordinator.logins.settings import LoginSettings
+from coordinator.logins.token import verified
+from coordinator.logins.web import ProviderError
 from muster.bootstrap.inventory import read_inventory
 from muster.bundle.archive import read_bundle, verify_bundle
 from muster.bundle.manifest import read_manifest
 from muster.bundle.signature import checked_bundle
-from muster.domain.access import Access
 from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError
-from muster.spec import JobFileError
+from muster.domain.fleet.access import Access
+from muster.jobfile import JobFileError
 from muster.trust.signing import new_signing_key, public_half, signature_over
 from tests.fuzz.effort import fuzzed, fuzzed_less
 from tests.fuzz.harm import BOMBS, DEEP, ODD, PIECES, changed, changed_values
 from tests.fuzz.messages import seeds
-from tests.unit.trust.provider_values import EC, EXPECTED, NOW, RSA, claims, published, signed
+from tests.unit.coordinator.logins.provider_values import EC, EXPECTED, NOW, RSA, claims, published, signed
 
 INVENTORY = """
 defaults:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.cli.documents import Format, text_of
-from muster.domain.job import JobSpec
-from muster.spec import FieldError, JobFileError, dump_job, job_from, load_job, load_jobs
+from muster.cli.output.documents import Format, text_of
+from muster.domain.jobs.job import JobSpec
+from muster.jobfile import FieldError, JobFileError, dump_job, job_from, load_job, load_jobs
 from muster.wire import job_spec_from_wire, job_spec_to_wire
 from tests.fuzz.effort import fuzzed
 from tests.fuzz.harm import BOMBS, ODD, PIECES, changed, changed_values

@@ -5,15 +5,15 @@ from typing import cast
 
 from hypothesis import given
 
-from coordinator.core.cluster import Cluster
-from coordinator.store.memory import MemoryStore
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.store.records.memory import MemoryStore
 from muster import wire
 from muster.rpc.v1 import jobs_pb2 as pb
 from tests.builders import role, spec
 from tests.fuzz.effort import fuzzed_less
 from tests.fuzz.messages import anything, damaged, seeds
 from tests.unit.coordinator.engines import engine_on, working
-from tests.unit.coordinator.job_service import Call, RefusedCallError, job_service
+from tests.unit.coordinator.rpc.job_service import Call, RefusedCallError, job_service
 
 
 @fuzzed_less

@@ -15,22 +15,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.deadlines import Deadline, Notes, next_look, overdue, read, written
-from agent.log_file import LogFile
-from agent.room_files import Room
-from agent.room_record import NAME as ROOM_RECORD
-from agent.room_record import noted
-from agent.runtimes.docker_log import FrameParser
-from agent.runtimes.process_record import NAME as PROCESS_RECORD
-from agent.runtimes.process_record import read_record
-from coordinator.store.log_file import check_chunk
+from agent.core.deadlines import ExecutionDeadline, Notes, next_look, overdue, read, written
+from agent.executions.files import ExecutionDirectory
+from agent.executions.layout import EXECUTION_RECORD as ROOM_RECORD
+from agent.executions.layout import PROCESS_RECORD
+from agent.executions.record import noted
+from agent.logs.file import LogFile
+from agent.runtimes.docker.log import FrameParser
+from agent.runtimes.process.record import read_record
+from coordinator.store.logs.file import check_chunk
+from muster.daemon.options_file import parse_with_file
 from muster.domain.errors import MusterError
+from muster.domain.gangs.log import LogRecord, Stream, format_record, parse_record, parse_records, parse_time
 from muster.domain.ids import ExecutionId, NodeId
-from muster.domain.log import Record, Stream, format_record, parse_record, parse_records, parse_time
-from muster.domain.restart import parse_exit_codes
-from muster.options_file import parse_with_file
-from muster.spec.errors import FieldError
-from muster.spec.quantity import parse_cpus, parse_duration, parse_memory
+from muster.domain.jobs.restart import parse_exit_codes
+from muster.domain.visible_text import hidden_in, visible, visible_json, visible_line
+from muster.jobfile.errors import FieldError
+from muster.jobfile.quantity import parse_cpus, parse_duration, parse_memory
 from muster.trust.certificates import (
     facts,
     fingerprint,
@@ -46,7 +47,6 @@ from muster.trust.certificates import (
 )
 from muster.trust.identity import CertificateError
 from muster.trust.tokens import TokenFormError, new_api_token, new_join_token, parse_api_token, parse_join_token
-from muster.visible_text import hidden_in, visible, visible_json, visible_line
 from muster.worker import NotInAJobError, load
 from tests.fuzz.effort import fuzzed
 from tests.fuzz.harm import DEEP, changed
@@ -193,7 +193,7 @@ def test_a_line_of_a_log_is_a_record_or_is_refused(seed: int, noise: bytes) -> N
 def test_a_record_comes_back_as_it_was(
     *, seconds: int, nanoseconds: int, stream: Stream, text: bytes, partial: bool, marker: bool
 ) -> None:
-    record = Record(time_ns=seconds * 10**9 + nanoseconds, stream=stream, text=text, partial=partial, marker=marker)
+    record = LogRecord(time_ns=seconds * 10**9 + nanoseconds, stream=stream, text=text, partial=partial, marker=marker)
     assert parse_record(format_record(record)) == record
 
 
@@ -207,7 +207,7 @@ def test_a_spool_that_was_damaged_is_opened_read_and_written_again(
     path.write_bytes(changed(LINE * 20, chance))
     log = LogFile(path)
     try:
-        log.append(Record(time_ns=0, stream=Stream.STDOUT, text=b"afterwards"))
+        log.append(LogRecord(time_ns=0, stream=Stream.STDOUT, text=b"afterwards"))
         assert log.read(0, 1 << 20).endswith(b" stdout F afterwards\n")
         assert log.tail(5)[-1].endswith("afterwards")
         log.resume_point(Stream.STDOUT)
@@ -231,7 +231,7 @@ def test_what_docker_says_is_records_or_is_refused(seed: int, noise: bytes) -> N
 
 # files
 
-NOTES = Notes(boot="b", agent="a", deadlines=(Deadline(execution="x", dead_by=1.5, room="/r"),))
+NOTES = Notes(boot="b", agent="a", deadlines=(ExecutionDeadline(execution="x", dead_by=1.5, room="/r"),))
 
 
 def wrong(valid: object, chance: Random) -> object:
@@ -286,7 +286,7 @@ ROOM = {
 @fuzzed
 @given(seed=seeds)
 def test_the_record_of_a_room_is_read_or_there_is_none(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    room = Room(tmp_path_factory.mktemp("rooms"), ExecutionId("j-1-0"))
+    room = ExecutionDirectory(tmp_path_factory.mktemp("rooms"), ExecutionId("j-1-0"))
     room.path.mkdir()
     for found in files(ROOM, seed):
         (room.path / ROOM_RECORD).write_bytes(found)

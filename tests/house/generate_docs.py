@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from muster.domain.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, SuccessRule, Trigger, phase
+from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, SuccessRule, Trigger, phase
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,9 +19,9 @@ def documents() -> Mapping[Path, str]:
 def _lifecycle() -> Iterator[str]:
     yield "# Lifecycle of an execution"
     yield ""
-    yield "<!-- Printed from muster/domain/lifecycle.py by `make docs`; do not edit. -->"
+    yield "<!-- Printed from muster/domain/jobs/lifecycle.py by `make docs`; do not edit. -->"
     yield ""
-    yield "One table in `muster/domain/lifecycle.py` lists every move; a move that is not in it raises an error. Each"
+    yield "One table in `muster/domain/jobs/lifecycle.py` lists every move; a move that is not in it raises an error. Each"
     yield "transition is stored with its time. The straight way is"
     yield f"{' → '.join(f'`{state}`' for state in (*PROGRESS, State.SUCCEEDED))};"
     yield f"{', '.join(f'`{state}`' for state in State if state in TERMINAL)} have no way out."

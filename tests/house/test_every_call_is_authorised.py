@@ -3,7 +3,7 @@
 from google.protobuf.descriptor import FileDescriptor
 
 from coordinator.rpc.calls import OPERATIONS
-from coordinator.rpc.rules import RULES, Record, Scope
+from coordinator.rpc.rules import RULES, Audited, CallScope
 from coordinator.service import rules
 from muster.rpc.v1 import agents_pb2, bundles_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
 from tests.house.generate_stubs import PROTOS
@@ -43,11 +43,11 @@ def test_every_call_is_in_the_table_and_nothing_else() -> None:
 
 
 def test_strangers_may_call_what_is_listed_here_and_no_more() -> None:
-    assert {call for call, rule in RULES.items() if rule.scope is Scope.PUBLIC} == STRANGERS
+    assert {call for call, rule in RULES.items() if rule.scope is CallScope.PUBLIC} == STRANGERS
 
 
 def test_orders_are_written_to_the_audit_log() -> None:
-    silent = {call for call, rule in RULES.items() if rule.record is Record.REFUSALS}
+    silent = {call for call, rule in RULES.items() if rule.record is Audited.REFUSALS}
     changing = {"Submit", "Stop", "Delete", "Add", "Remove", "Create", "Revoke", "Grant", "Renew"}
     assert {call for call in silent if any(call.rpartition("/")[2].startswith(word) for word in changing)} == set()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from muster.spec import load_job
+from muster.jobfile import load_job
 from tests.house.generate_stubs import ROOT
 
 JOB_FILES = sorted((ROOT / "examples").glob("*/job.yaml"))

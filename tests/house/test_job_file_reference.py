@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.job_values import RESERVED_ENV, RESERVED_PREFIX
-from muster.spec import load_job
-from muster.spec.models import JobKeys
-from muster.spec.reference import BEGIN, END, refreshed
+from muster.domain.jobs.job_values import RESERVED_ENV, RESERVED_PREFIX
+from muster.jobfile import load_job
+from muster.jobfile.models import JobKeys
+from muster.jobfile.reference import BEGIN, END, refreshed
 
 PAGE = Path(__file__).parents[2] / "docs" / "job-file.md"
 JOBS = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 def test_the_tables_of_keys_are_fresh() -> None:
-    remedy = "run: python -m muster.spec.reference --write docs/job-file.md"
+    remedy = "run: python -m muster.jobfile.reference --write docs/job-file.md"
     assert PAGE.read_text() == refreshed(PAGE.read_text()), remedy
 
 
@@ -62,7 +62,7 @@ def test_no_variable_that_muster_sets_can_be_set_by_a_job() -> None:
 def test_the_page_is_refreshed_in_place(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    subprocess.run([sys.executable, "-m", "muster.spec.reference", "--write", str(page)], check=True)
+    subprocess.run([sys.executable, "-m", "muster.jobfile.reference", "--write", str(page)], check=True)
     text = page.read_text()
     assert text.startswith(f"before\n{BEGIN}\n\n### The job\n")
     assert text.endswith(f"\n{END}\nafter\n")

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from agent.core.launch import launch
+from agent.core.launching.launch import launch
+from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.roster import MASTER_PORT_NAME, Json, Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
-from muster.domain.job import Network, Role
-from muster.domain.plan import Assignment
-from muster.domain.roster import MASTER_PORT_NAME, Json, Member, PortLease, Roster, config_files
+from muster.domain.jobs.job import Network, Role
 from tests.house.generate_stubs import ROOT
 
 JOB = JobId("k3x9")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from agent.core.terms import AttemptKey
-from muster.domain.fence import PeerWord
+from muster.domain.gangs.fence import PeerWord
 from muster.domain.ids import JobId, NodeId
 
 ATTEMPT = (JobId("j"), 1)

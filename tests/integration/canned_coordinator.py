@@ -16,11 +16,11 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 
 from muster import wire
-from muster.domain.explanation import Explanation
+from muster.domain.fleet.node import Cordon, NodeView
 from muster.domain.ids import JobId
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import Cordon, NodeView
-from muster.domain.view import JobView, LogLine
+from muster.domain.jobs.explanation import Explanation
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView, LogLine
 from muster.rpc.channel import SERVER_OPTIONS
 from muster.rpc.v1 import jobs_pb2, nodes_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceServicer, add_JobServiceServicer_to_server

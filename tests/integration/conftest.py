@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.secret_rooms import NoMemoryDirectoryError, memory_directory
+from agent.secrets.directories import NoMemoryDirectoryError, memory_directory
 from tests.integration.identity_provider import PEOPLE, IdentityProvider, identity_provider
 
 

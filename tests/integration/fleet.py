@@ -8,23 +8,23 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.clock import Clock
-from agent.gpus import GpuSource, open_source
-from agent.inventory import Declared
+from agent.executions.ports import PortLedger
+from agent.fencing.clock import Clock
+from agent.gpus.open import GpuSource, open_source
+from agent.inventory.inventory import Declared
 from agent.link import Coordinator
 from agent.node import NodeAgent, NodeConfig
-from agent.ports import PortLedger
-from agent.runtimes.process import ProcessRuntime
+from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.runtime import Runtime
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
-from coordinator.rpc.jobs import READER_PATIENCE
+from coordinator.rpc.clients.jobs import READER_PATIENCE
 from coordinator.rpc.server import serving_locally
-from muster.client import Client
+from muster.client.client import Client
 from muster.domain.ids import NodeId
-from muster.domain.job import JobSpec, RuntimeKind
-from muster.domain.lifecycle import State
-from muster.domain.view import ExecutionView, JobView, LogLine
+from muster.domain.jobs.job import JobSpec, RuntimeKind
+from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.view import ExecutionView, JobView, LogLine
 from muster.rpc.channel import Credentials
 from muster.trust.certificates import issue_peer, make_authority, new_key, request_certificate
 from muster.trust.identity import Identity

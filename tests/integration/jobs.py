@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from muster.domain.job import JobSpec, PortRequest, Resources, Role, Timeouts
+from muster.domain.jobs.job import JobSpec, PortRequest, Resources, Role, Timeouts
 
 CHECK_IN = timedelta(seconds=60)
 GRACE = timedelta(seconds=5)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from agent.runtimes.process import ProcessRuntime
-from agent.runtimes.runtime import Progress, Room, Sandbox
-from agent.spool import LogSpool
-from muster.domain.failure import Exit
+from agent.executions.layout import ExecutionDirectory
+from agent.logs.spool import LogSpool
+from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.runtime import Progress, Sandbox
+from muster.domain.fleet.node import RuntimeOffer
+from muster.domain.gangs.plan import Assignment, Launch
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
-from muster.domain.job import RuntimeKind
-from muster.domain.node import RuntimeOffer
-from muster.domain.plan import Assignment, Launch
-from muster.domain.roster import PortLease
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import RuntimeKind
 
 
 class Gate:
@@ -62,7 +63,12 @@ class RuntimeWithObstacles:
         return await self._runtime.offer()
 
     async def prepare(
-        self, assignment: Assignment, room: Room, spool: LogSpool, ports: Sequence[PortLease], progress: Progress
+        self,
+        assignment: Assignment,
+        room: ExecutionDirectory,
+        spool: LogSpool,
+        ports: Sequence[PortLease],
+        progress: Progress,
     ) -> "SandboxWithObstacles":
         progress("standing before a gate")
         await self.gates["prepare"].pass_through()

@@ -9,12 +9,12 @@ from typing import Any
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.rpc.server import Parts
-from coordinator.store.logs import LogStore
-from coordinator.store.sql import SqlStore
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.audit import AuditLog
+from coordinator.store.logs.logs import LogStore
+from coordinator.store.records.sql import SqlStore
+from coordinator.store.trust.sql import SqlTrust
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.registry import Registry
-from coordinator.trust.secrets import Secrets
+from coordinator.trust.secrets.secrets import Secrets
 
 
 @asynccontextmanager

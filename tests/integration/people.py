@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from coordinator.login_settings import GroupGrant, LoginSettings
-from muster.domain.access import EVERYWHERE, Access
+from coordinator.logins.settings import GroupGrant, LoginSettings
+from muster.domain.fleet.access import EVERYWHERE, Access
 from tests.integration.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider
 from tests.integration.secured import Secured, secured
 

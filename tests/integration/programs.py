@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from muster.client import Client
-from muster.endpoint import Login
+from muster.client.client import Client
+from muster.client.endpoint import Login
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 

@@ -16,22 +16,22 @@ import grpc
 import grpc.aio
 from typer.testing import CliRunner, Result
 
-from agent.enrolment import join
+from agent.identity.enrolment import join
 from coordinator.clock import wall_time
-from coordinator.login_settings import LoginSettings
-from coordinator.rpc.authority import Rotations
+from coordinator.logins.desk import LoginDesk
+from coordinator.logins.provider import Provider
+from coordinator.logins.settings import LoginSettings
+from coordinator.rpc.clients.authority import Rotations
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, serving
 from coordinator.store.bundles import BundleStore
-from coordinator.trust.audit import AuditLog
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority, load_or_make
-from coordinator.trust.oidc_desk import LoginDesk
-from coordinator.trust.oidc_provider import Provider
 from coordinator.trust.registry import ADMIN, Registry
 from coordinator.trust.rotation import RotationFile
 from muster.cli.program import program
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
+from muster.client.client import Client
+from muster.domain.fleet.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import reason_lost

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.bootstrap.known_hosts import HostKey
+from muster.bootstrap.ssh.known_hosts import HostKey
 from tests.e2e.programs import Program
 from tests.e2e.waiting import until
 

@@ -8,7 +8,7 @@ import grpc
 import grpc.aio
 
 from muster import wire
-from muster.domain.node import Inventory
+from muster.domain.fleet.node import Inventory
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1.agents_pb2_grpc import AgentServiceStub

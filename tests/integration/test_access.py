@@ -10,12 +10,12 @@ import grpc.aio
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from agent.enrolment import join
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access
+from agent.identity.enrolment import join
+from muster.client.client import Client
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnavailableError, UnknownNameError
+from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.ids import NodeId
-from muster.domain.lifecycle import JobPhase
+from muster.domain.jobs.lifecycle import JobPhase
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import jobs_pb2, jobs_pb2_grpc, nodes_pb2, nodes_pb2_grpc
 from muster.trust.certificates import new_key

@@ -6,9 +6,9 @@ from pathlib import Path
 from coordinator.clock import wall_time
 from coordinator.first_start import prepared
 from coordinator.settings import parse
-from coordinator.store.trust import SqlTrust
+from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.registry import ADMIN, Registry
-from muster.domain.access import PERSON_TOKEN_LIFE, AuditEntry
+from muster.domain.fleet.access import PERSON_TOKEN_LIFE, AuditEntry
 from muster.trust.tokens import parse_api_token
 
 

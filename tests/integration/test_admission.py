@@ -15,9 +15,9 @@ import pytest
 from coordinator.rpc.admission.interceptor import STRANGERS_MESSAGE
 from coordinator.rpc.journal_pace import LINES_AT_ONCE, LINES_OF_ONE_AT_ONCE
 from coordinator.rpc.limits import ACCOUNT_STREAMS, ACCOUNT_UNDER_WAY, CLIENT_MESSAGE, STRANGER_UNDER_WAY
-from coordinator.trust.audit import REFUSALS
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access, AccountKind
+from coordinator.trust.audit.log import REFUSALS
+from muster.client.client import Client
+from muster.domain.fleet.access import EVERYWHERE, Access, AccountKind
 from muster.rpc.channel import STREAMS, Credentials, open_channel
 from muster.rpc.v1 import jobs_pb2, trust_pb2, trust_pb2_grpc
 from tests.integration.jobs import shell

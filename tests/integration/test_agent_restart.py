@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from muster.cli.local_fleet import client_of
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.failure import FailureKind
-from muster.domain.job import JobSpec, PortRequest, Role
-from muster.domain.lifecycle import JobPhase
+from muster.cli.local.fleet import client_of
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.job import JobSpec, PortRequest, Role
+from muster.domain.jobs.lifecycle import JobPhase
 from tests.integration.programs import PORTS, agent, coordinator
 
 LINES = 300

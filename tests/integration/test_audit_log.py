@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from muster.client import Client
-from muster.domain.audit_chain import ChainCheck, entry_of, line_of
+from muster.client.client import Client
+from muster.client.endpoint import Login
 from muster.domain.errors import MusterError, UnknownNameError
-from muster.domain.job import JobSpec, Role
-from muster.endpoint import Login
+from muster.domain.fleet.audit_chain import ChainCheck, entry_of, line_of
+from muster.domain.jobs.job import JobSpec, Role
 from muster.rpc.channel import Credentials
 from tests.integration.programs import coordinator_program
 from tests.integration.secured import muster, secured

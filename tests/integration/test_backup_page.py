@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from muster.client import Client
-from muster.domain.lifecycle import JobPhase
+from muster.client.client import Client
+from muster.domain.jobs.lifecycle import JobPhase
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 from tests.integration.jobs import shell

@@ -14,8 +14,8 @@ import grpc.aio
 import pytest
 
 from muster.domain.errors import ExhaustedError, InvalidJobError
-from muster.domain.job import InlineFile
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.job import InlineFile
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import jobs_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub

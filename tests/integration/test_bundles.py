@@ -10,11 +10,10 @@ import pytest
 from grpc.aio import AioRpcError
 
 from coordinator.store.bundles import MOST
-from muster.bootstrap.parcel import fetched
+from muster.bootstrap.installation.delivery import fetched
 from muster.bundle.archive import verify_bundle
 from muster.bundle.manifest import InvalidBundleError
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access
+from muster.client.client import Client
 from muster.domain.errors import (
     ConflictError,
     ExhaustedError,
@@ -23,6 +22,7 @@ from muster.domain.errors import (
     PermissionDeniedError,
     UnknownNameError,
 )
+from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import error_from
 from muster.rpc.v1 import bundles_pb2 as pb

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import psutil
 import pytest
 
-from agent.certificates import Certificates
+from agent.identity.certificates import Certificates
+from muster.daemon.own_programs import environment_of_ours
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
-from muster.own_programs import environment_of_ours
 from muster.trust.certificates import NODE_LIFE, facts, fingerprint, issue_node, make_authority, requested_key
 from muster.trust.identity import CertificateError
 
@@ -22,7 +22,7 @@ A = NodeId("a")
 
 def programs() -> list[psutil.Process]:
     """Those that an agent in this process asks."""
-    return [each for each in psutil.Process().children() if "agent.certificate_program" in each.cmdline()]
+    return [each for each in psutil.Process().children() if "agent.identity.certificate_program" in each.cmdline()]
 
 
 async def test_a_node_gets_along_with_what_it_is_told() -> None:

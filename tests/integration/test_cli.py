@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from muster.cli.exit_codes import ExitCode
 from muster.cli.program import program
-from muster.domain.explanation import Explanation
 from muster.domain.ids import JobId
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import JobView
+from muster.domain.jobs.explanation import Explanation
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import JobView
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Broken, Canned, Pause, serving
 from tests.integration.command_line import Muster

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from muster.bootstrap.known_hosts import HostKey
+from muster.bootstrap.ssh.known_hosts import HostKey
 from muster.cli.program import program
 from muster.cli.questions import Questions
 from muster.domain.errors import InvalidJobError

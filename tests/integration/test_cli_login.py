@@ -16,7 +16,7 @@ import pytest
 
 from coordinator.clock import wall_time
 from muster.cli.exit_codes import ExitCode
-from muster.endpoint import Login, forget_up, keep_login, note_up
+from muster.client.endpoint import Login, forget_up, keep_login, note_up
 from muster.trust.certificates import make_authority
 from tests.integration.identity_provider import IdentityProvider
 from tests.integration.people import served

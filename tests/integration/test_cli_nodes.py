@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from muster.cli.exit_codes import ExitCode
+from muster.domain.fleet.node import NodeState, NodeView
 from muster.domain.ids import ExecutionId
-from muster.domain.node import NodeState, NodeView
 from muster.rpc.v1 import nodes_pb2
 from tests.integration.canned_coordinator import Canned, serving
 from tests.integration.command_line import Muster

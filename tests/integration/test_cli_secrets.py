@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.secrets import Secrets
-from muster.domain.job import Role
-from muster.domain.secret import SecretKind
-from muster.domain.secret_use import SecretUse
+from coordinator.store.trust.sql import SqlTrust
+from coordinator.trust.secrets.secrets import Secrets
+from muster.domain.fleet.secret import SecretKind
+from muster.domain.jobs.job import Role
+from muster.domain.jobs.secret_use import SecretUse
 from tests.integration.programs import ROOT
 from tests.integration.secured import Secured, secured
 

@@ -19,12 +19,12 @@ from muster.domain.errors import (
     UnavailableError,
     UnknownNameError,
 )
-from muster.domain.explanation import Explanation
+from muster.domain.fleet.node import Inventory, NodeState, NodeView
 from muster.domain.ids import JobId, NodeId
-from muster.domain.job import JobSpec, Role
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import Inventory, NodeState, NodeView
-from muster.domain.view import JobView, LogLine
+from muster.domain.jobs.explanation import Explanation
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView, LogLine
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Broken, Canned, serving
 

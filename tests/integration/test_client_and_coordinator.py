@@ -5,10 +5,10 @@ from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 from muster import Client
-from muster.cli.local_fleet import FleetPlan, client_of, local_fleet
-from muster.domain.job import JobSpec, Role
-from muster.domain.lifecycle import JobPhase
-from muster.domain.view import JobView
+from muster.cli.local.fleet import FleetPlan, client_of, local_fleet
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView
 from tests.integration.programs import coordinator
 
 SPEC = JobSpec(name="hello", roles=(Role(count=2, command=("/bin/sh", "-c", "echo I am $RANK; echo bye >&2")),))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.integration.fleet import executions, running_fleet
 from tests.integration.jobs import shell
 

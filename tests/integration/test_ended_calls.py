@@ -7,8 +7,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from coordinator.engine import Session
-from coordinator.rpc.admission.open_calls import Seat
+from coordinator.engine import AgentStream
+from coordinator.rpc.admission.open_calls import CallSeat
 from muster.domain.errors import MusterError
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
@@ -39,7 +39,7 @@ def circles() -> Iterator[list[object]]:
 def of_ours(circles: list[object]) -> list[str]:
     """What a call or a stream of the coordinator's had, if it is only found there."""
     gc.collect()
-    return sorted({type(each).__name__ for each in circles if isinstance(each, Seat | Session | MusterError)})
+    return sorted({type(each).__name__ for each in circles if isinstance(each, CallSeat | AgentStream | MusterError)})
 
 
 @pytest.mark.parametrize("path", [AUTHORITY, SUBMIT])

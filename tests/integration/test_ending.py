@@ -7,10 +7,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.runtimes.process_record import NAME as RECORD
+from agent.executions.layout import PROCESS_RECORD as RECORD
 from muster.domain.errors import ConflictError, UnknownNameError
-from muster.domain.failure import Exit, FailureKind
-from muster.domain.lifecycle import JobPhase, State, SuccessRule
+from muster.domain.jobs.failure import Exit, FailureKind
+from muster.domain.jobs.lifecycle import JobPhase, State, SuccessRule
 from tests.integration.fleet import executions, running_fleet, states_of
 from tests.integration.jobs import shell
 from tests.integration.obstacles import RuntimeWithObstacles
@@ -232,7 +232,7 @@ async def test_a_fault_of_the_agent_itself_fails_the_job_and_not_the_agent(tmp_p
         await fleet.connected("a")
         job = await fleet.run(shell("echo ran"))
         assert job.summary == "rank 0 on a: the agent failed: ZeroDivisionError: oops"
-        fleet.journal.forgive("agent.loop")
+        fleet.journal.forgive("agent.loop.loop")
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
 
 

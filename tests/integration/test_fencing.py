@@ -5,10 +5,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.failure import FailureKind
-from muster.domain.job import JobSpec
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.integration.fleet import Fleet, executions, running_fleet, states_of
 from tests.integration.jobs import shell
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.gpus import NvmlSource
-from muster.domain.failure import Exit, FailureKind
-from muster.domain.lifecycle import State
-from muster.domain.restart import RestartPolicy
-from muster.domain.view import JobView
+from agent.gpus.open import NvmlSource
+from muster.domain.jobs.failure import Exit, FailureKind
+from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.view import JobView
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 from tests.integration.fleet import Fleet, running_fleet
 from tests.integration.jobs import shell

@@ -13,13 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from muster.cli.program import program
+from muster.client.endpoint import Login, keep_login
 from muster.domain.errors import InvalidJobError
-from muster.domain.explanation import Explanation, NodeRefusal
+from muster.domain.fleet.node import Cordon
 from muster.domain.ids import JobId, NodeId
-from muster.domain.job import InlineFile, JobSpec, Mount, Resources, Role
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Cordon
-from muster.endpoint import Login, keep_login
+from muster.domain.jobs.explanation import Explanation, NodeRefusal
+from muster.domain.jobs.job import InlineFile, JobSpec, Mount, Resources, Role
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import trust_pb2, trust_pb2_grpc
 from tests.hostile_text import FORGED, HOSTILE, harm_in, made_hostile

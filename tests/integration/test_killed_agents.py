@@ -11,17 +11,17 @@ from pathlib import Path
 
 import psutil
 
-from agent.deadline_file import why_fenced
-from agent.keeper import PROGRAM
-from agent.keeper_program import MESSAGE
+from agent.fencing.deadlines import why_fenced
+from agent.fencing.killer import PROGRAM
+from agent.fencing.killer_program import MESSAGE
 from coordinator.core.answers import Accepted
 from coordinator.core.events import JobSubmitted
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import JobId
-from muster.domain.job import JobSpec
-from muster.domain.lifecycle import State
-from tests.contract.keepers import gone
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import State
+from tests.contract.killers import gone
 from tests.integration.fleet import SECRET, Fleet, running_fleet
 from tests.integration.jobs import shell
 from tests.integration.programs import ROOT, runs

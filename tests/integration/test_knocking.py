@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from agent.enrolment import join
+from agent.identity.enrolment import join
 from coordinator.clock import wall_time
 from coordinator.rpc.limits import CLIENT_HANDSHAKE
 from muster.domain.ids import NodeId

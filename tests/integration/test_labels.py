@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from muster import wire
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access
+from muster.client.client import Client
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
-from muster.domain.node import Inventory
+from muster.domain.fleet.access import EVERYWHERE, Access
+from muster.domain.fleet.node import Inventory
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc

@@ -6,8 +6,8 @@ import grpc
 import pytest
 
 from muster import wire
-from muster.domain.job import InlineFile, JobSpec, Resources, Role
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.job import InlineFile, JobSpec, Resources, Role
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import jobs_pb2, jobs_pb2_grpc
 from tests.integration.fleet import SHOWN, running_fleet

@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from muster.domain.ids import JobId
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Canned, serving
 from tests.unit.cli import values
@@ -39,9 +39,9 @@ JOB = replace(
 
 SUBMITTING = """
 import asyncio, sys
-from muster.client import Client
+from muster.client.client import Client
 from muster.domain.errors import InvalidJobError
-from muster.domain.job import JobSpec, Role
+from muster.domain.jobs.job import JobSpec, Role
 
 async def main():
     async with Client() as client:
@@ -63,7 +63,7 @@ print(*sys.modules)
 def test_a_command_that_is_started_often_loads_no_heavy_library(words: Sequence[str]) -> None:
     loaded = loaded_by(*words)
 
-    assert {"grpc", "muster.client"} <= loaded
+    assert {"grpc", "muster.client.client"} <= loaded
     assert (HEAVY | OF_OTHERS) & loaded == set()
 
 
@@ -72,8 +72,8 @@ def test_a_plain_job_file_is_read_without_what_tells_what_is_wrong_with_others(t
     file.write_text("name: a\nworkers: 2\ncommand: [echo, a]\nresources: {cpus: 0.1}\n")
     loaded = loaded_by("submit", str(file))
 
-    assert {"grpc", "ruamel.yaml", "muster.spec.plain"} <= loaded
-    assert {"pydantic", "muster.spec.models"} & loaded == set()
+    assert {"grpc", "ruamel.yaml", "muster.jobfile.plain"} <= loaded
+    assert {"pydantic", "muster.jobfile.models"} & loaded == set()
 
 
 def test_a_job_is_asked_for_before_what_reads_the_answer_is_loaded() -> None:
@@ -82,7 +82,7 @@ def test_a_job_is_asked_for_before_what_reads_the_answer_is_loaded() -> None:
 
     assert len(refusing.asked_for(jobs_pb2.SubmitRequest)) == 1
     assert "muster.wire.specs" in loaded
-    assert {"muster.wire.jobs", "muster.domain.view"} & loaded == set()
+    assert {"muster.wire.jobs", "muster.domain.jobs.view"} & loaded == set()
 
 
 def loaded_by(*words: str) -> set[str]:

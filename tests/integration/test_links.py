@@ -12,13 +12,13 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from agent.clock import Clock
+from agent.fencing.clock import Clock
 from agent.link import Coordinator, Link, rest
-from agent.log_push import LogPusher
+from agent.logs.push import LogPusher
+from muster.domain.fleet.node import NodeState
+from muster.domain.gangs.plan import Plan
 from muster.domain.ids import ExecutionId, NodeId
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import NodeState
-from muster.domain.plan import Plan
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc import protocol
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2 as pb

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from coordinator.clock import wall_time
-from coordinator.login_settings import GroupGrant
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access, AccountKind
+from coordinator.logins.settings import GroupGrant
+from muster.client.client import Client
 from muster.domain.errors import ConflictError, ExhaustedError, PermissionDeniedError, UnknownNameError
-from muster.domain.login import PendingLogin
+from muster.domain.fleet.access import EVERYWHERE, Access, AccountKind
+from muster.domain.fleet.login import PendingLogin
 from muster.rpc.channel import Credentials
 from muster.trust.certificates import issue_server, make_authority
 from tests.integration.identity_provider import CLIENT_SECRET, IdentityProvider, identity_provider

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.process_record import read_record
-from coordinator.store.logs import LogStore
+from agent.runtimes.process.record import read_record
+from coordinator.store.logs.logs import LogStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import execution_id
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.restart import RestartPolicy
-from muster.domain.view import JobView, LogLine
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.view import JobView, LogLine
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc
 from tests.integration.fleet import SHOWN, executions, python, running_fleet

@@ -5,8 +5,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import JobView
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import JobView
 from tests.integration.fleet import executions, python, running_fleet, states_of
 from tests.integration.jobs import CHECK_IN, command, shell
 from tests.integration.obstacles import RuntimeWithObstacles

@@ -5,7 +5,6 @@ from pathlib import Path
 import grpc
 import pytest
 
-from muster.domain.access import Access
 from muster.domain.errors import (
     ConflictError,
     InvalidJobError,
@@ -13,9 +12,10 @@ from muster.domain.errors import (
     PermissionDeniedError,
     UnknownNameError,
 )
-from muster.domain.job import InlineFile, JobSpec
-from muster.domain.lifecycle import JobPhase
-from muster.domain.secret_use import SecretUse
+from muster.domain.fleet.access import Access
+from muster.domain.jobs.job import InlineFile, JobSpec
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.secret_use import SecretUse
 from muster.rpc.channel import open_channel
 from muster.rpc.v1 import jobs_pb2, jobs_pb2_grpc
 from muster.wire import job_spec_to_wire

@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from agent.enrolment import Enrolment
+from agent.identity.enrolment import Enrolment
 from muster.domain.errors import MusterError
 from muster.domain.ids import NodeId
 from muster.trust.certificates import matches_key, new_key

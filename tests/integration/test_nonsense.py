@@ -8,10 +8,10 @@ import grpc.aio
 import pytest
 
 from muster import wire
-from muster.domain.failure import Exit
-from muster.domain.job import RuntimeKind
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import Inventory, RuntimeOffer
+from muster.domain.fleet.node import Inventory, RuntimeOffer
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.lifecycle import JobPhase
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from tests.integration.fleet import SHOWN, executions, running_fleet

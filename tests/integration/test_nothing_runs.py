@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import InvalidJobError
-from muster.domain.failure import FailureKind
-from muster.domain.job import InlineFile, Network, Resources, Role
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import ExecutionView, JobView
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.job import InlineFile, Network, Resources, Role
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import ExecutionView, JobView
 from tests.integration.fleet import Fleet, executions, running_fleet
 from tests.integration.jobs import command, shell
 from tests.integration.obstacles import RuntimeWithObstacles

@@ -9,12 +9,12 @@ import pytest
 
 from coordinator.core.records import Job
 from coordinator.rpc.server import serving_locally
-from coordinator.store.sql import SqlStore
-from muster.client import Client
+from coordinator.store.records.sql import SqlStore
+from muster.client.client import Client
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import execution_id
-from muster.domain.job import Role
-from muster.domain.lifecycle import State
+from muster.domain.jobs.job import Role
+from muster.domain.jobs.lifecycle import State
 from muster.rpc.channel import Credentials
 from tests.contract.records import AT, attempt, execution, job, puts
 from tests.integration.fleet import SECRET

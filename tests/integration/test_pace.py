@@ -9,14 +9,14 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from agent.enrolment import join
+from agent.identity.enrolment import join
 from coordinator.rpc.limits import METADATA, STREAMS_OF_ONE_STRANGER
 from coordinator.rpc.pace import Pace, Rates
-from coordinator.trust.audit import REFUSALS
+from coordinator.trust.audit.log import REFUSALS
 from coordinator.trust.rates import Rate
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access
+from muster.client.client import Client
 from muster.domain.errors import ConflictError, ExhaustedError, InvalidJobError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import nodes_pb2, nodes_pb2_grpc, trust_pb2, trust_pb2_grpc

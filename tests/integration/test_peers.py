@@ -8,9 +8,9 @@ import grpc
 import grpc.aio
 import pytest
 
-from agent.core.fence import Ask
-from agent.peers import NONCE, PeerClient, answering
-from muster.domain.fence import PeerWord, Witness
+from agent.core.fence import AskPeers
+from agent.fencing.peers import NONCE, PeerClient, answering
+from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.ids import JobId, NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
@@ -18,13 +18,13 @@ from tests.integration.attempt_part import ATTEMPT, LIMIT, SECRET, A, B, Part
 
 
 @asynccontextmanager
-async def peer(part: Part, *, calls_itself: NodeId = B) -> AsyncIterator[tuple[PeerClient, Ask]]:
+async def peer(part: Part, *, calls_itself: NodeId = B) -> AsyncIterator[tuple[PeerClient, AskPeers]]:
     """Node a's client, and a question for node b."""
     client = PeerClient(A)
     try:
         async with answering(calls_itself, part, "127.0.0.1", 0) as port:
             witness = Witness(node=B, address=f"127.0.0.1:{port}")
-            yield client, Ask(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
+            yield client, AskPeers(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
     finally:
         await client.close()
 
@@ -86,7 +86,7 @@ async def test_an_answer_with_another_signature_does_not_count() -> None:
     await server.start()
     client = PeerClient(A)
     try:
-        ask = Ask(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
+        ask = AskPeers(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
         assert await client.ask(ask, LIMIT) == {}
     finally:
         await client.close()

@@ -10,10 +10,10 @@ import grpc
 import grpc.aio
 import pytest
 
-from agent.core.fence import Ask
-from agent.peers import PeerClient, answering
+from agent.core.fence import AskPeers
+from agent.fencing.peers import PeerClient, answering
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.fence import PeerWord, Witness
+from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.ids import NodeId
 from muster.rpc.channel import NOTHING, Credentials, open_channel
 from muster.rpc.v1 import trust_pb2, trust_pb2_grpc
@@ -47,13 +47,13 @@ EXPIRED = timedelta(seconds=-1)
 @asynccontextmanager
 async def asked_of(
     part: Part, answers: Callable[[], Credentials], asks: Callable[[], Credentials]
-) -> AsyncIterator[tuple[PeerClient, Ask]]:
+) -> AsyncIterator[tuple[PeerClient, AskPeers]]:
     """Node a, and a question for node b."""
     client = PeerClient(A, asks)
     try:
         async with answering(B, part, "127.0.0.1", 0, answers) as port:
             witness = Witness(node=B, address=f"127.0.0.1:{port}")
-            yield client, Ask(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
+            yield client, AskPeers(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
     finally:
         await client.close()
 
@@ -121,7 +121,7 @@ async def test_plain_text_is_neither_answered_nor_asked_beyond_this_machine() ->
         async with answering(B, part, "127.0.0.1", 0) as port:
             # Linux takes that address for this machine, but it does not say so.
             witness = Witness(node=B, address=f"0.0.0.0:{port}")
-            ask = Ask(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
+            ask = AskPeers(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
             assert await client.ask(ask, LIMIT) == {}
     finally:
         await client.close()
@@ -160,7 +160,7 @@ async def word_of_b(port: int, shown: Credentials) -> Mapping[NodeId, PeerWord]:
     """What node b says to node a, which shows that."""
     client, witness = PeerClient(A, lambda: shown), Witness(node=B, address=f"127.0.0.1:{port}")
     try:
-        return await client.ask(Ask(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET), LIMIT)
+        return await client.ask(AskPeers(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET), LIMIT)
     finally:
         await client.close()
 

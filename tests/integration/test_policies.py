@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from muster.cli.program import program
-from muster.domain.access import Access, Policy
+from muster.client.endpoint import Login, keep_login
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
-from muster.domain.job import JobSpec, Mount, Role, Security
-from muster.endpoint import Login, keep_login
+from muster.domain.fleet.access import Access, Policy
+from muster.domain.jobs.job import JobSpec, Mount, Role, Security
 from tests.integration.fleet import running_fleet
 from tests.integration.secured import secured
 

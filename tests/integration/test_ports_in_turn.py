@@ -10,11 +10,11 @@ from pathlib import Path
 
 import psutil
 
-from muster.domain.failure import ExecutionError, FailureKind
-from muster.domain.job import JobSpec, PortRequest, Resources
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.restart import RestartPolicy
-from muster.domain.view import JobView
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import JobSpec, PortRequest, Resources
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.view import JobView
 from tests.integration.fleet import CPUS, Fleet, executions, python, running_fleet, states_of
 from tests.integration.jobs import command, shell
 from tests.integration.obstacles import RuntimeWithObstacles

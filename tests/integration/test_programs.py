@@ -13,8 +13,8 @@ import pytest
 
 import agent.settings
 import coordinator.settings
-from muster.client import Client
-from muster.domain.lifecycle import JobPhase, State
+from muster.client.client import Client
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 from tests.integration.fleet import SECRET, running_fleet

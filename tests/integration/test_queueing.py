@@ -9,8 +9,8 @@ import pytest
 
 from muster import wire
 from muster.domain.errors import ConflictError
-from muster.domain.job import Packing, Resources
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.job import Packing, Resources
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.v1 import jobs_pb2
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 from tests.integration.fleet import CPUS, SHOWN, Fleet, executions, running_fleet

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from muster.cli.local_fleet import client_of
-from muster.domain.failure import FailureKind
-from muster.domain.job import JobSpec, Role
-from muster.domain.secret import SecretKind
+from muster.cli.local.fleet import client_of
+from muster.domain.fleet.secret import SecretKind
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.job import JobSpec, Role
 from tests.contract.secret_places import having
 from tests.docker_daemon import docker_socket, request
 from tests.image_registry import Registry, registry
@@ -29,7 +29,7 @@ PASSWORD = "password-of-the-team"
 def images() -> Iterator[Registry]:
     with registry() as served:
         # It ends with exit code 126, and needs nothing in its image.
-        program = files("agent.runtimes") / "secret_env_program" / f"secret-env-{platform.machine()}"
+        program = files("agent.runtimes.docker") / "secret_env_program" / f"secret-env-{platform.machine()}"
         served.offer(program.read_bytes())
         served.login = ("puller", PASSWORD)
         yield served

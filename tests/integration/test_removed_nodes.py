@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import ConflictError, UnknownNameError
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.restart import RestartPolicy
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.restart import RestartPolicy
 from tests.integration.fleet import executions, running_fleet
 from tests.integration.jobs import shell
 

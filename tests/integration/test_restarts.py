@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from muster.domain.failure import FailureKind
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.integration.fleet import executions, python, running_fleet
 from tests.integration.jobs import command, shell
 from tests.integration.obstacles import RuntimeWithObstacles

@@ -9,9 +9,9 @@ from socket import create_server
 
 import pytest
 
+from muster.domain.gangs.roster import Member, PortLease, Roster, config_files
 from muster.domain.ids import JobId, NodeId, execution_id
-from muster.domain.job import Network
-from muster.domain.roster import Member, PortLease, Roster, config_files
+from muster.domain.jobs.job import Network
 
 RING = Path(__file__).parents[2] / "examples" / "ring" / "ring.py"
 JOB = JobId("r1")

@@ -12,15 +12,15 @@ import grpc.aio
 import pytest
 from typer.testing import CliRunner, Result
 
-from agent.enrolment import join
+from agent.identity.enrolment import join
 from muster.cli.program import program
-from muster.client import Client
-from muster.domain.access import AuthorityStatus
+from muster.client.client import Client
+from muster.client.endpoint import Login, keep_login, login_of
 from muster.domain.errors import ConflictError, UnavailableError
+from muster.domain.fleet.access import AuthorityStatus
+from muster.domain.fleet.node import NodeState
 from muster.domain.ids import NodeId
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import NodeState
-from muster.endpoint import Login, keep_login, login_of
+from muster.domain.jobs.lifecycle import JobPhase
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc
 from muster.trust.certificates import fingerprint, fingerprints, matches_key, new_key, request_certificate

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from muster.client import Client
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import NodeState
+from muster.client.client import Client
+from muster.domain.fleet.node import NodeState
+from muster.domain.jobs.lifecycle import JobPhase
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 from tests.integration.jobs import shell

@@ -9,11 +9,11 @@ import grpc
 import grpc.aio
 import pytest
 
-from agent.secret_calls import SecretCalls
+from agent.secrets.calls import SecretCalls
 from muster import wire
-from muster.domain.failure import ExecutionError, FailureKind
+from muster.domain.fleet.secret import DeliveredSecret, SecretKind
 from muster.domain.ids import ExecutionId
-from muster.domain.secret import DeliveredSecret, SecretKind
+from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc

@@ -10,25 +10,25 @@ import grpc
 import grpc.aio
 import pytest
 
-from agent.enrolment import join
+from agent.identity.enrolment import join
 from coordinator.clock import wall_time
 from muster import wire
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access
+from muster.client.client import Client
 from muster.domain.errors import (
     ConflictError,
     InvalidJobError,
     PermissionDeniedError,
     UnknownNameError,
 )
-from muster.domain.failure import Failure, FailureKind
+from muster.domain.fleet.access import EVERYWHERE, Access
+from muster.domain.fleet.node import Inventory, RuntimeOffer
+from muster.domain.fleet.secret import DeliveredSecret, SecretKind
+from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import ExecutionId, NodeId
-from muster.domain.job import JobSpec, Resources, Role, RuntimeKind
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import Inventory, RuntimeOffer
-from muster.domain.plan import Report, Stage
-from muster.domain.secret import DeliveredSecret, SecretKind
-from muster.domain.secret_use import SecretUse
+from muster.domain.jobs.failure import Failure, FailureKind
+from muster.domain.jobs.job import JobSpec, Resources, Role, RuntimeKind
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.secret_use import SecretUse
 from muster.rpc import protocol
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb

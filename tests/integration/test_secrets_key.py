@@ -5,12 +5,12 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.secrets import Secrets
-from muster.domain.access import AuditEntry
-from muster.domain.job import Role
-from muster.domain.secret import Secret, SecretKind
-from muster.domain.secret_use import SecretUse
+from coordinator.store.trust.sql import SqlTrust
+from coordinator.trust.secrets.secrets import Secrets
+from muster.domain.fleet.access import AuditEntry
+from muster.domain.fleet.secret import Secret, SecretKind
+from muster.domain.jobs.job import Role
+from muster.domain.jobs.secret_use import SecretUse
 from tests.integration.programs import ROOT
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from muster.cli.local_fleet import client_of
-from muster.client import Client
-from muster.domain.failure import FailureKind
-from muster.domain.job import JobSpec, Role
-from muster.domain.lifecycle import JobPhase
-from muster.domain.restart import RestartPolicy
-from muster.domain.secret_use import SecretUse
+from muster.cli.local.fleet import client_of
+from muster.client.client import Client
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.secret_use import SecretUse
 from tests.contract.secret_places import digest, having, programs_with
 from tests.integration.jobs import shell
 from tests.integration.programs import agent, coordinator

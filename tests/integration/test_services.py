@@ -14,15 +14,15 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.rpc.server import Parts, serving_locally
-from coordinator.store.logs import LogStore
-from coordinator.store.memory import MemoryStore
-from coordinator.store.trust import SqlTrust
-from coordinator.trust.audit import AuditLog
+from coordinator.store.logs.logs import LogStore
+from coordinator.store.records.memory import MemoryStore
+from coordinator.store.trust.sql import SqlTrust
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.registry import Registry
-from coordinator.trust.secrets import Secrets
-from muster.client import Client
+from coordinator.trust.secrets.secrets import Secrets
+from muster.client.client import Client
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 

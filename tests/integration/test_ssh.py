@@ -12,10 +12,11 @@ import pytest
 
 pytest.importorskip("paramiko", reason="paramiko is not installed")
 
-from muster.bootstrap.executor import LocalExecutor, Shell
-from muster.bootstrap.known_hosts import HostKey
-from muster.bootstrap.ssh import HostKeyRefusedError, SshConnections, SshSettings
-from muster.bootstrap.target import Target, parse_target
+from muster.bootstrap.ssh.attempt import HostKeyRefusedError
+from muster.bootstrap.ssh.connections import SshConnections, SshSettings
+from muster.bootstrap.ssh.executor import LocalExecutor, Shell
+from muster.bootstrap.ssh.known_hosts import HostKey
+from muster.bootstrap.ssh.target import Target, parse_target
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from tests.integration.sshd import PROGRAM, Sshd, make_key, sshd
 

@@ -11,9 +11,9 @@ import pytest
 from agent.node import identity
 from muster import wire
 from muster.domain.errors import MusterError
-from muster.domain.job import RuntimeKind
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Inventory, RuntimeOffer
+from muster.domain.fleet.node import Inventory, RuntimeOffer
+from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2

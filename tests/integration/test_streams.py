@@ -11,7 +11,7 @@ import pytest
 
 from muster.cli.exit_codes import ExitCode
 from muster.domain.ids import JobId
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Canned, Pause, serving
 from tests.integration.command_line import Muster

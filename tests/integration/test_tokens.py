@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from muster.client import Client
-from muster.connection import Connection
-from muster.domain.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, AccountKind
+from muster.client.client import Client
+from muster.client.connection import Connection
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import EVERYWHERE, PERSON_TOKEN_LIFE, Access, AccountKind
 from muster.rpc.channel import Credentials
 from tests.integration.jobs import shell
 from tests.integration.secured import muster, secured

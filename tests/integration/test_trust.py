@@ -12,13 +12,13 @@ import grpc
 import grpc.aio
 import pytest
 
-from agent.enrolment import join
+from agent.identity.enrolment import join
 from coordinator.clock import wall_time
-from muster.client import Client
+from muster.client.client import Client
 from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError
 from muster.domain.ids import NodeId
-from muster.domain.lifecycle import JobPhase
-from muster.domain.view import LogLine
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import LogLine
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from muster.client import Client
-from muster.domain.access import Access
-from muster.domain.job import JobSpec
+from muster.client.client import Client
+from muster.domain.fleet.access import Access
+from muster.domain.jobs.job import JobSpec
 from tests.integration.jobs import shell
 from tests.integration.secured import secured
 

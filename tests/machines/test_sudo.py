@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("paramiko", reason="paramiko is not installed")
 
-from muster.bootstrap.executor import Shell
-from muster.bootstrap.ssh import SshConnections, SshSettings
-from muster.bootstrap.target import Target
+from muster.bootstrap.ssh.connections import SshConnections, SshSettings
+from muster.bootstrap.ssh.executor import Shell
+from muster.bootstrap.ssh.target import Target
 from muster.domain.errors import PermissionDeniedError
 from tests.machines.conftest import Machines
 from tests.machines.fleet import ADMINISTRATOR, Machine

@@ -5,12 +5,21 @@ from dataclasses import replace
 from functools import partial
 
 from agent.core.events import Fenced
-from agent.core.fence import Ask, Contact, CutOff, Disconnected, FenceEvent, Fencing, PeersAnswered, TimePassed
+from agent.core.fence import (
+    AskPeers,
+    Contact,
+    CutOff,
+    Disconnected,
+    FenceEvent,
+    FenceTimePassed,
+    Fencing,
+    PeersAnswered,
+)
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey
-from muster.domain.fence import PeerWord
+from muster.domain.gangs.fence import PeerWord
+from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, NodeId
-from muster.domain.plan import Report
 from tests.simulation.peers import Peers
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.world import Life, Timer
@@ -51,7 +60,7 @@ class AgentFence:
 
     def look(self) -> None:
         """The ledger has changed, or time has passed."""
-        self._step(TimePassed())
+        self._step(FenceTimePassed())
 
     def may_start(self, execution: ExecutionId) -> bool:
         """Asked just before user code is started; what is noted then holds for it."""
@@ -73,7 +82,7 @@ class AgentFence:
     def _step(self, event: FenceEvent) -> None:
         for action in self._fencing.step(event, self._now):
             match action:
-                case Ask():
+                case AskPeers():
                     self._ask(action)
                 case CutOff():
                     world, job = self._node.world, action.execution.partition("-")[0]
@@ -96,7 +105,7 @@ class AgentFence:
         if due is not None:
             self._alarm = self._life.after(max(0.0, due - self._now) + TICK, self.look)
 
-    def _ask(self, ask: Ask) -> None:
+    def _ask(self, ask: AskPeers) -> None:
         """One round: it is over when all have answered, or after some time."""
         words: dict[NodeId, PeerWord | None] = {}
         over = False

@@ -3,8 +3,8 @@
 from random import Random
 from typing import Protocol
 
-from coordinator.core.cluster import HEARTBEAT_INTERVAL, LEASE
-from muster.domain.plan import Plan
+from coordinator.core.cluster.cluster import HEARTBEAT_INTERVAL, LEASE
+from muster.domain.gangs.plan import Plan
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.coordinator_program import CoordinatorProgram, Session
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Welcome

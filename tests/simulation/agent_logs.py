@@ -1,4 +1,4 @@
-"""Carries logs to the coordinator until it has all of them, as `agent/log_push.py` does; only lengths matter."""
+"""Carries logs to the coordinator until it has all of them, as `agent/logs/push.py` does; only lengths matter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

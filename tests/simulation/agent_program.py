@@ -1,6 +1,6 @@
 """An agent as a program that can crash: the real ledger, with the order of things of its loop, link and log pusher.
 
-What `agent/loop.py`, `agent/link.py` and `agent/log_push.py` do with asyncio and gRPC stands here in virtual time.
+What `agent/loop/loop.py`, `agent/link.py` and `agent/logs/push.py` do with asyncio and gRPC stands here in virtual time.
 """
 
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from random import Random
 
 from agent.core.actions import Action, Tell
 from agent.core.events import Event, Exited, LogCompleted, PlanReceived, Recovered, Started
+from muster.domain.gangs.plan import Plan, Report, Stage
 from muster.domain.ids import ExecutionId
-from muster.domain.plan import Plan, Report, Stage
 from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_link import AgentLink
 from tests.simulation.agent_logs import AgentLogs

@@ -8,10 +8,10 @@ from datetime import timedelta
 from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
 from agent.core.events import ActionFailed, Armed, Event, Exited, Fenced, Halted, Prepared, Progressed, Removed, Started
 from agent.core.terms import Terms
-from muster.domain.failure import FailureKind
+from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease
 from muster.domain.ids import ExecutionId
-from muster.domain.plan import Assignment
-from muster.domain.roster import MASTER_PORT_NAME, PortLease
+from muster.domain.jobs.failure import FailureKind
 from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
@@ -20,7 +20,7 @@ from tests.simulation.world import SECOND, Life, Timer
 KINDS = tuple(FailureKind)
 FIRST_PORT = 20_000
 AWAY_LIMIT = 60.0
-"""Seconds for which an action waits for Docker, as in `agent/runtimes/docker_engine.py`."""
+"""Seconds for which an action waits for Docker, as in `agent/runtimes/docker/engine.py`."""
 TICK = 1e-5
 """Seconds; a clock cannot wait for less."""
 LATE_START = 5.0

@@ -15,7 +15,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.records import Job
 from muster.domain.ids import JobId, NodeId
-from muster.domain.job import JobSpec
+from muster.domain.jobs.job import JobSpec
 from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.scenario import Scenario
 from tests.simulation.watcher import Watcher

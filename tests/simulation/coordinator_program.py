@@ -1,6 +1,6 @@
 """The coordinator as a program that can crash: the real core and a real store, with the engine's order of things.
 
-What `coordinator/engine.py` and `coordinator/rpc/agents.py` do with asyncio and gRPC stands here in virtual time:
+What `coordinator/engine.py` and `coordinator/rpc/agents/service.py` do with asyncio and gRPC stands here in virtual time:
 take all that waits, step each, commit once, answer, perform the effects.
 """
 
@@ -11,7 +11,7 @@ from random import Random
 from typing import Protocol
 
 from coordinator.core.answers import Answer, Refused
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import (
     Event,
@@ -23,15 +23,15 @@ from coordinator.core.events import (
     TimePassed,
 )
 from coordinator.core.loading import load
-from coordinator.core.order import by_priority
 from coordinator.core.records import Change, Record
+from coordinator.core.scheduling.order import by_priority
 from coordinator.core.step import finish, step
-from coordinator.core.turn import Turn
-from coordinator.store.memory import MemoryStore
+from coordinator.core.turn.turn import Turn
+from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import Snapshot, snapshot_of
+from muster.domain.fleet.node import Inventory
+from muster.domain.gangs.plan import Plan
 from muster.domain.ids import ExecutionId, NodeId
-from muster.domain.node import Inventory
-from muster.domain.plan import Plan
 from tests.simulation.cores import Core
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
 from tests.simulation.network import Stream

@@ -8,7 +8,7 @@ from agent.core.ledger import Ledger
 from coordinator.core.answers import Answer
 from coordinator.core.events import Event
 from coordinator.core.step import step
-from coordinator.core.turn import Turn
+from coordinator.core.turn.turn import Turn
 
 Core = Callable[[Turn, Event], Answer]
 

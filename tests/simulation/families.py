@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from muster.domain.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
-from muster.domain.job import JobSpec, Resources
-from muster.domain.restart import RestartPolicy
+from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.job import JobSpec, Resources
+from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
-from agent.core.deadlines import LONGEST_SLEEP, Deadline, Notes, next_look, overdue
+from agent.core.deadlines import LONGEST_SLEEP, ExecutionDeadline, Notes, next_look, overdue
 from muster.domain.ids import ExecutionId
 from tests.simulation.world import Clock, Timer
 
 BOOT = "this boot"
 REPEAT = 0.1
-"""Seconds until it looks again at what it has killed, as in `agent/keeper_program.py`."""
+"""Seconds until it looks again at what it has killed, as in `agent/fencing/killer_program.py`."""
 LAG = 0.3
 """Most seconds by which it is late."""
 
@@ -33,7 +33,7 @@ class Keeper:
         if deadlines == self._deadlines:
             return
         self._deadlines = dict(deadlines)
-        entries = (Deadline(execution=execution, dead_by=at, room="") for execution, at in deadlines.items())
+        entries = (ExecutionDeadline(execution=execution, dead_by=at, room="") for execution, at in deadlines.items())
         self._notes = Notes(boot=BOOT, agent="", deadlines=tuple(entries))
         self._wake()
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from muster.domain.fleet.node import Inventory
+from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId
-from muster.domain.node import Inventory
-from muster.domain.plan import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from agent.core.terms import AttemptKey
-from muster.domain.fence import PeerWord
+from muster.domain.gangs.fence import PeerWord
 from muster.domain.ids import NodeId
 from tests.simulation.network import Path
 from tests.simulation.world import World

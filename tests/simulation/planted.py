@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from agent.core.actions import Action
 from agent.core.events import Event as AgentEvent
 from agent.core.events import PlanReceived
-from agent.core.fence import Ask, Contact, CutOff, FenceEvent, Fencing
+from agent.core.fence import AskPeers, Contact, CutOff, FenceEvent, Fencing
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey
 from coordinator.core.answers import Answer, Noted
 from coordinator.core.events import Event, ExecutionsReported, NodeConnected, StopRequested
 from coordinator.core.step import step
-from coordinator.core.turn import Turn
-from muster.domain.fence import PeerWord
+from coordinator.core.turn.turn import Turn
+from muster.domain.gangs.fence import PeerWord
+from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import NodeId
-from muster.domain.plan import Report, Stage
 from tests.simulation.cores import Cores
 
 
@@ -86,7 +86,7 @@ class _TakingOldPlans(Ledger):
 class _CountingFromAcknowledgements(Fencing):
     """Takes the time at which an acknowledgement comes for the time at which the coordinator heard the agent."""
 
-    def step(self, event: FenceEvent, at: float) -> list[Ask | CutOff]:
+    def step(self, event: FenceEvent, at: float) -> list[AskPeers | CutOff]:
         return super().step(Contact(sent_at=at) if isinstance(event, Contact) else event, at)
 
 

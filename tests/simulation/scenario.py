@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
-from muster.domain.lifecycle import SuccessRule
-from muster.domain.restart import ExitCodes, RestartPolicy
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
+from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.restart import ExitCodes, RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness

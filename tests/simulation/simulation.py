@@ -4,10 +4,10 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass
 
-from coordinator.core.cluster import Cluster
-from coordinator.core.scheduling import possible, refusal
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.scheduling.cycle import possible, refusal
 from muster.domain.ids import NodeId
-from muster.domain.lifecycle import JobPhase
+from muster.domain.jobs.lifecycle import JobPhase
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram

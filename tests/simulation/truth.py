@@ -8,12 +8,12 @@ from random import Random
 from typing import Protocol
 
 from agent.core.terms import Terms
-from muster.domain.failure import Exit
+from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
+from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
-from muster.domain.job import RuntimeKind
-from muster.domain.node import Gpu, Inventory, RuntimeOffer
-from muster.domain.plan import Assignment
-from muster.domain.roster import PortLease, Roster
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import RuntimeKind
 from tests.simulation.keeper import Keeper
 from tests.simulation.network import Path
 from tests.simulation.world import Clock, Timer

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Callable, Sequence
 
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.failure import Exit
+from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.roster import Member
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
-from muster.domain.job import JobSpec
-from muster.domain.lifecycle import PROGRESS, TERMINAL, State
-from muster.domain.plan import Assignment
-from muster.domain.roster import Member
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from muster.client import Client
+from muster.client.client import Client
 from muster.domain.errors import MusterError
-from muster.domain.job import InlineFile, JobSpec, Resources, Role
+from muster.domain.jobs.job import InlineFile, JobSpec, Resources, Role
 from muster.rpc.channel import Credentials
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.raw_http2 import Connection, connection, framed

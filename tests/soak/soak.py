@@ -13,10 +13,10 @@ from pathlib import Path
 from bench.fleet import AUTHORITY, Fleet, agent_program, coordinator, credentials, gang
 from bench.programs import ended_at_exit, resident, start
 from bench.scale import crowd
-from muster.client import Client
-from muster.domain.access import EVERYWHERE, Access, AccountKind
+from muster.client.client import Client
 from muster.domain.errors import MusterError
-from muster.domain.job import JobSpec, Packing
+from muster.domain.fleet.access import EVERYWHERE, Access, AccountKind
+from muster.domain.jobs.job import JobSpec, Packing
 from tests.soak.bars import Call, Sample, Seen
 from tests.soak.noise import KINDS, WATCHED
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from muster.domain import secret
+from muster.domain.fleet import secret
 from tests.unit.wire_values import labels, moments, secret_keys, texts
 
 kinds = st.sampled_from(secret.SecretKind)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.bundle.frozen_program import clean
-from muster.bundle.manifest import InvalidBundleError, Manifest, read_manifest
+from muster.bundle.manifest import BundleManifest, InvalidBundleError, read_manifest
 
 INSTALLER = Path(__file__).parents[2] / "muster" / "bundle" / "install.sh"
 HASH = "0" * 63 + "a"
-MANIFEST = Manifest(
+MANIFEST = BundleManifest(
     version="0.1.0",
     platforms=("cp311-x86_64", "cp312-aarch64"),
     extras=("agent", "coordinator"),

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from muster.domain.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
-from muster.domain.failure import Failure, FailureKind
 from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.job import JobSpec, Role, Timeouts
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import AttemptView, ExecutionView, JobView
+from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.failure import Failure, FailureKind
+from muster.domain.jobs.job import JobSpec, Role, Timeouts
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import AttemptView, ExecutionView, JobView
 from tests.e2e.chaos.faults import COORDINATOR, Fault, Kind, Spell
 from tests.e2e.chaos.fences import Course
 from tests.e2e.chaos.user_code import Deeds

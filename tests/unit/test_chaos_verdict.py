@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.failure import Exit, Failure, FailureKind
 from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.job import JobSpec, Role
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import AttemptView, ExecutionView, JobView
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import AttemptView, ExecutionView, JobView
 from tests.e2e.chaos.verdict import KILLED, Job
 
 ENDED = datetime(2026, 11, 21, tzinfo=UTC)

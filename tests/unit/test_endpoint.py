@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.errors import InvalidJobError, MusterError
-from muster.endpoint import (
+from muster.client.endpoint import (
     Login,
     coordinator_address,
     forget_login,
@@ -16,6 +15,7 @@ from muster.endpoint import (
     note_up,
     parse_address,
 )
+from muster.domain.errors import InvalidJobError, MusterError
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from muster import worker
+from muster.domain.gangs.roster import Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
-from muster.domain.job import Network
-from muster.domain.roster import Member, PortLease, Roster, config_files
+from muster.domain.jobs.job import Network
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 JOB = JobId("j7k2")

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from muster.domain import access
+from muster.domain.fleet import access
 from tests.unit.wire_values import absolute_paths, capabilities, labels, labels_map, moments, node_ids, pids, texts
 
 maybe_moments = st.none() | moments

@@ -5,10 +5,12 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from muster.domain import access, disconnect, explanation, failure, fence, job, lifecycle, node, plan, roster, view
+from muster.domain.fleet import access, node
+from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
-from muster.domain.secret_use import KEY_FORM, SecretUse
+from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, view
+from muster.domain.jobs.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
 Value = TypeVar("Value")

@@ -18,21 +18,21 @@ from coordinator.rpc.admission.messages import (
     LateMessageError,
     LongMessageError,
     MalformedError,
+    MessageReader,
     Messages,
     Parse,
-    Reader,
     StrangersMessages,
     parsed,
 )
-from coordinator.rpc.admission.open_calls import Bounds, OpenCalls, Seat
+from coordinator.rpc.admission.open_calls import Bounds, CallSeat, OpenCalls
 from coordinator.rpc.admission.turns import Reading
 from coordinator.rpc.callers import CALLER, Context, Who
-from coordinator.rpc.leftovers import Leftovers
 from coordinator.rpc.pace import Pace, TooFastError
 from coordinator.rpc.refusals import fail
 from coordinator.trust.caller import STRANGER, Caller
 from coordinator.trust.places import place_of
 from coordinator.trust.registry import RefusedError
+from coordinator.tuning.memory import Leftovers
 from muster.domain.errors import MusterError
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ Refused = Callable[[Context, str, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class AdmissionPolicy:
     """Whom a listener lets in, and how much each may hold open."""
 
     who: Who
@@ -69,13 +69,13 @@ class Admission(grpc.aio.ServerInterceptor):
     handler before anything of it has arrived. Services find the caller in `callers`, and their request as ever.
     """
 
-    def __init__(self, policy: Policy, pace: Pace, refused: Refused) -> None:
+    def __init__(self, policy: AdmissionPolicy, pace: Pace, refused: Refused) -> None:
         self.policy = policy
         self.pace = pace
         self.refused = refused
         self.open = OpenCalls(policy.bounds)
-        self.known = Reader(policy.known)
-        self.strangers = Reader(policy.strangers)
+        self.known = MessageReader(policy.known)
+        self.strangers = MessageReader(policy.strangers)
         self.leftovers = Leftovers()
         self._handlers: dict[str, Any] = {}
 
@@ -116,15 +116,15 @@ class _Call(ABC):
         self._bytes_parsed: Parse = handler.request_deserializer
 
     @abstractmethod
-    def _let_in(self, context: Context) -> Seat:
+    def _let_in(self, context: Context) -> CallSeat:
         """The caller, not counted yet; raises RefusedError or TooFastError."""
 
     @abstractmethod
-    async def _read(self, seat: Seat, context: Context) -> bytes | None:
+    async def _read(self, seat: CallSeat, context: Context) -> bytes | None:
         """The next message, None at the end; raises LateMessageError or ExhaustedError."""
 
     @abstractmethod
-    def _messages(self, seat: Seat, context: Context, parse: Parse) -> Messages:
+    def _messages(self, seat: CallSeat, context: Context, parse: Parse) -> Messages:
         """All messages of a stream."""
 
     async def answered(self, _: Any, context: Context) -> Any:  # noqa: ANN401
@@ -162,7 +162,7 @@ class _Call(ABC):
             open_calls.leave(seat)
         return None
 
-    async def _message(self, seat: Seat, context: Context) -> Any:  # noqa: ANN401 - any message
+    async def _message(self, seat: CallSeat, context: Context) -> Any:  # noqa: ANN401 - any message
         message = await self._read(seat, context)
         if message is None:
             raise MalformedError("the call", "ended without its message")
@@ -192,12 +192,12 @@ class _Call(ABC):
 class _KnownCall(_Call):
     """A call that only those can make whom the listener knows."""
 
-    def _let_in(self, context: Context) -> Seat:
+    def _let_in(self, context: Context) -> CallSeat:
         who = self._recognised(context)
         self._admission.pace.known(who)
-        return Seat(who, "", self._is_stream)
+        return CallSeat(who, "", self._is_stream)
 
-    async def _read(self, seat: Seat, context: Context) -> bytes | None:
+    async def _read(self, seat: CallSeat, context: Context) -> bytes | None:
         began = boot_time()
         message = await self._admission.known.read(context, seat.who.name, seat.who)
         if boot_time() - began >= STALE:
@@ -212,25 +212,25 @@ class _KnownCall(_Call):
             admission.pace.wrong(str(context.peer()))
             raise
 
-    def _messages(self, seat: Seat, context: Context, parse: Parse) -> Messages:  # noqa: ARG002
+    def _messages(self, seat: CallSeat, context: Context, parse: Parse) -> Messages:  # noqa: ARG002
         return Messages(context, parse)
 
 
 class _PublicCall(_Call):
     """A call that strangers can make."""
 
-    def _let_in(self, context: Context) -> Seat:
+    def _let_in(self, context: Context) -> CallSeat:
         peer = str(context.peer())
         self._admission.pace.stranger(peer, self._method)
-        return Seat(replace(STRANGER, origin=peer), place_of(peer), self._is_stream)
+        return CallSeat(replace(STRANGER, origin=peer), place_of(peer), self._is_stream)
 
-    async def _read(self, seat: Seat, context: Context) -> bytes | None:
+    async def _read(self, seat: CallSeat, context: Context) -> bytes | None:
         message = await self._admission.strangers.read(context, seat.place, seat.who)
         if message is not None and len(message) > STRANGERS_MESSAGE:
             raise LongMessageError(f"before a login a message has {STRANGERS_MESSAGE} bytes at most")
         return message
 
-    def _messages(self, seat: Seat, context: Context, parse: Parse) -> Messages:
+    def _messages(self, seat: CallSeat, context: Context, parse: Parse) -> Messages:
         return StrangersMessages(context, parse, lambda: self._read(seat, context))
 
 

@@ -9,10 +9,10 @@ from google.protobuf.message import DecodeError
 
 from coordinator.rpc.admission.turns import Reading, Turns
 from coordinator.rpc.callers import Context
-from coordinator.rpc.leftovers import Leftovers
 from coordinator.trust.caller import Caller
-from muster.domain.access import Access
+from coordinator.tuning.memory import Leftovers
 from muster.domain.errors import ExhaustedError
+from muster.domain.fleet.access import Access
 from muster.wire import WireError
 
 MANY = 4
@@ -31,7 +31,7 @@ class LongMessageError(ExhaustedError):
     """A message is longer than its caller may send."""
 
 
-class Reader:
+class MessageReader:
     """Reads one message for whoever asks, as many at a time as the turns allow."""
 
     def __init__(self, reading: Reading) -> None:

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from coordinator.rpc.pace import TooFastError
 from coordinator.trust.caller import Caller, CallerKind
-from muster.domain.access import Access
+from muster.domain.fleet.access import Access
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -41,7 +41,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class CallSeat:
     """One open call, as it is counted."""
 
     who: Caller
@@ -64,7 +64,7 @@ class OpenCalls:
     def __len__(self) -> int:
         return self._known + self._strangers.calls(None)
 
-    def enter(self, seat: Seat) -> None:
+    def enter(self, seat: CallSeat) -> None:
         """Count a call that begins; raises TooFastError where a bound is reached, and counts nothing then."""
         who, bounds = seat.who, self._bounds
         if who.kind is CallerKind.STRANGER:
@@ -85,7 +85,7 @@ class OpenCalls:
             tally.add(who.name, seat.stream)
         self._known += 1
 
-    def leave(self, seat: Seat) -> None:
+    def leave(self, seat: CallSeat) -> None:
         """Count a call no more that was let in and has ended."""
         who = seat.who
         if who.kind is CallerKind.STRANGER:
@@ -136,5 +136,5 @@ def _take_one(counts: dict[Key, int], key: Key) -> None:
         counts[key] -= 1
 
 
-def _kind(seat: Seat) -> str:
+def _kind(seat: CallSeat) -> str:
     return "streams" if seat.stream else "calls"

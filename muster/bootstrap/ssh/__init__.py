@@ -7,12 +7,6 @@ differs from what is known there is refused.
 
 import logging
 
-from muster.bootstrap.ssh.attempt import HostKeyRefusedError
-from muster.bootstrap.ssh.connections import SshConnections, SshSettings
-from muster.bootstrap.ssh.exchange import SshExecutor
-
-__all__ = ["HostKeyRefusedError", "SshConnections", "SshExecutor", "SshSettings"]
-
 # What goes wrong is raised; paramiko would print it, too.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 logging.getLogger("paramiko").propagate = False

@@ -10,8 +10,8 @@ from pathlib import Path
 import paramiko
 from paramiko.ssh_exception import PasswordRequiredException
 
-from muster.bootstrap.known_hosts import HostKey, Verdict, judge, kinds_known, name_of, read_lines
-from muster.bootstrap.target import Target
+from muster.bootstrap.ssh.known_hosts import HostKey, Verdict, judge, kinds_known, name_of, read_lines
+from muster.bootstrap.ssh.target import Target
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 
 _ALIVE = 15
@@ -60,7 +60,7 @@ class LockedKeysError(Exception):
         self.files = files
 
 
-class Attempt:
+class ConnectionAttempt:
     """One try to get in; all of it blocks and is called in a thread."""
 
     def __init__(

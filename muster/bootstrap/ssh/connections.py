@@ -8,10 +8,17 @@ from pathlib import Path
 
 import paramiko
 
-from muster.bootstrap.known_hosts import SSH_PORT, HostKey, Verdict, add, judge, read_lines
-from muster.bootstrap.ssh.attempt import Attempt, Hop, HostKeyRefusedError, LockedKeysError, UnknownKeyError, load_key
+from muster.bootstrap.ssh.attempt import (
+    ConnectionAttempt,
+    Hop,
+    HostKeyRefusedError,
+    LockedKeysError,
+    UnknownKeyError,
+    load_key,
+)
 from muster.bootstrap.ssh.exchange import CONNECT, SshExecutor
-from muster.bootstrap.target import Target, parse_jumps
+from muster.bootstrap.ssh.known_hosts import SSH_PORT, HostKey, Verdict, add, judge, read_lines
+from muster.bootstrap.ssh.target import Target, parse_jumps
 from muster.domain.errors import MusterError, PermissionDeniedError
 
 _TRIES = 3
@@ -88,7 +95,7 @@ class SshConnections:
 
     async def _enter(self, hop: Hop, over: paramiko.Transport | None) -> paramiko.Transport:
         for _ in range(_TRIES + 2):
-            attempt = Attempt(
+            attempt = ConnectionAttempt(
                 hop, over, self._unlocked, agent=self._settings.agent, within=self._settings.connect_within
             )
             try:

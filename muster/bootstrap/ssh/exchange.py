@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import paramiko
 
-from muster.bootstrap.executor import QUICK, Output, Stdin
+from muster.bootstrap.ssh.executor import QUICK, CommandOutput, Stdin
 from muster.domain.errors import UnavailableError
 
 CONNECT = 15.0
@@ -24,7 +24,7 @@ class SshExecutor:
         self.name = name
         self._transport = transport
 
-    async def run(self, command: str, *, stdin: Iterable[Stdin] = (), limit: float = QUICK) -> Output:
+    async def run(self, command: str, *, stdin: Iterable[Stdin] = (), limit: float = QUICK) -> CommandOutput:
         """Run a command of the POSIX shell; raises UnavailableError where it has not ended in time."""
         exchange = Exchange(self._transport, command, stdin, limit)
         try:
@@ -52,7 +52,7 @@ class Exchange:
         self._channel: paramiko.Channel | None = None
         self._closed = False
 
-    def run(self) -> Output:
+    def run(self) -> CommandOutput:
         """How it ended; raises UnavailableError where it has not in time."""
         until = time.monotonic() + self._limit
         channel = self._channel = self._transport.open_session(timeout=CONNECT)
@@ -77,7 +77,7 @@ class Exchange:
         code = channel.recv_exit_status()
         if code < 0 and not self._transport.is_active():
             raise UnavailableError("the connection broke")
-        return Output(code=code, out=self._out.decode(errors="replace"), err=self._err.decode(errors="replace"))
+        return CommandOutput(code=code, out=self._out.decode(errors="replace"), err=self._err.decode(errors="replace"))
 
     def close(self) -> None:
         """End it, wherever it is."""

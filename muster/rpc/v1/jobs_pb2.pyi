@@ -705,7 +705,7 @@ class Job(_message.Message):
     id: _builtins.str
     """Its id."""
     phase: _builtins.str
-    """A JobPhase of muster/domain/lifecycle.py."""
+    """A JobPhase of muster/domain/jobs/lifecycle.py."""
     summary: _builtins.str
     """One line for people: what it is doing or how it ended."""
     owner: _builtins.str
@@ -860,7 +860,7 @@ class Execution(_message.Message):
     node: _builtins.str
     """Where it is placed; empty before."""
     state: _builtins.str
-    """A State of muster/domain/lifecycle.py."""
+    """A State of muster/domain/jobs/lifecycle.py."""
     detail: _builtins.str
     """What it is doing, for people."""
     address: _builtins.str

@@ -670,7 +670,7 @@ class Failure(_message.Message):
     EXIT_FIELD_NUMBER: _builtins.int
     LOG_TAIL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """A FailureKind of muster/domain/failure.py."""
+    """A FailureKind of muster/domain/jobs/failure.py."""
     message: _builtins.str
     """One sentence without rank and node."""
     rank: _builtins.int

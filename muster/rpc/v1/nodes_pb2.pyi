@@ -345,7 +345,7 @@ class Node(_message.Message):
     name: _builtins.str
     """Its name."""
     state: _builtins.str
-    """A NodeState of muster/domain/node.py."""
+    """A NodeState of muster/domain/fleet/node.py."""
     address: _builtins.str
     """Where peers reach its executions."""
     cpu_millis_taken: _builtins.int

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from muster.client import Client
+from muster.client.client import Client
 from muster.domain.errors import MusterError
-from muster.domain.failure import FailureKind
+from muster.domain.fleet.node import NodeState
 from muster.domain.ids import JobId
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import NodeState
-from muster.domain.view import JobView, LogLine
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import JobView, LogLine
 from tests.e2e.chaos import faults, jobs
 from tests.e2e.chaos.customers import Customers
 from tests.e2e.chaos.damage import Damage, uptime

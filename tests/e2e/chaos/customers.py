@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from muster.client import Client
+from muster.client.client import Client
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError, UnknownNameError
 from tests.e2e.chaos.jobs import Fate, Order
 from tests.e2e.chaos.story import Story

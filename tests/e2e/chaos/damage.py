@@ -14,8 +14,8 @@ from random import Random
 
 import psutil
 
-from agent.deadline_file import why_fenced
-from agent.runtimes.process_record import read_record
+from agent.fencing.deadlines import why_fenced
+from agent.runtimes.process.record import read_record
 from tests.e2e.chaos.disks import Disk
 from tests.e2e.chaos.faults import COORDINATOR, ENGINES, LINKS, Fault, Kind, Spell
 from tests.e2e.chaos.leftovers import kill_process_of, spawners

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.failure import FailureKind
-from muster.domain.fence import LEASE
-from muster.domain.lifecycle import State
-from muster.domain.view import AttemptView, ExecutionView, JobView
+from muster.domain.gangs.fence import LEASE
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.view import AttemptView, ExecutionView, JobView
 from tests.e2e.chaos.faults import BLINK, COORDINATOR, DEAD, Kind, Spell
 from tests.e2e.chaos.user_code import Deeds
 

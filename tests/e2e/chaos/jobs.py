@@ -7,9 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from random import Random
 
-from muster.domain.disconnect import DEFAULT_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
-from muster.domain.job import JobSpec, Mount, Packing, PullPolicy, Resources, Role, Timeouts
-from muster.domain.restart import RestartPolicy, parse_exit_codes
+from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.job import JobSpec, Mount, Packing, PullPolicy, Resources, Role, Timeouts
+from muster.domain.jobs.restart import RestartPolicy, parse_exit_codes
 from tests.e2e import images
 from tests.e2e.chaos import spawner
 from tests.e2e.chaos.user_code import SCRIPT

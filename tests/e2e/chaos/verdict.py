@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.core.restarts import Restart, verdict
-from muster.domain.disconnect import OnDisconnect
-from muster.domain.failure import FailureKind
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine
+from coordinator.core.attempts.restarts import Restart, verdict
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
 from tests.e2e.chaos.faults import ENGINES, Kind, Spell
 from tests.e2e.chaos.fences import Course
 from tests.e2e.chaos.user_code import Deeds, Stamp, deeds, overlaps, stamps

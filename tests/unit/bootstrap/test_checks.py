@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from muster.bootstrap.checks import Offer, Severity, Situation, check, compare, worst
-from muster.bootstrap.facts import Docker, Facts, Installed, Python
-from muster.bootstrap.target import Target
-from muster.bootstrap.wish import Wish
+from muster.bootstrap.inspect.checks import BundleOffer, Severity, Situation, check, compare, worst
+from muster.bootstrap.inspect.facts import Docker, Installed, MachineFacts, Python
+from muster.bootstrap.request import MachineRequest
+from muster.bootstrap.ssh.target import Target
 
 GIB = 1 << 30
 OK, WARNING, ERROR = Severity
 
-GOOD = Facts(
+GOOD = MachineFacts(
     hostname="gpu7",
     architecture="x86_64",
     os_name="Debian 12",
@@ -42,12 +42,12 @@ GOOD = Facts(
     ephemeral=(32768, 60999),
     reachable={7460: True, 7461: True},
 )
-WISH = Wish(target=Target(host="10.0.0.7"))
-OFFER = Offer(version="0.4.0", platforms=frozenset({"cp311-x86_64"}), wheels_glibc=(2, 28))
+WISH = MachineRequest(target=Target(host="10.0.0.7"))
+OFFER = BundleOffer(version="0.4.0", platforms=frozenset({"cp311-x86_64"}), wheels_glibc=(2, 28))
 SITUATION = Situation(wish=WISH, coordinator="10.0.0.1:7460", offer=OFFER)
 
 
-def _bad(facts: Facts, situation: Situation = SITUATION) -> Mapping[str, Severity]:
+def _bad(facts: MachineFacts, situation: Situation = SITUATION) -> Mapping[str, Severity]:
     return {each.id: each.severity for each in check(facts, situation) if each.severity is not OK}
 
 
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_found_and_nothing_else(change: Mapping[str, Any], foun
 
 
 def test_whatever_is_not_right_has_a_remedy() -> None:
-    worse = Facts(
+    worse = MachineFacts(
         hostname="a b", clock=900.0, mtu=1400, infiniband=("x",), memlock="64", firewalls=("ufw",), pci_gpus=2
     )
     findings = (*check(worse, SITUATION), *compare([worse, worse, GOOD])[0])

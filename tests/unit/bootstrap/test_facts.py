@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from muster.bootstrap.facts import Docker, Installed, Python, parse
-from muster.bootstrap.probe import Question, script
+from muster.bootstrap.inspect.facts import Docker, Installed, Python, parse
+from muster.bootstrap.inspect.probe import Question, script
 from muster.domain.errors import MusterError
 
 SAID = """\

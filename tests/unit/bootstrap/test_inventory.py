@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.bootstrap.inventory import Inventory, InventoryError, read_inventory
-from muster.bootstrap.target import Target, parse_jumps, parse_target
-from muster.bootstrap.wish import Wish
+from muster.bootstrap.inventory import InventoryError, MachineInventory, read_inventory
+from muster.bootstrap.request import MachineRequest
+from muster.bootstrap.ssh.target import Target, parse_jumps, parse_target
 from muster.domain.errors import InvalidJobError
 
 
@@ -33,15 +33,15 @@ nodes:
     jumps = (Target(host="bastion.example.org"), Target(host="inner", user="ops", port=2222))
     key = Path("/keys/fleet")
     shared = {"mount-root": ("/data",), "log-limit": 5}
-    assert read_inventory(text, "f") == Inventory(
+    assert read_inventory(text, "f") == MachineInventory(
         coordinator="gpu.example.org:7460",
         wishes=(
-            Wish(
+            MachineRequest(
                 target=Target(host="10.0.0.11", user="ops", key=key, jumps=jumps),
                 labels={"site": "b", "pool": "a100"},
                 settings=shared,
             ),
-            Wish(
+            MachineRequest(
                 target=Target(host="10.0.0.12", user="root", port=22022, key=key, jumps=()),
                 name="big",
                 address="ib0",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.bootstrap.known_hosts import HostKey, Verdict, add, judge, kinds_known, name_of, read_lines
+from muster.bootstrap.ssh.known_hosts import HostKey, Verdict, add, judge, kinds_known, name_of, read_lines
 
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIB3Uw1D4YlWQZ8Yp8Q0J6n3zq9Zl0mJ0bq9c4k1p2r3s"
 OTHER = "AAAAC3NzaC1lZDI1NTE5AAAAIFFFF1D4YlWQZ8Yp8Q0J6n3zq9Zl0mJ0bq9c4k1p2r3s"

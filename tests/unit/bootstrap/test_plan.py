@@ -5,20 +5,31 @@ import tomllib
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from muster.bootstrap.facts import Facts, Installed
-from muster.bootstrap.plan import Await, Configure, Install, Join, Known, Parcel, Plan, Send, plan_node, plan_upgrade
-from muster.bootstrap.target import Target
-from muster.bootstrap.wish import Wish, agent_config
-from muster.domain.access import EnrolledNode
+from muster.bootstrap.inspect.facts import Installed, MachineFacts
+from muster.bootstrap.installation.plan import (
+    Await,
+    BundleToSend,
+    Configure,
+    Install,
+    Join,
+    Known,
+    MachinePlan,
+    Send,
+    plan_node,
+    plan_upgrade,
+)
+from muster.bootstrap.request import MachineRequest, agent_config
+from muster.bootstrap.ssh.target import Target
+from muster.domain.fleet.access import EnrolledNode
+from muster.domain.fleet.node import Inventory, NodeState, NodeView
 from muster.domain.ids import NodeId
-from muster.domain.node import Inventory, NodeState, NodeView
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-PARCEL = Parcel(name="b.tar", size=1 << 20, version="0.4.0")
-WISH = Wish(target=Target(host="10.0.0.7"), labels={"pool": "a"})
+PARCEL = BundleToSend(name="b.tar", size=1 << 20, version="0.4.0")
+WISH = MachineRequest(target=Target(host="10.0.0.7"), labels={"pool": "a"})
 COORDINATOR = "10.0.0.1:7460"
 TEXT = agent_config(WISH, name="gpu7", coordinator=COORDINATOR)
-BARE = Facts(hostname="gpu7")
+BARE = MachineFacts(hostname="gpu7")
 THERE = Installed(
     version="0.4.0",
     unit="active",
@@ -32,7 +43,7 @@ ENROLLED = EnrolledNode(name=NodeId("gpu7"), key="k", enrolled_at=NOW, token="t"
 KNOWN = Known(view=VIEW, enrolled=ENROLLED)
 
 
-def _plan(facts: Facts, wish: Wish = WISH, known: Known = KNOWN) -> Plan:
+def _plan(facts: MachineFacts, wish: MachineRequest = WISH, known: Known = KNOWN) -> MachinePlan:
     return plan_node(facts, wish, parcel=PARCEL, coordinator=COORDINATOR, known=known, findings=())
 
 

@@ -14,8 +14,8 @@ from muster.domain.errors import (
     UnavailableError,
     UnknownNameError,
 )
-from muster.domain.lifecycle import JobPhase
-from muster.spec import FieldError
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.jobfile import FieldError
 
 ROOT = Path(__file__).parents[3]
 

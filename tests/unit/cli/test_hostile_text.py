@@ -13,32 +13,30 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from muster.bootstrap.checks import Finding, Severity
-from muster.bootstrap.outcome import Outcome, Status
-from muster.bootstrap.plan import Await, Plan
-from muster.bootstrap.survey import Seen
-from muster.bootstrap.target import Target
-from muster.bootstrap.wish import Wish
-from muster.bootstrap.work import Candidate
-from muster.cli import (
-    render_bootstrap,
-    render_jobs,
-    render_nodes,
-    render_progress,
-    render_tables,
-    render_trust,
-    terminal,
-)
-from muster.cli.documents import Format, line_of, text_of
-from muster.cli.job_sentences import changes, verdict_words
-from muster.cli.session import report
-from muster.domain import access
+from muster.bootstrap.inspect.checks import Finding, Severity
+from muster.bootstrap.inspect.inspection import Inspected
+from muster.bootstrap.installation.outcome import Outcome, Status
+from muster.bootstrap.installation.plan import Await, MachinePlan
+from muster.bootstrap.installation.work import Candidate
+from muster.bootstrap.request import MachineRequest
+from muster.bootstrap.ssh.target import Target
+from muster.cli.context import report
+from muster.cli.output import bootstrap as render_bootstrap
+from muster.cli.output import jobs as render_jobs
+from muster.cli.output import nodes as render_nodes
+from muster.cli.output import progress as render_progress
+from muster.cli.output import screen as terminal
+from muster.cli.output import tables as render_tables
+from muster.cli.output import trust as render_trust
+from muster.cli.output.documents import Format, line_of, text_of
+from muster.cli.output.job_sentences import changes, verdict_words
 from muster.domain.errors import InvalidJobError
-from muster.domain.explanation import Awaited, Explanation, NodeRefusal
+from muster.domain.fleet import access
+from muster.domain.fleet.node import Cordon, Inventory, NodeState, RuntimeKind, RuntimeOffer
 from muster.domain.ids import NodeId
-from muster.domain.job import Role
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Cordon, Inventory, NodeState, RuntimeKind, RuntimeOffer
+from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
+from muster.domain.jobs.job import Role
+from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.hostile_text import FORGED, HOSTILE, harm_in, made_hostile
 from tests.unit.cli import values
 from tests.unit.cli.values import START, at, attempt, execution
@@ -92,9 +90,9 @@ PROJECT = access.Project(name="p", created_at=START, policy=access.Policy(host_p
 ENROLLED = access.EnrolledNode(name=NodeId("n"), key="k", enrolled_at=START, token="t", labels={"pool": "a"})
 ENTRY = access.AuditEntry(at=START, who="w", what="Join", target="n", origin="ipv4:1", result="refused")
 FINDING = Finding(id="docker", severity=Severity.ERROR, sentence="is not there", remedy="install it")
-SEEN = Seen(wish=Wish(target=Target(host="a", user="ops")), problem="no answer", findings=(FINDING,))
-BLOCKED = Candidate(seen=SEEN, plan=Plan(name="n", findings=(FINDING,), steps=(Await(name="n"),)))
-PLANNED = Candidate(seen=SEEN, plan=Plan(name="n", findings=(), steps=(Await(name="n"),)))
+SEEN = Inspected(wish=MachineRequest(target=Target(host="a", user="ops")), problem="no answer", findings=(FINDING,))
+BLOCKED = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(FINDING,), steps=(Await(name="n"),)))
+PLANNED = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(), steps=(Await(name="n"),)))
 OUTCOME = Outcome(host="a", node="n", status=Status.FAILED, message="no room", left=("/x",))
 
 LATER = at(99)
@@ -212,7 +210,7 @@ def test_notes_are_harmless() -> None:
 
 
 def test_what_is_done_to_a_machine_is_told_in_one_line() -> None:
-    progress = render_bootstrap.Progress(terminal.screen(err=True))
+    progress = render_bootstrap.InstallProgress(terminal.screen(err=True))
     shown = printed(lambda: progress.tell(HOSTILE + FORGED, HOSTILE + FORGED))
 
     assert harm_in(shown) == []

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from muster.cli.plain_table import plain_table
-from muster.cli.render_tables import listing
+from muster.cli.output.plain.table import plain_table
+from muster.cli.output.tables import listing
 
 HEADERS = ("ID", "NAME", ">AGE", "SUMMARY")
 WIDTH = 200

@@ -4,19 +4,19 @@ import io
 
 from rich.console import Console, RenderableType
 
-from muster.bootstrap.checks import Finding, Severity
-from muster.bootstrap.outcome import Outcome, Status
-from muster.bootstrap.plan import Await, Plan
-from muster.bootstrap.survey import Seen
-from muster.bootstrap.target import Target
-from muster.bootstrap.wish import Wish
-from muster.bootstrap.work import Candidate
-from muster.cli.documents import Format, text_of
-from muster.cli.render_bootstrap import Progress, document_of, findings_table, outcomes_table, plans
+from muster.bootstrap.inspect.checks import Finding, Severity
+from muster.bootstrap.inspect.inspection import Inspected
+from muster.bootstrap.installation.outcome import Outcome, Status
+from muster.bootstrap.installation.plan import Await, MachinePlan
+from muster.bootstrap.installation.work import Candidate
+from muster.bootstrap.request import MachineRequest
+from muster.bootstrap.ssh.target import Target
+from muster.cli.output.bootstrap import InstallProgress, document_of, findings_table, outcomes_table, plans
+from muster.cli.output.documents import Format, text_of
 
 WARNING = Finding(id="docker", severity=Severity.WARNING, sentence="no Docker Engine", remedy="install it")
 ERROR = Finding(id="gpu", severity=Severity.ERROR, sentence="no driver", remedy="install one")
-SEEN = Seen(wish=Wish(target=Target(host="a", user="ops")))
+SEEN = Inspected(wish=MachineRequest(target=Target(host="a", user="ops")))
 
 
 def _text(shown: RenderableType) -> list[str]:
@@ -27,10 +27,10 @@ def _text(shown: RenderableType) -> list[str]:
 
 
 def test_plans_tell_findings_and_steps_and_for_blocked_ones_no_steps() -> None:
-    planned = Candidate(seen=SEEN, plan=Plan(name="n", findings=(WARNING,), steps=(Await(name="n"),)))
-    blocked = Candidate(seen=SEEN, plan=Plan(name="n", findings=(ERROR,), steps=(Await(name="n"),)))
-    settled = Candidate(seen=SEEN, plan=Plan(name="n", findings=(), steps=()))
-    lost = Candidate(seen=Seen(wish=SEEN.wish, problem="no answer"), plan=None)
+    planned = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(WARNING,), steps=(Await(name="n"),)))
+    blocked = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(ERROR,), steps=(Await(name="n"),)))
+    settled = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(), steps=()))
+    lost = Candidate(seen=Inspected(wish=SEEN.wish, problem="no answer"), plan=None)
     assert _text(plans([planned, blocked, settled, lost])) == [
         "ops@a -> n",
         "  warning: no Docker Engine",
@@ -69,7 +69,7 @@ def test_outcomes_say_what_is_left() -> None:
 
 def test_on_a_terminal_progress_is_a_table_that_goes_away() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
-    progress = Progress(console)
+    progress = InstallProgress(console)
     with progress.shown():
         progress.tell("ops@a", "sends the bundle")
     assert isinstance(console.file, io.StringIO)

@@ -3,20 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from muster.cli.job_rows import job_row
-from muster.cli.render_jobs import (
-    PhaseTime,
-    attempt_times,
-    explanation,
-    job_details,
-    jobs_table,
-    roster_table,
-    verdict,
-)
-from muster.domain.explanation import Awaited, Explanation, NodeRefusal
-from muster.domain.failure import Exit
+from muster.cli.output.job_rows import job_row
+from muster.cli.output.jobs import PhaseTime, attempt_times, explanation, job_details, jobs_table, roster_table, verdict
 from muster.domain.ids import NodeId
-from muster.domain.lifecycle import JobPhase, State
+from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.unit.cli import values
 from tests.unit.cli.values import at, attempt, execution, shown
 

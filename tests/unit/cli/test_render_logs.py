@@ -1,6 +1,6 @@
 """How log lines look."""
 
-from muster.cli.render_logs import LineJoiner, LogStyle, log_bytes
+from muster.cli.output.logs import LineJoiner, LogStyle, log_bytes
 from tests.unit.cli.values import line
 
 TERMINAL = LogStyle(terminal=True, colour=True, prefix=False)

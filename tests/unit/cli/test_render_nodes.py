@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from muster.cli.render_nodes import node_details, nodes_table
+from muster.cli.output.nodes import node_details, nodes_table
+from muster.domain.fleet.node import NodeState, RuntimeOffer
 from muster.domain.ids import ExecutionId
-from muster.domain.job import RuntimeKind
-from muster.domain.node import NodeState, RuntimeOffer
+from muster.domain.jobs.job import RuntimeKind
 from tests.unit.cli.values import START, gpu, node, shown
 
 

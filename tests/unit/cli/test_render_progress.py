@@ -1,9 +1,9 @@
 """How a job that prepares looks."""
 
-from muster.cli.job_sentences import changes
-from muster.cli.render_progress import progress
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.view import ExecutionView, JobView
+from muster.cli.output.job_sentences import changes
+from muster.cli.output.progress import progress
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import ExecutionView, JobView
 from tests.unit.cli import values
 from tests.unit.cli.values import at, attempt, execution, shown
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from muster.cli.render_units import cpus_text, ranks_text, size_text, span_text
+from muster.cli.output.units import cpus_text, ranks_text, size_text, span_text
 
 
 @pytest.mark.parametrize(

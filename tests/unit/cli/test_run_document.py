@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from muster.cli.run_document import RunFlags, job_name, run_document
-from muster.spec import job_from
+from muster.jobfile import job_from
 
 
 def test_only_what_was_said_is_in_the_document() -> None:

@@ -6,13 +6,13 @@ from io import StringIO
 
 from rich.console import Console, RenderableType
 
-from muster.domain.failure import Exit, Failure, FailureKind
+from muster.domain.fleet.node import Gpu, Inventory, NodeState, NodeView
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
-from muster.domain.job import JobSpec, Resources, Role
-from muster.domain.lifecycle import JobPhase, State
-from muster.domain.node import Gpu, Inventory, NodeState, NodeView
-from muster.domain.roster import PortLease
-from muster.domain.view import AttemptView, ExecutionView, JobView, LogLine, Transition
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.job import JobSpec, Resources, Role
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine, Transition
 
 START = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 JOB = JobId("j7k2")

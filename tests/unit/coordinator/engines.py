@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 from coordinator.core.events import JobSubmitted, NodeConnected
 from coordinator.core.records import Change
-from coordinator.engine import Engine, Session
-from coordinator.store.memory import MemoryStore
+from coordinator.engine import AgentStream, Engine
+from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import StoreError
 from muster.domain.ids import JobId, NodeId
-from muster.domain.lifecycle import JobPhase
+from muster.domain.jobs.lifecycle import JobPhase
 from tests.builders import inventory, spec
 
 A = NodeId("a")
@@ -52,7 +52,7 @@ def submission(name: str = J, **fields: object) -> JobSubmitted:
     return JobSubmitted(job=JobId(name), spec=spec(1, **fields), queue_anyway=True)  # type: ignore[arg-type]
 
 
-def connection(session: Session, identity: str = "identity", node: NodeId = A) -> NodeConnected:
+def connection(session: AgentStream, identity: str = "identity", node: NodeId = A) -> NodeConnected:
     """A node with one GPU on that stream."""
     return NodeConnected(
         node=node,

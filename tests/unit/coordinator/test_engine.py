@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from coordinator.core.answers import Accepted, Answer, Noted, Refused
-from coordinator.core.cluster import Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import (
     DeleteRequested,
     ExecutionsReported,
@@ -19,12 +19,12 @@ from coordinator.core.events import (
 )
 from coordinator.core.records import Change
 from coordinator.engine import OUTBOX, Engine
-from coordinator.store.memory import MemoryStore
+from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import UnavailableError
+from muster.domain.fleet.node import NodeState
+from muster.domain.gangs.plan import Goal, Stage
 from muster.domain.ids import ExecutionId, JobId
-from muster.domain.lifecycle import JobPhase
-from muster.domain.node import NodeState
-from muster.domain.plan import Goal, Stage
+from muster.domain.jobs.lifecycle import JobPhase
 from tests.builders import limits, report, spec
 from tests.unit.coordinator.engines import (
     A,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from coordinator.fleet.evidence import OLDER, Beginning, Evidence, FleetRecord, beginning
-from coordinator.fleet.place import Place, copied
+from coordinator.fleet.place import StatePlace, copied
 
 WHOLE = Evidence(
     record=FleetRecord(id="f", made=True, key="k", authority=True),
@@ -17,7 +17,7 @@ WHOLE = Evidence(
     other=("admin-token", "logs"),
 )
 BEFORE_FLEET_IDS = replace(WHOLE, record=None, database=OLDER, keys=None)
-HERE = Place(machine="m", path="/a", filesystem=1, inode=10)
+HERE = StatePlace(machine="m", path="/a", filesystem=1, inode=10)
 
 
 def test_an_empty_directory_is_a_first_start() -> None:
@@ -102,10 +102,10 @@ def test_a_restore_that_did_not_end_is_named() -> None:
         (replace(HERE, filesystem=2), True),  # the kernel counts disks anew
         (replace(HERE, inode=11, filesystem=2, path="/b"), False),  # moved to another file system
         (replace(HERE, inode=11), True),  # put back in the same place from an archive
-        (Place(machine="", path="/a", filesystem=2, inode=11), True),  # a container without a name of its own
+        (StatePlace(machine="", path="/a", filesystem=2, inode=11), True),  # a container without a name of its own
     ],
 )
-def test_a_directory_that_was_moved_starts(now: Place, original_there: bool) -> None:
+def test_a_directory_that_was_moved_starts(now: StatePlace, original_there: bool) -> None:
     assert copied(HERE, now, original_there=original_there) == ""
 
 
@@ -115,5 +115,5 @@ def test_a_copy_beside_its_original_does_not_start() -> None:
 
 
 def test_a_copy_on_another_computer_asks_first() -> None:
-    copy = Place(machine="n", path="/a", filesystem=3, inode=12)
+    copy = StatePlace(machine="n", path="/a", filesystem=3, inode=12)
     assert copied(HERE, copy, original_there=True) == "it was last used on another computer, as /a"

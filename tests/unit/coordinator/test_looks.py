@@ -2,8 +2,8 @@
 
 import asyncio
 
-from coordinator.store.memory import MemoryStore
-from muster.domain.lifecycle import JobPhase
+from coordinator.store.records.memory import MemoryStore
+from muster.domain.jobs.lifecycle import JobPhase
 from tests.unit.coordinator.engines import (
     J,
     StoreThatWaits,

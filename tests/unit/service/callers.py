@@ -1,11 +1,11 @@
 """Callers for tests of operations, and an audit log that is read back."""
 
 from coordinator.service.operations import Operations
-from coordinator.trust.audit import AuditLog
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
-from muster.domain.access import EVERYWHERE, Access, AuditEntry, Project
-from tests.unit.coordinator.memory_trust import NOW, MemoryTrust
+from muster.domain.fleet.access import EVERYWHERE, Access, AuditEntry, Project
+from tests.unit.coordinator.trust.memory_trust import NOW, MemoryTrust
 
 HERE = "ipv4:10.0.0.1:7"
 

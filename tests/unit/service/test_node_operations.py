@@ -7,10 +7,10 @@ import pytest
 
 from coordinator.engine import Engine
 from coordinator.service.nodes import REASON, NodeOperations
-from coordinator.store.memory import MemoryStore
+from coordinator.store.records.memory import MemoryStore
 from coordinator.trust.caller import LOCAL
-from muster.domain.access import Access
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import Access
 from muster.domain.ids import NodeId
 from tests.unit.coordinator.engines import A, connection, engine_on, submission, working
 from tests.unit.service.callers import Trusted, of_all, person

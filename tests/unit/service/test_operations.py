@@ -4,8 +4,8 @@ import pytest
 
 from coordinator.service.rules import RULES, Scope
 from coordinator.trust.caller import STRANGER
-from muster.domain.access import Access
 from muster.domain.errors import ConflictError, ExhaustedError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import Access
 from tests.unit.service.callers import HERE, Trusted, of_all, person
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from coordinator.service.secrets import SecretOperations
 from coordinator.trust.records import StoredSecret
-from coordinator.trust.secrets import Secrets
-from muster.domain.access import Access
+from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
-from muster.domain.secret import SecretKind
+from muster.domain.fleet.access import Access
+from muster.domain.fleet.secret import SecretKind
 from muster.trust.sealing import new_sealing_key
-from tests.unit.coordinator.memory_trust import MemoryTrust
+from tests.unit.coordinator.trust.memory_trust import MemoryTrust
 from tests.unit.service.callers import Trusted, of_all, person
 
 OPERATOR = person(red=Access.OPERATOR)

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 
 from coordinator.store.dialect import audit_rules
-from muster.domain.access import AuditEntry
-from muster.domain.audit_chain import hash_at
+from muster.domain.fleet.access import AuditEntry
+from muster.domain.fleet.audit_chain import hash_at
 
 revision = "0007"
 down_revision = "0006"

@@ -1,0 +1,1 @@
+"""What user code finds when it starts: environment, files, secrets, its user."""

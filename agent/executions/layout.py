@@ -1,0 +1,46 @@
+"""The directory of one execution on its node: what it holds, and the names of its files."""
+
+from pathlib import Path
+
+from muster.domain.ids import ExecutionId
+
+
+class ExecutionDirectory:
+    """The directories of one execution on the node, under the agent's state directory.
+
+    `config/` (roster files, read-only for the execution), `outputs/` and `work/` (the working directory of a
+    process) and the log. The loop makes and removes it; runtimes only use it.
+    """
+
+    def __init__(self, root: Path, execution: ExecutionId) -> None:
+        self.path = root / execution
+        self.config = self.path / "config"
+        self.outputs = self.path / "outputs"
+        self.work = self.path / "work"
+        self.home = self.path / "home"
+        """Made by runtimes whose users need one."""
+        self.log = self.path / "log.cri"
+
+
+BELL = "bell"
+"""Of the named pipe in the room."""
+
+
+GRACE = "grace"
+"""Name of the file in the room that says until when a stop lets the processes go on, by CLOCK_BOOTTIME."""
+
+
+EXECUTION_RECORD = "room.json"
+"""Of the file in the room."""
+
+
+PROCESS_RECORD = "process.json"
+"""Of the file in the room."""
+
+
+STARTED = "started"
+"""File in the room with the id of the container, written just before its start: what may run while no engine tells."""
+
+
+FENCED = "fenced"
+"""In the room: why it was killed."""

@@ -1,0 +1,100 @@
+"""Whose the directories of an execution are: user code writes to them, and need not run as the agent's user."""
+
+import os
+import posixpath
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from agent.core.launching.job_user import JobUser
+from agent.executions.layout import ExecutionDirectory
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import InlineFile
+
+_ALONE, _OWN, _ANYBODYS = 0o700, 0o770, 0o1777
+_PASS_THROUGH, _READ_AND_WRITE = 0o001, 0o006
+
+
+def give(directory: Path, user: JobUser | None) -> None:
+    """Have a user's code write to a directory: nobody else beside the agent, if the agent may do that, else anybody."""
+    if user is not None:
+        try:
+            directory.chmod(_OWN)
+            os.chown(directory, user.uid, -1)
+        except PermissionError:
+            pass  # what is above it keeps strangers out
+        else:
+            return
+    directory.chmod(_ANYBODYS)
+
+
+def renew(directory: Path) -> None:
+    """Have an empty directory in place of one, closed to all but the agent: nobody's link is in it."""
+    shutil.rmtree(directory)
+    directory.mkdir()
+    directory.chmod(_ALONE)
+
+
+def give_all(directory: Path, user: JobUser) -> None:
+    """Have a directory and all in it belong to a user; raises OSError where the agent may not do that.
+
+    From the inside out: whoever has a directory can put a link into it, and what lies behind that is not to be touched.
+    """
+    for path in (*reversed([*directory.rglob("*")]), directory):
+        os.chown(path, user.uid, user.gid, follow_symlinks=False)
+
+
+def free_user(room: ExecutionDirectory, job_user: JobUser, numbers: Sequence[int]) -> JobUser:
+    """The first user by one of these numbers that no other room belongs to; without numbers all are the same one.
+
+    Whose a room is its outputs tell, also to an agent that was started later. Raises ExecutionError.
+    """
+    if not numbers:
+        return job_user
+    taken = set()
+    for other in room.path.parent.iterdir():
+        with suppress(FileNotFoundError):
+            taken.add(ExecutionDirectory(room.path.parent, ExecutionId(other.name)).outputs.stat().st_uid)
+    free = next((number for number in numbers if number not in taken), None)
+    if free is None:
+        message = f"all {len(numbers)} users for processes are taken; give the agent more of them (--process-users)"
+        raise ExecutionError(FailureKind.RUNTIME, message)
+    return JobUser(uid=free, gid=job_user.gid)
+
+
+def own_user(room: ExecutionDirectory, numbers: Sequence[int]) -> int | None:
+    """The user by one of these numbers to whom a room, and no other, belongs; None: there is none."""
+    with suppress(FileNotFoundError):
+        owner = room.outputs.stat().st_uid
+        return owner if owner in numbers and owner != os.geteuid() else None
+    return None
+
+
+def open_to(room: ExecutionDirectory, user: JobUser) -> None:
+    """Let a user of the node get to what is its own in a room; everything beside it stays closed.
+
+    The working directory is only given when all is in it that the agent writes: the user may run other code already.
+    """
+    let_through(room)
+    room.config.chmod(0o755)
+    give(room.outputs, user)
+
+
+def let_through(room: ExecutionDirectory) -> None:
+    """Let everybody pass to a room who knows its name; what lies above it can be read as little as before."""
+    for directory in (room.path.parent.parent, room.path.parent, room.path):
+        mode = directory.stat().st_mode & 0o7777
+        wanted = mode & ~_READ_AND_WRITE | _PASS_THROUGH
+        if mode != wanted:
+            directory.chmod(wanted)
+
+
+def refuse_elsewhere(files: Sequence[InlineFile], workdir: Path, work: Path) -> None:
+    """Raise ExecutionError for files that the agent would write where their user may not."""
+    for file in files:
+        path = Path(posixpath.normpath(workdir / file.path))
+        if not path.is_relative_to(work):
+            message = f"files: {file.path} does not lie in the working directory that is made for the process"
+            raise ExecutionError(FailureKind.INVALID_OPTION, message)

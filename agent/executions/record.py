@@ -1,0 +1,137 @@
+"""What the agent notes in a room about its execution, for an agent that starts after it."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from agent.core.local import DEFAULT_GRACE
+from agent.core.terms import Terms
+from agent.executions.aside import put_aside
+from agent.executions.layout import EXECUTION_RECORD, ExecutionDirectory
+from agent.executions.whole_file import write_unseen, write_whole
+from muster.domain.gangs.fence import Fence, Witness
+from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.roster import PortLease
+from muster.domain.ids import JobId, NodeId
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.job import Network
+
+log = logging.getLogger(__name__)
+
+
+PRIVATE = 0o600
+"""It has the secret of the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRecord:
+    """Whose room it is and what was told to the coordinator."""
+
+    job: str
+    attempt: int
+    rank: int
+    address: str
+    ports: tuple[PortLease, ...] = ()
+    published: bool = False
+    """Whether the container engine has its ports until it is cleared away; False where an agent wrote the record that
+    did not note it."""
+    started_at: datetime | None = None
+    grace: timedelta = DEFAULT_GRACE
+    fence: Fence | None = None
+    """None where an agent wrote the record that did not know of it."""
+
+    @property
+    def terms(self) -> Terms | None:
+        """On which terms it runs without the coordinator."""
+        if self.fence is None:
+            return None
+        return Terms(job=JobId(self.job), attempt=self.attempt, grace=self.grace, fence=self.fence)
+
+
+def record_of(assignment: Assignment, address: str, ports: tuple[PortLease, ...]) -> ExecutionRecord:
+    """The record of an execution that is being prepared."""
+    return ExecutionRecord(
+        job=assignment.job,
+        attempt=assignment.attempt,
+        rank=assignment.rank,
+        address=address,
+        ports=ports,
+        published=assignment.network is Network.BRIDGE,
+        grace=assignment.grace,
+        fence=assignment.fence,
+    )
+
+
+def note_first(room: ExecutionDirectory, record: ExecutionRecord) -> None:
+    """Write the record of a room in which nothing was started yet: nobody reads it before that."""
+    write_unseen(room.path / EXECUTION_RECORD, _written(record), PRIVATE)
+
+
+def note(room: ExecutionDirectory, record: ExecutionRecord) -> None:
+    """Write the record, whole or not at all."""
+    write_whole(room.path / EXECUTION_RECORD, _written(record), PRIVATE)
+
+
+def is_damaged(room: ExecutionDirectory) -> bool:
+    """Whether there is a record that nobody can read; a copy of it is kept for people."""
+    if not (room.path / EXECUTION_RECORD).exists() or noted(room) is not None:
+        return False
+    kept = put_aside(room.path / EXECUTION_RECORD, room.path.parent.parent, room.path.name)
+    log.warning("the record of a room is damaged", extra={"execution": room.path.name, "kept": str(kept)})
+    return True
+
+
+def noted(room: ExecutionDirectory) -> ExecutionRecord | None:
+    """The record; None where there is none that this agent knows how to read."""
+    try:
+        facts: Mapping[str, Any] = json.loads((room.path / EXECUTION_RECORD).read_bytes())
+        started_at = facts["started_at"]
+        return ExecutionRecord(
+            job=facts["job"],
+            attempt=facts["attempt"],
+            rank=facts["rank"],
+            address=facts["address"],
+            ports=tuple(PortLease(**lease) for lease in facts["ports"]),
+            published=bool(facts.get("published")),
+            started_at=started_at and datetime.fromisoformat(started_at),
+            grace=timedelta(seconds=facts["grace"]) if "grace" in facts else DEFAULT_GRACE,
+            fence=_fence(facts["fence"]) if facts.get("fence") else None,
+        )
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+        return None
+
+
+def _written(record: ExecutionRecord) -> bytes:
+    facts = {
+        "job": record.job,
+        "attempt": record.attempt,
+        "rank": record.rank,
+        "address": record.address,
+        "ports": [asdict(lease) for lease in record.ports],
+        "published": record.published,
+        "started_at": record.started_at and record.started_at.isoformat(),
+        "grace": record.grace.total_seconds(),
+        "fence": record.fence and _fence_facts(record.fence),
+    }
+    return json.dumps(facts).encode()
+
+
+def _fence_facts(fence: Fence) -> Mapping[str, object]:
+    return {
+        "lost_after": fence.lost_after.total_seconds(),
+        "on_disconnect": fence.on_disconnect,
+        "key": fence.key.hex(),
+        "witnesses": [{"node": each.node, "address": each.address} for each in fence.witnesses],
+    }
+
+
+def _fence(facts: Mapping[str, Any]) -> Fence:
+    return Fence(
+        lost_after=timedelta(seconds=facts["lost_after"]),
+        on_disconnect=OnDisconnect(facts["on_disconnect"]),
+        key=bytes.fromhex(facts["key"]),
+        witnesses=tuple(Witness(node=NodeId(each["node"]), address=each["address"]) for each in facts["witnesses"]),
+    )

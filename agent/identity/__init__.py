@@ -1,0 +1,1 @@
+"""Who an agent is: joining the fleet, its certificate and the renewals."""

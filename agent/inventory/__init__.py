@@ -1,0 +1,1 @@
+"""What a node has: addresses, CPUs, memory, GPUs, runtimes."""

@@ -1,0 +1,1 @@
+"""Logs of executions on a node until the coordinator has them."""

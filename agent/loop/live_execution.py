@@ -1,0 +1,51 @@
+"""What the loop holds of one execution."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.executions.layout import ExecutionDirectory
+from agent.executions.record import ExecutionRecord, note
+from agent.logs.spool import LogSpool
+from agent.runtimes.runtime import Sandbox
+from muster.domain.jobs.job import RuntimeKind
+
+NOTED_AFTER = 1.0
+"""Seconds from the start of user code until that is to be noted: all of a gang start at once, and some end at once."""
+
+
+@dataclass(slots=True)
+class LiveExecution:
+    """One execution in the loop."""
+
+    kind: RuntimeKind
+    room: ExecutionDirectory
+    spool: LogSpool
+    sandbox: Sandbox | None = None
+    started: bool = False
+    """Whether user code may run in it."""
+    record: ExecutionRecord | None = None
+    """What was noted in its room; None: an earlier agent did that."""
+    noting: asyncio.TimerHandle | None = None
+    """What sees to it that its start is noted."""
+
+    def have_noted(self, begin: Callable[[], None]) -> None:
+        """Have that begun in a while, unless it is closed by then."""
+        self.noting = asyncio.get_running_loop().call_later(NOTED_AFTER, begin)
+
+    async def note_start(self, at: datetime) -> None:
+        """Have it noted when user code was started.
+
+        Where it cannot be noted, or the agent is killed before, the next agent takes its own start for it.
+        """
+        if self.record is not None:
+            with suppress(OSError):
+                await asyncio.to_thread(note, self.room, replace(self.record, started_at=at))
+
+    def close(self) -> None:
+        """Let go of its log; harmless when repeated."""
+        if self.noting is not None:
+            self.noting.cancel()
+        self.spool.close()

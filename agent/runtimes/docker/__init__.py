@@ -1,0 +1,1 @@
+"""Executions as containers of a Docker engine."""

@@ -1,0 +1,58 @@
+"""The containers of one execution, found by their labels and nobody else's touched."""
+
+import contextlib
+from collections.abc import Iterator
+
+from agent.core.containers.faults import fault
+from agent.core.containers.spec import EXECUTION_LABEL, IDENTITY_LABEL, PART_LABEL, Body, ContainerPart, container_name
+from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+
+
+class Containers:
+    """Makes and removes them."""
+
+    def __init__(self, engine: DockerEngine, identity: str, execution: ExecutionId) -> None:
+        self.execution = execution
+        self._engine = engine
+        self._labels = {IDENTITY_LABEL: identity, EXECUTION_LABEL: execution}
+
+    async def create(self, part: ContainerPart, body: Body) -> str:
+        """The id of a new container, which replaces what this agent left under its name."""
+        name = container_name(self.execution, part)
+        try:
+            return await self._engine.create(name, body)
+        except EngineError as error:
+            if not error.conflict:
+                raise
+        if not await self._remove(part):
+            message = f"there is a container {name} that is not this agent's; remove it (docker rm {name})"
+            raise ExecutionError(FailureKind.RUNTIME, message)
+        return await self._engine.create(name, body)
+
+    async def remove(self) -> None:
+        """Kill and remove all of them."""
+        found = await self._engine.find(self._labels)
+        # The user container first: its network is that of the holder.
+        for container, _ in sorted(found, key=lambda each: each[1][PART_LABEL] == ContainerPart.HOLDER):
+            await self._engine.remove(container)
+
+    async def _remove(self, part: ContainerPart) -> bool:
+        """Whether there was one."""
+        found = await self._engine.find({**self._labels, PART_LABEL: part})
+        for container, _ in found:
+            await self._engine.remove(container)
+        return bool(found)
+
+
+@contextlib.contextmanager
+def as_failures() -> Iterator[None]:
+    """Turns what the engine refuses into the failure of an execution."""
+    try:
+        yield
+    except EngineError as error:
+        raise fault(error.status, str(error)) from error
+    except EngineAwayError as error:
+        message = f"Docker on this node does not answer ({error}); look at `systemctl status docker` there"
+        raise ExecutionError(FailureKind.RUNTIME, message) from error

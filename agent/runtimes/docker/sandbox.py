@@ -1,0 +1,299 @@
+"""One execution in a container: armed, started, watched, stopped, removed."""
+
+import errno
+import io
+import math
+import tarfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from agent.core.containers.spec import (
+    Body,
+    ContainerPart,
+    ContainerSite,
+    Image,
+    arguments,
+    candidates,
+    hosts_file,
+    inline_paths,
+    mount_targets,
+    search_path,
+    user_body,
+    workdir,
+)
+from agent.core.launching.job_user import JobUser
+from agent.executions.files import EXECUTABLE, READABLE, write_config
+from agent.executions.layout import STARTED, ExecutionDirectory
+from agent.executions.whole_file import write_whole
+from agent.logs.mask import NOTHING, Mask
+from agent.logs.spool import LogSpool
+from agent.runtimes.docker.containers import Containers, as_failures
+from agent.runtimes.docker.engine import ContainerState, DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.files import refuse_lent
+from agent.runtimes.docker.output import ContainerOutput
+from agent.runtimes.docker.programs import ContainerPrograms, Sought
+from agent.runtimes.docker.secrets import ContainerSecrets
+from agent.runtimes.docker.side_work import begun
+from agent.secrets.directories import SecretRooms
+from muster.domain.gangs.plan import Assignment, Launch
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import InlineFile
+
+_KILLED = 137
+"""Exit code of what SIGKILL ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The container that owns the network of an execution on bridge networking."""
+
+    id: str
+    address: str
+    """On the bridge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedContainer:
+    """What preparing found out and arming needs."""
+
+    assignment: Assignment
+    room: ExecutionDirectory
+    site: ContainerSite
+    image: Image
+    holder: Holder | None
+    architecture: str
+    """Of the engine's processor."""
+    programs: ContainerPrograms
+
+
+class DockerSandbox:
+    """One execution; Docker remembers all of it but what `prepared` says."""
+
+    def __init__(
+        self,
+        engine: DockerEngine,
+        containers: Containers,
+        spool: LogSpool,
+        prepared: PreparedContainer | None,
+        secrets: SecretRooms,
+    ) -> None:
+        self._engine = engine
+        self._containers = containers
+        self._spool = spool
+        self._prepared = prepared
+        self._secrets = secrets
+        self.mask = NOTHING
+        """What is taken out of its log."""
+        self._container = ""
+        self._output: ContainerOutput | None = None
+        self._begun = False
+        """Whether the engine has started it for this agent, so that nobody need ask whether it runs."""
+        self._stopping = False
+        self._removing = False
+        self._over = False
+        self._ending: Exit | ExecutionError | None = None
+
+    @property
+    def execution(self) -> ExecutionId:
+        """Whose sandbox it is."""
+        return self._containers.execution
+
+    @property
+    def ended(self) -> bool:
+        """Whether it had when it was adopted, or has told how since."""
+        return self._over or isinstance(self._ending, Exit)
+
+    @property
+    def vacant(self) -> bool:
+        """Whether the container has ended: nothing outlives the first process in it."""
+        return self._over or self._ending is not None
+
+    def adopt(self, container: str, *, started: bool, over: bool = False) -> None:
+        """Take over a container that was armed, and perhaps started and over, before a restart of the agent."""
+        self._container = container
+        self._over = over
+        if started:
+            self._output = ContainerOutput(self._engine, container, self._spool, self.mask)
+
+    async def arm(self, launch: Launch) -> None:
+        """Create the container and meanwhile write the files, put the inline files into it and look for the program."""
+        prepared = self._prepared
+        if prepared is None:
+            raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        hosts = None if prepared.holder is None else prepared.room.path / "hosts"
+        holder = None if prepared.holder is None else prepared.holder.id
+        body = user_body(prepared.assignment, prepared.site, prepared.image, launch, holder=holder, hosts=hosts)
+        secrets = ContainerSecrets(execution=self.execution, rooms=self._secrets, handover=launch.secrets)
+        self.mask = Mask.of(launch.secrets.masked)
+        with as_failures():
+            if self._container:
+                await self._engine.remove(self._container)
+            if launch.secrets:
+                body = await secrets.offered(body, prepared.room, *_user_code(prepared, launch))
+            writing = begun(partial(_write, prepared, launch, hosts))
+            if hosts is not None:
+                await writing  # the engine refuses to mount what is not there yet
+            self._container = await self._containers.create(ContainerPart.USER, body)
+            await writing
+            files = inline_paths(prepared.assignment.role, prepared.image)
+            if files:
+                lent = [mount.target for mount in prepared.assignment.role.mounts]
+                await refuse_lent(self._engine, self._container, files, lent)
+                await self._engine.put(self._container, _archive(files, prepared.site.user, int(time.time())))
+            await prepared.programs.check(self._container, _sought(prepared, launch, body))
+            if launch.secrets:
+                await secrets.provided(self._engine, self._container, prepared.architecture)
+
+    async def start(self) -> None:
+        """Start user code; from here on its output is copied."""
+        if self._output is not None:
+            return
+        assert self._container, "start comes after arm"
+        if self._prepared is not None:
+            # As logs are written: at once, for a hop to a thread takes longer than so small a file.
+            write_whole(self._prepared.room.path / STARTED, self._container.encode(), READABLE)
+        with as_failures():
+            await self._engine.start(self._container)
+        self._begun = True
+        self._output = ContainerOutput(self._engine, self._container, self._spool, self.mask, begun=True)
+
+    async def exited(self) -> Exit:
+        """How user code ended. Raises ExecutionError where Docker ended it, or lost it, without being asked."""
+        if self._ending is None:
+            ending = await self._watch()
+            self._ending = self._ending or ending
+        if isinstance(self._ending, ExecutionError):
+            raise self._ending
+        return self._ending
+
+    async def drained(self) -> None:
+        """Wait for the rest of the output; where some cannot be had the log says so."""
+        if self._output is not None:
+            await self._output.complete()
+
+    async def vacate(self) -> None:
+        """End a container of which the engine does not tell whether it has ended."""
+        if not self.vacant:
+            await self.stop(timedelta(0))
+
+    async def stop(self, grace: timedelta) -> None:
+        """The image's stop signal (SIGTERM as a rule) to the first process, then SIGKILL to all."""
+        if self._output is None:
+            return
+        self._stopping = True
+        with as_failures():
+            try:
+                await self._engine.stop(self._container, math.ceil(grace.total_seconds()))
+            except EngineError as error:
+                if not error.not_found:
+                    raise
+
+    async def remove(self) -> None:
+        """Remove all containers of the execution; the room is left to its owner."""
+        self._removing = True
+        await self.let_go()
+        with as_failures():
+            await self._containers.remove()
+
+    async def let_go(self) -> None:
+        """Stop copying output; the containers stay as they are."""
+        if self._output is not None:
+            await self._output.cancel()
+
+    async def _watch(self) -> Exit | ExecutionError:
+        """Wait for the end, and judge it."""
+        try:
+            with as_failures():
+                state, broken_off = await self._end()
+                lives = not broken_off or self._stopping or (await self._engine.about()).live_restore
+        except ExecutionError:
+            if self._removing:
+                return Exit(code=_KILLED)  # by `remove`, and gone before anybody could ask
+            raise
+        if not state.started:
+            return ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        if lives:
+            return self._exit(state)
+        message = (
+            f"Docker was stopped on the node and took the execution with it (exit code {state.exit_code}); "
+            'with "live-restore" in /etc/docker/daemon.json executions go on'
+        )
+        return ExecutionError(FailureKind.RUNTIME, message)
+
+    async def _end(self) -> tuple[ContainerState, bool]:
+        """The state after the end, and whether the engine went away at that moment.
+
+        An engine that is stopped takes no more connections, then ends its containers, then its answers. One that is
+        away is waited for without limit: its containers may run on, and then nobody may take what they hold.
+        """
+        broken_off, state = False, None
+        await self._engine.starts.over()
+        if not self._begun:
+            state = await self._engine.state(self._container, math.inf)
+        while state is None or state.running:
+            try:
+                await self._engine.wait(self._container)
+                broken_off = not await self._engine.stays()
+            except EngineAwayError:
+                broken_off = True
+            state = await self._engine.state(self._container, math.inf)
+        return state, broken_off or not await self._engine.stays()
+
+    def _exit(self, state: ContainerState) -> Exit:
+        """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
+        suspected = state.exit_code == _KILLED and state.memory_limited
+        out_of_memory = (state.out_of_memory or suspected) and state.exit_code != 0 and not self._stopping
+        return Exit(code=state.exit_code, out_of_memory=out_of_memory)
+
+
+def _user_code(prepared: PreparedContainer, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:
+    """The arguments of the program, with its name first, and where it may be."""
+    role, image = prepared.assignment.role, prepared.image
+    called = arguments(role, image)
+    return called, candidates(called[0], workdir(role, image), search_path(image, launch))
+
+
+def _sought(prepared: PreparedContainer, launch: Launch, body: Body) -> Sought:
+    """What user code begins with, in a container that was created as `body` says."""
+    role, image = prepared.assignment.role, prepared.image
+    (name, *_), places = _user_code(prepared, launch)
+    mounts = frozenset(mount.target for mount in role.mounts)
+    return Sought(
+        name=name,
+        places=tuple(places),
+        search=search_path(image, launch),
+        image=role.image or "",
+        image_id=image.id,
+        mounts=mounts,
+        files=frozenset(inline_paths(role, image)),
+        own=frozenset(mount_targets(body)) - mounts,
+    )
+
+
+def _write(prepared: PreparedContainer, launch: Launch, hosts: Path | None) -> None:
+    try:
+        write_config(prepared.room, launch)
+        if hosts is not None and prepared.holder is not None:
+            write_whole(hosts, hosts_file(prepared.assignment, launch, prepared.holder.address), READABLE)
+    except OSError as problem:
+        full = problem.errno in {errno.ENOSPC, errno.EDQUOT}
+        kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
+        raise ExecutionError(kind, f"cannot write {problem.filename}: {problem.strerror}") from problem
+
+
+def _archive(files: Mapping[str, InlineFile], owner: JobUser | None, written_at: int) -> bytes:
+    """The files without the directories above them, whose owner and mode then stay as they are."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, file in files.items():
+            entry = tarfile.TarInfo(path.lstrip("/"))
+            entry.size, entry.mtime = len(file.content), written_at
+            entry.uid, entry.gid = (owner.uid, owner.gid) if owner is not None else (0, 0)
+            entry.mode = EXECUTABLE if file.executable else READABLE
+            archive.addfile(entry, io.BytesIO(file.content))
+    return buffer.getvalue()

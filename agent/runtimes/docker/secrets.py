@@ -1,0 +1,84 @@
+"""Brings the secrets of an execution into its container, past everything that Docker keeps or shows."""
+
+import asyncio
+import io
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from agent.core.containers.secrets import ENV_DIRECTORY, ENV_PROGRAM, uid_of, with_files, with_variables
+from agent.core.containers.spec import Body
+from agent.executions.layout import ExecutionDirectory
+from agent.logs.mask import EVERYTHING, NOTHING, Mask
+from agent.runtimes.docker.engine import DockerEngine
+from agent.secrets.directories import VARIABLES, SecretRooms
+from muster.domain.fleet.secret import Handover
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+
+MASKED = "masked"
+"""File in the room of an execution that got secrets: without knowing them nothing that it printed may be shown."""
+
+_LONGEST_PASSWD = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerSecrets:
+    """Those of one execution; there are some."""
+
+    execution: ExecutionId
+    rooms: SecretRooms
+    handover: Handover
+
+    async def offered(
+        self, body: Body, room: ExecutionDirectory, arguments: Sequence[str], paths: Sequence[str]
+    ) -> Body:
+        """The request for a container that finds them, as soon as they are `provided`."""
+        await asyncio.to_thread(self._make, room)
+        directories = self.rooms.directories(self.execution, self.handover)
+        if not self.handover.env:
+            return with_files(body, directories)
+        env = {ENV_DIRECTORY: self.rooms.env(self.execution)}
+        return with_variables(with_files(body, {**directories, **env}), VARIABLES, arguments, paths)
+
+    async def provided(self, engine: DockerEngine, container: str, architecture: str) -> None:
+        """Give them to the user of a container that was not started yet."""
+        if self.handover.env:
+            await engine.put(container, _packed(_program(architecture)))
+        user = (await engine.state(container)).user
+        passwd = b""
+        if user and not user.partition(":")[0].isdecimal():
+            passwd = await engine.beginning(container, "/etc/passwd", _LONGEST_PASSWD)
+        await asyncio.to_thread(self.rooms.fill, self.execution, self.handover, uid_of(user, passwd))
+
+    def _make(self, room: ExecutionDirectory) -> None:
+        (room.path / MASKED).touch()
+        self.rooms.make(self.execution, self.handover)
+
+
+def mask_after_restart(rooms: SecretRooms, room: ExecutionDirectory) -> Mask:
+    """What is taken out of the log of an execution that an earlier agent started."""
+    mask = rooms.mask(ExecutionId(room.path.name))
+    if mask is not None:
+        return mask
+    return EVERYTHING if (room.path / MASKED).exists() else NOTHING
+
+
+def _program(architecture: str) -> bytes:
+    """The program for a processor, named as the kernel names it; its source lies beside it."""
+    file = files("agent.runtimes.docker") / "secret_env_program" / f"secret-env-{architecture}"
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        message = f"secrets cannot be variables on {architecture}; let them be files"
+        raise ExecutionError(FailureKind.INVALID_OPTION, message) from None
+
+
+def _packed(program: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        entry = tarfile.TarInfo(ENV_PROGRAM.lstrip("/"))
+        entry.size, entry.mode = len(program), 0o555
+        archive.addfile(entry, io.BytesIO(program))
+    return buffer.getvalue()

@@ -1,0 +1,237 @@
+"""Cgroups of executions of plain processes: where this agent may make some, and what they limit.
+
+Under systemd they are in the unit's own subtree (`Delegate=yes`). What is not there is told, and does without: limits
+of memory and processes need it, and that all of an execution ends does not.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.runtimes.kernel.confinement import kill, members, write
+from agent.runtimes.kernel.pids import process
+from muster.domain.ids import ExecutionId
+
+LEAF = "agent"
+"""Where systemd puts the agent itself (`DelegateSubgroup=`), as a cgroup that hands out limits has no processes."""
+
+LIMITING = ("memory", "pids", "cpu")
+"""Controllers that are used."""
+
+WEIGHT_OF_A_CPU, MOST_WEIGHT = 100, 10_000
+SHARES_OF_A_CPU = 1024
+MILLIS_OF_A_CPU = 1000
+"""The same of the first version of cgroups."""
+
+REMOVAL_LIMIT = 2.0
+REMOVAL_PAUSE = 0.01
+"""Seconds between attempts to remove a cgroup whose processes have ended just now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupLimits:
+    """What an execution may use at most, and how much it weighs where CPUs are short."""
+
+    memory: int | None
+    """Bytes; None: as much as there is."""
+    pids: int
+    cpu_millis: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy:
+    """A mounted tree of cgroups, and where this agent is in it."""
+
+    own: Path
+    """The directory of the agent's own cgroup."""
+    root: Path
+    """Where the tree is mounted."""
+    controllers: frozenset[str]
+    """Which it has, with the first version; the second one's are asked for."""
+    unified: bool
+    """Whether it is of the second version."""
+
+    @property
+    def base(self) -> Path:
+        """The directory below which executions have theirs."""
+        beside = self.unified and self.own.name == LEAF and self.own.parent.name.endswith(".service")
+        return self.own.parent if beside else self.own
+
+    @property
+    def may_hand_out(self) -> bool:
+        """Whether the kernel lets limits begin below it, which it does where it has no processes of its own."""
+        return not self.unified or self.base != self.own or self.own == self.root
+
+
+def hierarchies(mounts: str, memberships: str) -> tuple[Hierarchy, ...]:
+    """The trees of cgroups, from `/proc/self/mountinfo` and `/proc/self/cgroup`."""
+    paths = {names: path for _, names, path in (line.split(":", 2) for line in memberships.splitlines() if line)}
+    found = []
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, (kind, _, *options) = before.split(), after.split() or ("", "")
+        if kind not in {"cgroup", "cgroup2"}:
+            continue
+        unified = kind == "cgroup2"
+        has = frozenset(",".join(options).split(",")) & frozenset(LIMITING)
+        path = paths.get("") if unified else next((paths[each] for each in paths if has & set(each.split(","))), None)
+        inside, root = fields[3], Path(fields[4])
+        if path is None or ".." in path or not (unified or has):
+            continue
+        below = path.removeprefix(inside) if inside != "/" else path
+        own = root / below.lstrip("/")
+        found.append(Hierarchy(own=own, root=root, controllers=frozenset() if unified else has, unified=unified))
+    return tuple(found)
+
+
+class Cgroups:
+    """Makes and removes the cgroups of one node's executions. To make them takes a tenth of a millisecond."""
+
+    def __init__(self, found: Sequence[Hierarchy], name: str) -> None:
+        self._prefix = f"muster-{name[:8]}-"
+        """Tells them from those of other agents on this machine."""
+        ours = [(each, _handed_out(each)) for each in found if _is_ours(each)]
+        counted = any("pids" in each.controllers for each, _ in ours)
+        # Beside a tree of the first version that each execution is in anyway, one without limits would only cost time.
+        self._found = [(each, limiting) for each, limiting in ours if limiting or not counted]
+
+    @property
+    def limiting(self) -> frozenset[str]:
+        """The controllers whose limits hold."""
+        return frozenset(name for _, controllers in self._found for name in controllers)
+
+    @property
+    def says(self) -> str:
+        """What of all this works here, for people."""
+        if not self._found:
+            return "no cgroups"
+        limited = [name for name in LIMITING if name in self.limiting]
+        return f"cgroups with limits of {', '.join(limited)}" if limited else "cgroups without limits"
+
+    def make(self, execution: ExecutionId, limits: CgroupLimits) -> tuple[tuple[str, str], ...]:
+        """Have cgroups with these limits, each with the one to which a supervisor returns. Raises OSError."""
+        made = []
+        for hierarchy, controllers in self._found:
+            settings = tuple(_settings(limits, controllers, unified=hierarchy.unified))
+            if not (
+                settings or _weight(limits.cpu_millis, controllers, unified=hierarchy.unified) or hierarchy.unified
+            ):
+                continue
+            group = self._of(hierarchy, execution)
+            with suppress(FileExistsError):
+                os.mkdir(group)  # noqa: PTH102 (path objects cost more than the calls)
+            for name, value in settings:
+                with suppress(FileNotFoundError):  # a kernel that does not count what is swapped out
+                    write(f"{group}/{name}", value.encode())
+            made.append((group, str(hierarchy.own)))
+        return tuple(made)
+
+    def weigh(self, execution: ExecutionId, cpu_millis: int) -> None:
+        """Have an execution that has started get its part of the CPUs where they are short.
+
+        Before, its supervisor would be held up as well: a gang of small jobs would start late on a busy node.
+        """
+        for hierarchy, controllers in self._found:
+            if weight := _weight(cpu_millis, controllers, unified=hierarchy.unified):
+                name, value = weight
+                with suppress(OSError):  # it may have ended, and been cleared away
+                    write(f"{self._of(hierarchy, execution)}/{name}", value.encode())
+
+    def of(self, execution: ExecutionId) -> tuple[str, ...]:
+        """The cgroups that an execution has, also one of an earlier agent."""
+        groups = (self._of(hierarchy, execution) for hierarchy, _ in self._found)
+        return tuple(group for group in groups if os.path.exists(group))  # noqa: PTH110 (as above)
+
+    def remove(self, execution: ExecutionId) -> None:
+        """Remove them with all that is below them, once nothing runs in them; harmless when repeated."""
+        for hierarchy, _ in self._found:
+            _remove(self._of(hierarchy, execution))
+
+    def strangers(self, known: Iterable[ExecutionId]) -> Mapping[str, set[int]]:
+        """The cgroups of executions that nobody knows of, with the processes in them."""
+        ours = {f"{self._prefix}{each}" for each in known}
+        found = (path for hierarchy, _ in self._found for path in hierarchy.base.glob(f"{self._prefix}*"))
+        return {str(path): members(str(path)) for path in found if path.name not in ours}
+
+    def clear(self, group: str) -> None:
+        """End and remove what nobody knows of."""
+        kill(group)
+        for pid in members(group):  # where the kernel cannot do that for all at once
+            with suppress(PermissionError):
+                process(pid).kill()
+        _remove(group)
+
+    def _of(self, hierarchy: Hierarchy, execution: ExecutionId) -> str:
+        return f"{hierarchy.base}/{self._prefix}{execution}"
+
+
+def own_cgroups(name: str) -> Cgroups:
+    """Those that this process may make; `name` tells them from other agents'."""
+    try:
+        mounts, memberships = (Path(f"/proc/self/{each}").read_text() for each in ("mountinfo", "cgroup"))
+    except OSError:
+        return Cgroups((), name)
+    return Cgroups(hierarchies(mounts, memberships), name)
+
+
+def _is_ours(hierarchy: Hierarchy) -> bool:
+    """Whether this process may make cgroups there and move processes into them."""
+    return all(os.access(path, os.W_OK) for path in (hierarchy.base, hierarchy.base / "cgroup.procs"))
+
+
+def _handed_out(hierarchy: Hierarchy) -> frozenset[str]:
+    """The controllers that limit what is below the base; those of the second version are switched on."""
+    if not hierarchy.unified:
+        return hierarchy.controllers
+    control = hierarchy.base / "cgroup.subtree_control"
+    for name in LIMITING if hierarchy.may_hand_out else ():
+        with suppress(OSError):
+            control.write_text(f"+{name}")
+    try:
+        return frozenset(control.read_text().split()) & frozenset(LIMITING)
+    except OSError:
+        return frozenset()
+
+
+def _settings(limits: CgroupLimits, controllers: frozenset[str], *, unified: bool) -> Iterator[tuple[str, str]]:
+    """The files to be written, in order, and what into them."""
+    if "pids" in controllers:
+        yield "pids.max", str(limits.pids + 1)  # the supervisor is in there, too
+    if "memory" in controllers and limits.memory is not None:
+        yield "memory.max" if unified else "memory.limit_in_bytes", str(limits.memory)
+        yield ("memory.swap.max", "0") if unified else ("memory.memsw.limit_in_bytes", str(limits.memory))
+
+
+def _weight(cpu_millis: int, controllers: frozenset[str], *, unified: bool) -> tuple[str, str] | None:
+    """The file that weighs an execution, and what into it; None: it weighs as much as everything else."""
+    if "cpu" not in controllers or cpu_millis == MILLIS_OF_A_CPU:
+        return None
+    if unified:
+        return "cpu.weight", str(max(1, min(MOST_WEIGHT, cpu_millis * WEIGHT_OF_A_CPU // MILLIS_OF_A_CPU)))
+    return "cpu.shares", str(max(2, cpu_millis * SHARES_OF_A_CPU // MILLIS_OF_A_CPU))
+
+
+def _remove(group: str) -> None:
+    until = time.monotonic() + REMOVAL_LIMIT
+    while True:
+        try:
+            os.rmdir(group)  # noqa: PTH106 - the files in it are the kernel's
+        except FileNotFoundError:
+            return
+        except OSError:
+            _remove_below(group)
+            if time.monotonic() >= until:
+                return  # the next agent tries again
+            time.sleep(REMOVAL_PAUSE)
+        else:
+            return
+
+
+def _remove_below(group: str) -> None:
+    for directory, _, _ in os.walk(group, topdown=False):
+        if directory != group:
+            with suppress(OSError):  # the next try finds it again
+                os.rmdir(directory)  # noqa: PTH106 - as above

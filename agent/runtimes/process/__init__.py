@@ -1,0 +1,1 @@
+"""Executions as plain processes, each with a supervisor that outlives the agent."""

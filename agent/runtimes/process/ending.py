@@ -1,0 +1,36 @@
+"""How an agent ends all that an execution of plain processes has started."""
+
+import asyncio
+import signal
+import time
+from contextlib import suppress
+from datetime import timedelta
+
+from agent.executions.held_resources import KILL_LIMIT
+from agent.executions.layout import GRACE, ExecutionDirectory
+from agent.executions.whole_file import write_whole
+from agent.runtimes.kernel.subtree import STRIKE_PAUSE, Subtree
+from muster.domain.jobs.failure import ExecutionError
+
+PRIVATE = 0o600
+
+
+def terminate(room: ExecutionDirectory, subtree: Subtree, grace: timedelta) -> None:
+    """Send SIGTERM, and have the supervisor give what outlives the program the grace as well."""
+    until = time.clock_gettime(time.CLOCK_BOOTTIME) + grace.total_seconds()
+    with suppress(OSError):  # a full disk only shortens the grace of what outlives the program
+        write_whole(room.path / GRACE, str(until).encode(), PRIVATE)
+    subtree.signal(signal.SIGTERM)
+
+
+async def killed(subtree: Subtree, ended: asyncio.Future[int | ExecutionError] | None = None) -> tuple[int, ...]:
+    """Kill all of a subtree, until its supervisor has told its end; the pids that survive it, none as a rule."""
+    limit = asyncio.get_running_loop().time() + KILL_LIMIT
+    while await asyncio.to_thread(subtree.strike) or not (ended is None or ended.done()):
+        if asyncio.get_running_loop().time() >= limit:
+            return tuple(each.pid for each in await asyncio.to_thread(subtree.members))
+        if ended is None or ended.done():
+            await asyncio.sleep(STRIKE_PAUSE)
+        else:
+            await asyncio.wait((ended,), timeout=STRIKE_PAUSE)
+    return ()

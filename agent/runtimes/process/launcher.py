@@ -1,0 +1,211 @@
+"""The agent's side of the launcher: starts it, and gets supervisors from it."""
+
+import asyncio
+import json
+import logging
+import socket
+import subprocess
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+from agent.runtimes.kernel.pids import Process
+from agent.runtimes.process.order import GO, OTHER_USERS, Groups, ProgramOrder, groups_line
+from agent.runtimes.process.record import ProcessRecord
+from muster.daemon.own_programs import lean_command_of
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+
+log = logging.getLogger(__name__)
+
+ANSWER_LIMIT = 20.0
+"""Seconds in which a supervisor answers; it needs a thousandth, but the node may be busy."""
+
+END_LIMIT = 5.0
+"""Seconds in which the launcher ends."""
+
+SPARES = 2
+"""Supervisors that are made before they are needed."""
+
+KEPT = 8
+"""Supervisors that wait for work after their first, at most: as many as a node with eight GPUs may need at once."""
+
+REFILL_AFTER = 0.5
+"""Seconds after the last one was taken; a gang has started by then."""
+
+LONGEST_ANSWER = 64 * 1024
+
+
+class Launcher:
+    """One for an agent, however many nodes it is; starts at the first need, and again if it was killed."""
+
+    def __init__(self, spares: int = SPARES, *, other_users: bool = False) -> None:
+        self._wanted = spares
+        self._options = (OTHER_USERS,) if other_users else ()
+        """Whether programs will run as other users than the agent."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket
+        self._spares: deque[Supervisor] = deque()
+        self._refilling: asyncio.TimerHandle | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the launcher, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Have it there by the time it is needed, and supervisors with it."""
+        self._ensure()
+        self._refill()
+
+    def _ensure(self) -> None:
+        """Have it run."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        if self._process is not None:
+            log.warning("the launcher of processes was killed; starting another one", extra={"pid": self._process.pid})
+            self._control.close()
+        self._control, its = socket.socketpair()
+        self._control.setblocking(False)
+        with its:
+            self._process = subprocess.Popen(  # noqa: S603 (our own program)
+                lean_command_of("agent.runtimes.process.launcher_program", str(its.fileno()), *self._options),
+                cwd="/",
+                env={"LD_BIND_NOW": "1"},  # what is looked up now is not looked up again by each supervisor
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(its.fileno(),),
+                start_new_session=True,
+            )
+
+    def supervisor(self) -> "Supervisor":
+        """One that was made before, as a rule; others are made for those who come next. Raises ExecutionError."""
+        found = self._spares.popleft() if self._spares else self.make()
+        self._refill()
+        return found
+
+    def take_back(self, supervisor: "Supervisor") -> None:
+        """Nothing is left of what it did, so it may do something else."""
+        if self._process is None or len(self._spares) >= KEPT:
+            supervisor.close()
+            return
+        supervisor.renew()
+        self._spares.appendleft(supervisor)
+
+    def _refill(self) -> None:
+        """Have spare ones, but let those who want to start something go first."""
+        if self._refilling is not None:
+            self._refilling.cancel()
+        if len(self._spares) < self._wanted:
+            self._refilling = asyncio.get_running_loop().call_later(REFILL_AFTER, self._make_spares)
+
+    def _make_spares(self) -> None:
+        with suppress(ExecutionError):  # whoever needs one hears of it then
+            while len(self._spares) < self._wanted:
+                self._spares.append(self.make())
+
+    def make(self) -> "Supervisor":
+        """A new one, without waiting for it. Raises ExecutionError."""
+        for _ in range(2):
+            self._ensure()
+            ours, its = socket.socketpair()
+            ours.setblocking(False)
+            with its:
+                try:
+                    socket.send_fds(self._control, [b"."], [its.fileno()])
+                except ConnectionError:
+                    ours.close()  # the launcher was killed just now, and is gone in a moment
+                    self._gone()
+                except BlockingIOError:
+                    ours.close()
+                    raise _silence() from None
+                else:
+                    return Supervisor(ours)
+        raise ExecutionError(FailureKind.RUNTIME, "the launcher of processes ends as soon as it is started")
+
+    def _gone(self) -> None:
+        """Wait for the launcher, which has let go of its end: until it is gone, `_ensure` takes it for alive."""
+        with suppress(subprocess.TimeoutExpired):
+            if self._process is not None:
+                self._process.wait(END_LIMIT)
+
+    async def close(self) -> None:
+        """End it; supervisors go on. Harmless when repeated, and another `start` starts another one."""
+        if self._refilling is not None:
+            self._refilling.cancel()
+        while self._spares:
+            self._spares.pop().close()
+        if self._process is None:
+            return
+        ending, self._process = self._process, None
+        self._control.close()
+        try:
+            await asyncio.to_thread(ending.wait, END_LIMIT)
+        except subprocess.TimeoutExpired:
+            ending.kill()
+            await asyncio.to_thread(ending.wait)
+
+
+class Supervisor:
+    """A supervisor before the start of its program, and again after all of it. Meanwhile it needs no agent."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._process: Process | None = None
+        self.released = False
+        """Whether the program was told to start."""
+
+    def enter(self, groups: Groups) -> None:
+        """Tell it the cgroups of its program early, without waiting: it enters them while others still check in."""
+        with suppress(OSError):  # it is gone, which shows when it is armed
+            self._connection.send(groups_line(groups))
+
+    async def arm(self, order: ProgramOrder) -> None:
+        """Have everything made ready; another order replaces the one before.
+
+        Raises ConnectionError if there is no supervisor (any more), and OSError where the node refuses something.
+        """
+        self._process = Process(**(await self._ask(order.line()))["supervisor"])
+
+    async def release(self) -> ProcessRecord:
+        """Start the program; one that was interrupted may be repeated. Raises OSError like `arm`."""
+        question, self.released = b"" if self.released else GO, True
+        answer = await self._ask(question)
+        assert self._process is not None, "release comes after arm"
+        return ProcessRecord(supervisor=self._process, program=Process(**answer["program"]))
+
+    def renew(self) -> None:
+        """Be as before the first order."""
+        self._process, self.released = None, False
+
+    def kill(self) -> None:
+        """End it at once, in the middle of whatever it does."""
+        self.close()
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """Let go of it: it ends, after its program where it was released. Harmless when repeated."""
+        self._connection.close()
+
+    async def _ask(self, question: bytes) -> dict[str, Any]:
+        """What it answers; refusals are raised."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(ANSWER_LIMIT):
+                await loop.sock_sendall(self._connection, question)
+                text = await loop.sock_recv(self._connection, LONGEST_ANSWER)
+        except TimeoutError:
+            raise _silence() from None
+        except ConnectionError:
+            text = b""
+        if not text:
+            raise ConnectionResetError("its supervisor was killed")
+        answer: dict[str, Any] = json.loads(text)
+        if "errno" in answer:
+            raise OSError(answer["errno"], answer["reason"])
+        return answer
+
+
+def _silence() -> ExecutionError:
+    message = f"the launcher of processes did not answer for {ANSWER_LIMIT:g} s; is the node overloaded?"
+    return ExecutionError(FailureKind.RUNTIME, message)

@@ -1,0 +1,394 @@
+"""Runs executions as plain processes: the runtime for nodes and jobs without containers.
+
+They run as the node's user for jobs where the agent may switch users, else as the agent's own.
+"""
+
+import asyncio
+import os
+import platform
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from agent.core.launching.job_user import USER_NAME, JobUser
+from agent.executions.files import write_config, write_inline
+from agent.executions.held_resources import KILL_LIMIT
+from agent.executions.layout import BELL, GRACE, PROCESS_RECORD, ExecutionDirectory
+from agent.executions.owner import free_user, give_all, let_through, open_to, own_user, refuse_elsewhere, renew
+from agent.logs.mask import Mask
+from agent.logs.spool import LogSpool
+from agent.runtimes.kernel.cgroups import Cgroups
+from agent.runtimes.kernel.subtree import Subtree
+from agent.runtimes.process.confines import Confined, clear_strangers, confine
+from agent.runtimes.process.ending import killed, terminate
+from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure, write_failure
+from agent.runtimes.process.launcher import Launcher, Supervisor
+from agent.runtimes.process.lookup import find_program
+from agent.runtimes.process.order import Groups, ProgramOrder
+from agent.runtimes.process.program import FollowedProgram
+from agent.runtimes.process.record import UNKNOWN, ProcessRecord, read_record
+from agent.runtimes.process.recovery import recorded, runs_all_the_same
+from agent.runtimes.process.rights import may_switch
+from agent.runtimes.runtime import Progress, Sandbox
+from agent.secrets.directories import SecretRooms
+from muster.domain.fleet.node import RuntimeOffer
+from muster.domain.fleet.secret import Handover
+from muster.domain.gangs.plan import Assignment, Launch
+from muster.domain.gangs.roster import PortLease
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.job import Role, RuntimeKind
+
+PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
+"""What programs see of the agent's own environment."""
+
+
+class ProcessRuntime:
+    """Makes sandboxes that are trees of plain processes, which go on without the agent; the next one adopts them."""
+
+    kind = RuntimeKind.PROCESS
+
+    def __init__(
+        self,
+        environment: Mapping[str, str] = os.environ,
+        launcher: Launcher | None = None,
+        secrets: SecretRooms | None = None,
+        job_user: JobUser | None = None,
+        users: Sequence[int] = (),
+        cgroups: Cgroups | None = None,
+    ) -> None:
+        passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
+        self._environment = {"PATH": os.defpath, **passed_on}
+        self._user = job_user if may_switch() else None
+        self._users = users
+        """Numbers of which each execution has one for itself; none: all run as the same user."""
+        self._cgroups = cgroups or Cgroups((), "")
+        self._choosing = asyncio.Lock()
+        self._launcher = launcher or Launcher(other_users=self._user is not None)
+        self._secrets = secrets or SecretRooms(None)
+        self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
+
+    async def offer(self) -> RuntimeOffer:
+        """It works wherever the agent does, on Linux 5.3 or newer."""
+        version = (
+            f"Python {platform.python_version()} on {platform.system()} {platform.release()}, {self._cgroups.says}"
+        )
+        return RuntimeOffer(kind=self.kind, version=version, problem=_problem())
+
+    async def prepare(
+        self,
+        assignment: Assignment,
+        room: ExecutionDirectory,
+        spool: LogSpool,
+        ports: Sequence[PortLease],
+        progress: Progress,
+    ) -> "ProcessSandbox":
+        """A sandbox in which nothing is written yet; refuses what only containers can do."""
+        del ports, progress  # nothing is published, nothing takes long
+        refuse_container_options(assignment)
+        user = await self._chosen(room)
+        own = await self._own(room)
+        supervisor = self._launcher.supervisor()  # made while others still check in
+        groups = confine(self._cgroups, assignment, spool)  # in less time than a thread costs
+        if groups:
+            supervisor.enter(groups)
+        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user, groups)
+        confined = Confined(own_user=own, cgroups=self._cgroups)
+        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, confined))
+
+    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+        """Every program that was started, whether it runs, has ended or was lost; all others never ran.
+
+        What runs although its record is damaged is found all the same, and ended as soon as somebody waits for it.
+        """
+        self._launcher.start()
+        found: list[tuple[Sandbox, LogSpool, bool]] = []
+        for room, noted in await asyncio.to_thread(recorded, rooms):
+            if self._user is not None:  # whoever started the agent may have closed its directory again
+                await asyncio.to_thread(let_through, room)
+            spool = LogSpool(room.log)
+            own = await self._own(room)
+            groups = self._cgroups.of(ExecutionId(room.path.name)) if noted.damaged else noted.groups
+            record = replace(noted, groups=groups)
+            if record.damaged and not await asyncio.to_thread(runs_all_the_same, room, record, own):
+                spool.close()
+                continue
+            confined = Confined(own_user=own, cgroups=self._cgroups)
+            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, confined=confined))
+            sandbox.adopt(record)
+            found.append((sandbox, spool, True))
+        await asyncio.to_thread(clear_strangers, self._cgroups, [sandbox.execution for sandbox, _, _ in found])
+        return found
+
+    async def close(self) -> None:
+        """Follow the programs no more; they go on. What was armed and not started is given up."""
+        for sandbox in tuple(self._sandboxes):
+            await sandbox.let_go()
+        await self._launcher.close()
+
+    async def _chosen(self, room: ExecutionDirectory) -> JobUser | None:
+        """As whom the program will run, who can get to the room from here on; None: as the agent."""
+        if self._user is None:
+            return None
+        async with self._choosing:  # nobody else shall find the same one free
+            user = await asyncio.to_thread(free_user, room, self._user, self._users)
+            await asyncio.to_thread(open_to, room, user)
+        return user
+
+    async def _own(self, room: ExecutionDirectory) -> int | None:
+        """As whom nothing but this execution runs; None: there is nobody."""
+        return await asyncio.to_thread(own_user, room, self._users) if self._users else None
+
+    def _remember(self, sandbox: "ProcessSandbox") -> "ProcessSandbox":
+        self._sandboxes.add(sandbox)
+        return sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What arming needs."""
+
+    role: Role
+    environment: Mapping[str, str]
+    launcher: Launcher
+    secrets: SecretRooms
+    user: JobUser | None
+    """As whom the program runs; None: as the agent."""
+    groups: Groups
+    """Its cgroups, each with the one to which its supervisor returns."""
+
+
+class ProcessSandbox:
+    """One execution as a tree of processes."""
+
+    def __init__(
+        self,
+        execution: ExecutionId,
+        room: ExecutionDirectory,
+        spool: LogSpool,
+        preparation: Preparation | None = None,
+        supervisor: Supervisor | None = None,
+        confined: Confined | None = None,
+    ) -> None:
+        self._execution = execution
+        self._confined = confined or Confined()
+        self._room = room
+        self._spool = spool
+        self._preparation = preparation
+        self._supervisor = supervisor
+        self._name = ""
+        """Of the program, as the user wrote it."""
+        self._secretive = False
+        """Whether its supervisor has been told secrets."""
+        self._program: FollowedProgram | None = None
+
+    @property
+    def execution(self) -> ExecutionId:
+        """Whose sandbox it is."""
+        return self._execution
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has told how; what nobody knows the end of may run."""
+        return self._program is not None and isinstance(self._program.outcome, int)
+
+    @property
+    def vacant(self) -> bool:
+        """Whether its supervisor has told that nothing is left of all that it started."""
+        return self._program is not None and self._program.alone
+
+    def adopt(self, record: ProcessRecord) -> None:
+        """Take over a program that an earlier agent started."""
+        self._program = FollowedProgram(self._room.path, self._spool, record)
+
+    async def arm(self, launch: Launch) -> None:
+        """Write the files, find the program, get its supervisor ready; what is missing is missed here."""
+        if self._preparation is None or self._supervisor is None:
+            raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        order = await asyncio.to_thread(self._arm, self._preparation, launch)
+        self._name = order.command[0]
+        self._secretive = launch.secrets != Handover()
+        try:
+            try:
+                await self._supervisor.arm(order)
+            except ConnectionError:  # it was killed, or its launcher was before it could be made
+                self._supervisor.close()
+                self._supervisor = self._preparation.launcher.make()
+                await self._supervisor.arm(order)
+        except OSError as problem:
+            raise start_failure(self._name, problem) from problem
+
+    async def start(self) -> None:
+        """Start user code."""
+        if self._program is not None:
+            return
+        assert self._supervisor is not None, "start comes after arm"
+        try:
+            record = await self._supervisor.release()
+        except (ConnectionError, ExecutionError) as problem:
+            await self._abandon(self._supervisor)
+            self._supervisor = None
+            raise ExecutionError(FailureKind.RUNTIME, f'cannot start "{self._name}": {problem}') from problem
+        except OSError as problem:
+            self._supervisor.close()
+            self._supervisor = None
+            raise start_failure(self._name, problem) from problem
+        self.adopt(record)
+        if self._preparation is not None:
+            self._confined.cgroups.weigh(self._execution, self._preparation.role.resources.cpu_millis)
+
+    async def exited(self) -> Exit:
+        """Wait until the program has ended; what it left running does not count.
+
+        Raises ExecutionError where nobody knows how it ended; then nothing of it is left running.
+        """
+        code = await asyncio.shield(self._started.ended)
+        if isinstance(code, ExecutionError):
+            await self._kill(self._started)
+            raise code
+        return Exit(code=code if code >= 0 else 128 - code, out_of_memory=self._started.out_of_memory)
+
+    async def drained(self) -> None:
+        """Wait for the rest of the output, but not long for processes that outlive the program."""
+        await self._started.complete.wait()
+
+    async def vacate(self) -> None:
+        """Kill what the program left running, once no more of its output is taken."""
+        await self._started.complete.wait()
+        if not self.vacant:
+            await self._kill_all(self._started)
+
+    async def stop(self, grace: timedelta) -> None:
+        """End all that it started, whatever sessions that made."""
+        await self._catch_up()
+        if self._program is None or self._program.alone:
+            return
+        await asyncio.to_thread(terminate, self._room, self._program.subtree, grace)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace.total_seconds()):
+                await asyncio.shield(self._program.ended)
+        await self._kill(self._program)
+
+    async def remove(self) -> None:
+        """Kill all that it started, then its supervisor; the room is left to its owner."""
+        await self._catch_up()
+        if self._program is not None:
+            await self._kill_all(self._program)
+            await self._end_supervisor(self._program)
+            (self._room.path / PROCESS_RECORD).unlink(missing_ok=True)
+        for name in (BELL, GRACE):
+            (self._room.path / name).unlink(missing_ok=True)
+        if self._program is None:
+            self._dismiss()  # it is in its program's cgroups until the program starts
+        await asyncio.to_thread(self._confined.cgroups.remove, self._execution)
+        self._dismiss()  # now that nothing names it any more, it may be somebody else's
+
+    async def let_go(self) -> None:
+        """Leave a program that runs to the next agent."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+        if self._program is not None:
+            self._program.close()
+
+    @property
+    def _started(self) -> FollowedProgram:
+        assert self._program is not None, "this comes after start"
+        return self._program
+
+    async def _catch_up(self) -> None:
+        """A start that was interrupted goes on: only then is it known what there is to end."""
+        if self._program is None and self._supervisor is not None and self._supervisor.released:
+            with suppress(ExecutionError):
+                await self.start()
+
+    async def _abandon(self, supervisor: Supervisor) -> None:
+        """The supervisor is dead or hangs; whatever it started must not run without it."""
+        supervisor.kill()
+        record = await asyncio.to_thread(read_record, self._room.path)
+        if record is not None:
+            refuse_survivors(await killed(record.subtree(self._execution)))
+
+    async def _end_supervisor(self, program: FollowedProgram) -> None:
+        """One that still has something to do for a program of which nothing is left."""
+        if not program.gone.is_set():
+            program.supervisor.kill()
+            async with asyncio.timeout(KILL_LIMIT):
+                await program.gone.wait()
+
+    def _dismiss(self) -> None:
+        """Let go of the supervisor, or have it do something else: not if it has known secrets, or has children left."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is None:
+            return
+        if self._preparation is not None and self._program is not None and self._program.alone and not self._secretive:
+            self._preparation.launcher.take_back(supervisor)
+        else:
+            supervisor.close()
+
+    async def _kill(self, program: FollowedProgram) -> None:
+        if not program.alone:
+            refuse_survivors(await killed(program.subtree, program.ended))
+        await asyncio.shield(program.ended)
+
+    async def _kill_all(self, program: FollowedProgram) -> None:
+        """All that it started, and all that its user runs whose processes are told from others by that."""
+        await self._kill(program)
+        if self._confined.own_user is not None:  # nothing is to be there for the next of this user
+            refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
+
+    def _arm(self, preparation: Preparation, launch: Launch) -> ProgramOrder:
+        role = preparation.role
+        workdir = self._room.work / (role.workdir or "")
+        reader = os.geteuid() if preparation.user is None else preparation.user.uid
+        try:
+            write_config(self._room, launch)
+            if not workdir.is_dir():
+                message = f"the working directory {workdir} is not there; make it on the node or leave it out"
+                raise ExecutionError(FailureKind.INVALID_OPTION, message)
+            if preparation.user is not None:
+                refuse_elsewhere(role.files, workdir, self._room.work)
+                renew(self._room.work)
+            write_inline(role.files, workdir)
+            if preparation.user is not None:
+                give_all(self._room.work, preparation.user)
+            if launch.secrets.files:
+                preparation.secrets.make(self._execution, launch.secrets)
+                preparation.secrets.fill(self._execution, launch.secrets, reader)
+                preparation.secrets.open_to(self._execution, reader)
+        except OSError as problem:
+            raise write_failure(self._room, problem) from problem
+        secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
+        env = {**preparation.environment, **_home(self._room, preparation.user), **launch.env, **secret}
+        command = (*(role.entrypoint or ()), *role.command)
+        return ProgramOrder(
+            room=str(self._room.path.absolute()),
+            log=str(self._room.log.absolute()),
+            log_limit=self._spool.limit,
+            command=command,
+            path=str(Path(find_program(command, env["PATH"], workdir)).absolute()),
+            env=env,
+            workdir=str(workdir.absolute()),
+            user=None if preparation.user is None else (preparation.user.uid, preparation.user.gid),
+            own_user=self._confined.own_user is not None,
+            groups=preparation.groups,
+            masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
+        )
+
+
+def _home(room: ExecutionDirectory, user: JobUser | None) -> Mapping[str, str]:
+    """That of the agent's user is not for others."""
+    if user is None:
+        return {}
+    return {"HOME": str(room.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
+
+
+def _problem() -> str | None:
+    """Why processes cannot be run here."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return "needs Linux 5.3 or newer"
+    return None

@@ -1,0 +1,354 @@
+"""What stays with a program from its start to its end, whatever becomes of the agent.
+
+A supervisor is a fork of the launcher. It has a connection to the agent, over which it gets an order, gets everything
+ready, and waits; as soon as it is told to go, it starts the program and says so. From then on it needs nobody: it
+writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
+pipe in the room, hears that there is something new, and by its closing that the supervisor is gone. When all is over
+and its agent still there, it waits for the next order: it has all the memory that a fork would have to make first.
+"""
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from agent.logs.file import LogFile
+from agent.logs.mask import MaskedSplitter
+from agent.runtimes.kernel.confinement import Confinement
+from agent.runtimes.kernel.descendants import Descendants
+from agent.runtimes.kernel.pids import Process, process
+from agent.runtimes.kernel.subtree import descendants, strike
+from agent.runtimes.process.news import FULL_DISK_PAUSE, News
+from agent.runtimes.process.order import GO, GROUPS, ProgramOrder, groups_in
+from muster.domain.gangs.log import LineSplitter, LogRecord, Stream
+
+if TYPE_CHECKING:
+    from agent.runtimes.process.other_user import UserStart
+
+CHUNK = 64 * 1024
+"""Bytes read at once, as many as a pipe holds."""
+
+DRAIN_LIMIT = 2.0
+"""Seconds for which processes that the program left behind may go on while they have its output open."""
+
+KILL_LIMIT = 30.0
+"""Seconds after which a process that survives SIGKILL is said to hang in the kernel."""
+
+KILL_PAUSE = 0.02
+"""Seconds until processes that were killed and are still there are looked for again."""
+
+LINGERING_PAUSE = 1.0
+"""The same once they are said to hang."""
+
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Meant for agent or program; what these do, the supervisor sees."""
+
+_DEFAULT = tuple(each for each in signal.Signals if each not in {signal.SIGKILL, signal.SIGSTOP})
+"""Programs find all signals as usual, also those that whoever started the agent has ignored, as `nohup` does."""
+
+
+def supervise(connection: socket.socket) -> None:
+    """Carry out one order after the other; returns when its agent has none any more, or something went wrong."""
+    os.setsid()
+    descendants = Descendants()
+    _rehearse()
+    ready: Ready | None = None
+    confinement = Confinement(())
+    for line in _lines(connection):
+        if line.startswith(GROUPS):
+            confinement.leave()
+            confinement = Confinement(groups_in(line))
+            with suppress(OSError):  # the order says the same, and why it cannot be is told then
+                confinement.enter()
+        elif line != GO:
+            if ready is not None:
+                ready.close()
+            ready = _get_ready(ProgramOrder(**json.loads(line)), confinement, connection)
+        elif ready is not None:
+            if not ready.start(connection, descendants):
+                return
+            ready.close()
+            ready = None
+
+
+class Ready:
+    """Everything that a program needs at its start. Raises OSError where it cannot be had."""
+
+    def __init__(self, order: ProgramOrder, confinement: Confinement) -> None:
+        self.me = process(os.getpid())
+        self._order = order
+        self._log = LogFile(order.log, order.log_limit)
+        self._news = News(order.room)
+        self._confinement = confinement if confinement.holds(order.groups) else Confinement(order.groups)
+        os.chdir(order.workdir)  # the program's, too
+        if order.user is not None:
+            from agent.runtimes.process import other_user  # noqa: PLC0415 - the launcher has loaded it where it is wanted
+
+            other_user.rehearse(_start(order, order.user))
+        self._confinement.enter()
+
+    def start(self, connection: socket.socket, descendants: Descendants) -> bool:
+        """Start the program and stay until all is over, or say why that cannot be; whether it went well."""
+        try:
+            with self._news.record.used(self.me, self._order.alone_as, [group for group, _ in self._order.groups]):
+                program, outputs = self._spawn()
+        except OSError as problem:
+            _say(connection, errno=problem.errno, reason=problem.strerror)
+            return False
+        except ValueError as problem:
+            _say(connection, errno=errno.EINVAL, reason=str(problem))
+            return False
+        it = process(program).facts()
+        self._news.record.add(program=it)
+        with suppress(OSError):  # the agent may be gone meanwhile
+            _say(connection, program=it)
+        self._confinement.outlive()
+        os.chdir("/")
+        os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
+        lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
+        return Copy(program, descendants, lines, self._log, self._news, self._confinement).run()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._confinement.leave()
+        self._log.close()
+        self._news.close()
+
+    def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
+        """Start it in a session of its own; its pid, and where what it prints can be read."""
+        readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
+        program = self._as_ordered(writers)
+        for writer in writers:
+            os.close(writer)
+        return program, dict(zip(readers, Stream, strict=True))
+
+    def _as_ordered(self, writers: Sequence[int]) -> int:
+        """As the user of the order; its pid."""
+        order = self._order
+        if order.user is not None:
+            from agent.runtimes.process import other_user  # noqa: PLC0415 - as above
+
+            return other_user.spawn(_start(order, order.user), writers, _DEFAULT)
+        return os.posix_spawn(
+            order.path,
+            order.command,
+            order.env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, writer, number) for number, writer in enumerate(writers, start=1)],
+            setsid=True,
+            setsigdef=_DEFAULT,
+        )
+
+
+class Copy:
+    """Writes down what a program prints, and how it ends."""
+
+    def __init__(
+        self,
+        program: int,
+        descendants: Descendants,
+        outputs: Mapping[int, LineSplitter | MaskedSplitter],
+        log: LogFile,
+        news: News,
+        confinement: Confinement,
+    ) -> None:
+        self._program = program
+        self._descendants = descendants
+        self._log = log
+        self._news = news
+        self._confinement = confinement
+        self._grown = False
+        """Whether the log has, and nobody was told."""
+        self._code: int | None = None
+        self._until: float | None = None
+        """When what the program left behind is killed, some time after the end, and when that is looked at again."""
+        self._killing_until: float | None = None
+        """When what survives is said to hang; None: nothing had to be killed."""
+        self._graced = False
+        """Whether a stop has put that off."""
+        self._left: tuple[int, ...] = ()
+        """Processes that survive SIGKILL."""
+        self._killed = 0
+        self._told = False
+        """Whether the end of the program, and of all that it left behind, is in the record."""
+        self._outputs = dict(outputs)
+        self._poll = select.poll()
+        for descriptor in (*outputs, descendants.news):
+            self._poll.register(descriptor, select.POLLIN)
+
+    def run(self) -> bool:
+        """Work until the program has ended and its output, too; whether all of that could be written down."""
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001 - the record is the only way to be heard
+            self._news.tell(fault=f"{type(error).__name__}: {error}")
+            self._linger()
+            return False
+        if self._left:
+            self._linger()
+            self._news.tell(alone=True)
+        return not self._left
+
+    def _run(self) -> None:
+        while self._outputs or not self._over:
+            self._turn()
+        if self._killed:
+            self._log.mark(f"killed {_processes(self._killed)} that the program had left running")
+        if self._left:
+            self._log.mark(f"{_processes(len(self._left))} {self._left} hang in the kernel and survive SIGKILL")
+        self._log.finish()
+        if not self._log.settle():
+            self._news.tell(
+                code=self._code, out_of_memory=self._is_out_of_memory
+            )  # which need not wait for what was lost of the output to be said
+            while not self._log.settle():
+                time.sleep(FULL_DISK_PAUSE)
+        ended = {"code": self._code, "out_of_memory": self._is_out_of_memory}
+        self._news.tell(**ended, complete=True, alone=not self._left)
+
+    @property
+    def _is_out_of_memory(self) -> bool:
+        return bool(self._code) and self._confinement.out_of_memory()
+
+    @property
+    def _over(self) -> bool:
+        """Whether the program has ended, and all that it started; what hangs in the kernel runs no code of anybody."""
+        return self._code is not None and (self._descendants.none or bool(self._left))
+
+    def _turn(self) -> None:
+        """Wait for something to happen."""
+        left = None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
+        for descriptor, _ in self._poll.poll(left):
+            if descriptor != self._descendants.news:
+                self._read(descriptor)
+            else:
+                self._reap()
+        if self._until is not None and (time.monotonic() >= self._until or self._is_mute):
+            self._clear()
+        if self._over and self._outputs and not self._told:
+            self._told = True
+            self._news.tell(code=self._code, out_of_memory=self._is_out_of_memory)
+        if self._grown:
+            self._grown = False
+            self._news.ring()
+
+    @property
+    def _is_mute(self) -> bool:
+        """Whether nothing can be printed any more, so that what is left need not be waited for."""
+        return not self._outputs and self._killing_until is None and not self._graced and not self._over
+
+    def _clear(self) -> None:
+        """Kill what the program left behind; once nothing of it runs, take no more output."""
+        if self._over:
+            self._cut_off()
+            return
+        now = time.monotonic()
+        if self._killing_until is None:
+            grace = self._news.grace()
+            if grace > 0:
+                self._until, self._graced = now + grace, True
+                return
+            self._killing_until = now + KILL_LIMIT
+            self._killed = len(descendants(os.getpid()))
+        if strike(_below_me) and now >= self._killing_until:
+            self._left = tuple(each.pid for each in _below_me())
+        self._until = now + KILL_PAUSE
+
+    def _linger(self) -> None:
+        """Stay as long as anything is left: whose supervisor is gone is hard to find."""
+        self._reap()
+        while not self._descendants.none:
+            strike(_below_me)
+            select.select((self._descendants.news,), (), (), LINGERING_PAUSE)
+            self._reap()
+
+    def _read(self, reader: int) -> None:
+        data = os.read(reader, CHUNK)
+        if data:
+            self._append(self._outputs[reader].feed(data, time.time_ns()))
+        else:
+            self._close(reader)
+
+    def _close(self, reader: int) -> None:
+        self._poll.unregister(reader)
+        os.close(reader)
+        self._append(self._outputs.pop(reader).flush(time.time_ns()))
+
+    def _append(self, records: Sequence[LogRecord]) -> None:
+        if records:
+            self._log.append_all(records)
+            self._grown = True
+
+    def _cut_off(self) -> None:
+        """Somebody else has its output in the hand, and may have it for ever."""
+        for reader in tuple(self._outputs):
+            self._close(reader)
+        self._log.mark("output after the end is not kept")
+        self._grown = True
+
+    def _reap(self) -> None:
+        """Wait for those that have ended."""
+        code = self._descendants.ended().get(self._program)
+        if code is not None:
+            self._code, self._until = code, time.monotonic() + DRAIN_LIMIT
+
+
+def _below_me() -> tuple[Process, ...]:
+    return descendants(os.getpid())
+
+
+def _processes(number: int) -> str:
+    return "1 process" if number == 1 else f"{number} processes"
+
+
+def _rehearse() -> None:
+    """Go once through what is to come: a fork copies memory at the first touch, which costs more than all else here."""
+    ProgramOrder(**json.loads(_REHEARSED))
+    process(os.getpid())
+    confinement = Confinement(())
+    confinement.enter()
+    confinement.leave()
+    log = LogFile(os.devnull, CHUNK)
+    log.append_all(LineSplitter(Stream.STDOUT).feed(b"line\n", time.time_ns()))
+    log.close()
+    for descriptor in os.pipe():
+        os.close(descriptor)
+
+
+_REHEARSED = ProgramOrder(room="/", log="/", log_limit=0, command=("",), path="/", env={"": ""}, workdir="/").line()
+
+
+def _start(order: ProgramOrder, user: tuple[int, int]) -> "UserStart":
+    from agent.runtimes.process.other_user import UserStart  # noqa: PLC0415 - as above
+
+    uid, gid = user
+    return UserStart(path=order.path, command=order.command, env=order.env, workdir=order.workdir, uid=uid, gid=gid)
+
+
+def _get_ready(order: ProgramOrder, confinement: Confinement, connection: socket.socket) -> Ready | None:
+    try:
+        ready = Ready(order, confinement)
+    except OSError as problem:
+        _say(connection, errno=problem.errno, reason=problem.strerror)
+        return None
+    _say(connection, supervisor=ready.me.facts())
+    return ready
+
+
+def _lines(connection: socket.socket) -> Iterator[bytes]:
+    """Whole lines as they come, until the agent closes its end."""
+    rest = b""
+    while data := connection.recv(CHUNK):
+        rest += data
+        while b"\n" in rest:
+            line, _, rest = rest.partition(b"\n")
+            yield line + b"\n"
+
+
+def _say(connection: socket.socket, **facts: object) -> None:
+    connection.sendall(json.dumps(facts).encode() + b"\n")

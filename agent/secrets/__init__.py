@@ -1,0 +1,1 @@
+"""Secrets of executions: asked for, kept in memory and on tmpfs."""

@@ -1,0 +1,90 @@
+"""Asks the coordinator for secrets over the connection that the agent has, as long as it takes."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+import grpc.aio
+
+from muster import wire
+from muster.domain.fleet.secret import DeliveredSecret
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.rpc.channel import Credentials
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import agents_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+ANSWER_LIMIT = 10.0
+"""Seconds for one answer."""
+PAUSE = 0.5
+"""Seconds until a coordinator that had no answer is asked again."""
+
+_Code = grpc.StatusCode
+_LATER = frozenset(
+    {_Code.UNAVAILABLE, _Code.DEADLINE_EXCEEDED, _Code.CANCELLED, _Code.RESOURCE_EXHAUSTED, _Code.ABORTED}
+)
+"""Nobody has decided anything: ask again."""
+_JOB = frozenset({_Code.NOT_FOUND, _Code.FAILED_PRECONDITION, _Code.INVALID_ARGUMENT})
+"""What the job asks for is not there."""
+
+
+class SecretCalls:
+    """Waits for a connection wherever there is none; whoever asks gives up by cancelling."""
+
+    def __init__(self) -> None:
+        self._line: tuple[agents_pb2_grpc.AgentServiceAsyncStub, Credentials] | None = None
+        self._connected = asyncio.Event()
+
+    @contextmanager
+    def connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> Iterator[None]:
+        """There is a connection for as long as this lasts."""
+        self._line = stub, shown
+        self._connected.set()
+        try:
+            yield
+        finally:
+            self._line = None
+            self._connected.clear()
+
+    async def ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
+        """The secrets of an execution; raises ExecutionError with the coordinator's words where it refuses."""
+        while True:
+            await self._connected.wait()
+            if self._line is not None:  # it may be gone again by now
+                found = await self._try(*self._line, execution)
+                if found is not None:
+                    return found
+            await asyncio.sleep(PAUSE)
+
+    async def _try(
+        self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials, execution: ExecutionId
+    ) -> tuple[DeliveredSecret, ...] | None:
+        """None: there was no answer."""
+        try:
+            answer = await stub.Secrets(
+                pb.SecretsRequest(execution=execution), timeout=ANSWER_LIMIT, metadata=shown.metadata
+            )
+            return tuple(map(wire.delivered_from_wire, answer.secrets))
+        except grpc.aio.AioRpcError as error:
+            if error.code() not in _LATER:
+                raise _refusal(error) from None
+            log.warning("no secrets yet", extra={"execution": execution, "cause": error.details()})
+        except wire.WireError as error:
+            raise ExecutionError(FailureKind.RUNTIME, f"secrets: the coordinator's answer is none: {error}") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # gRPC tells so, too, that its channel was closed for another one.
+        return None
+
+
+def _refusal(error: grpc.aio.AioRpcError) -> ExecutionError:
+    kind = FailureKind.INVALID_OPTION if error.code() in _JOB else FailureKind.RUNTIME
+    if error.code() is _Code.UNIMPLEMENTED:
+        return ExecutionError(kind, "the coordinator is older than its agents and knows no secrets; upgrade it")
+    return ExecutionError(kind, error.details() or f"the coordinator gives no secrets ({error.code().name})")

@@ -1,0 +1,108 @@
+"""The secrets of the executions of one node: asked for when they are needed, in memory until they are handed over."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from agent.core.launching.handover import RegistryLogin, handover, login, without_clashes
+from agent.logs.mask import BLOCK, MOST, NOTHING, Mask
+from agent.secrets.directories import SecretRooms
+from muster.domain.fleet.secret import DeliveredSecret, Handover
+from muster.domain.gangs.plan import Assignment, Launch
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE
+
+Ask = Callable[[ExecutionId], Awaitable[tuple[DeliveredSecret, ...]]]
+"""Gets the secrets of an execution from the coordinator; raises ExecutionError with what it says against that."""
+
+
+async def nobody(execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
+    """For agents without a coordinator: there are none."""
+    del execution
+    return ()
+
+
+class ExecutionSecrets:
+    """Asks once for each execution, and only for those that need something."""
+
+    def __init__(self, rooms: SecretRooms | None = None) -> None:
+        self.rooms = rooms or SecretRooms(None)
+        self.ask: Ask = nobody
+        self._delivered: dict[ExecutionId, tuple[DeliveredSecret, ...]] = {}
+        self._handovers: dict[ExecutionId, Handover] = {}
+        self._masks: dict[ExecutionId, Mask] = {}
+        self._untidy: set[ExecutionId] = set()
+        """Those of which something may be in a directory."""
+
+    async def fetch(self, assignment: Assignment, progress: Callable[[str], None]) -> None:
+        """Have what the role of an execution names; raises ExecutionError where that cannot be had, or not be used."""
+        if not assignment.role.secrets:
+            return
+        progress("asking for secrets")
+        found = handover(assignment.role, await self._ask(assignment.execution))
+        if found.files or assignment.role.runtime is RuntimeKind.DOCKER:
+            self.rooms.check()
+        if not Mask.takes(found.masked):
+            message = f"secrets: they have more than {MOST} lines or blocks of {BLOCK} bytes, too many to be masked"
+            raise ExecutionError(FailureKind.INVALID_OPTION, message)
+        self._untidy.add(assignment.execution)
+        self._handovers[assignment.execution] = found
+        self._masks[assignment.execution] = Mask.of(found.masked)
+
+    async def login(self, execution: ExecutionId, image: str) -> RegistryLogin | None:
+        """With what the image of an execution is pulled; None: without credentials."""
+        return login(image, await self._ask(execution))
+
+    def added(self, assignment: Assignment, launch: Launch) -> Launch:
+        """What an execution is launched with, its secrets included."""
+        found = self._handovers.get(assignment.execution)
+        if found is None:
+            return launch
+        secrets = without_clashes(found, assignment.role, launch)
+        if not secrets.files:
+            return replace(launch, secrets=secrets)
+        container = assignment.role.runtime is RuntimeKind.DOCKER
+        directory = SECRETS_DIRECTORY if container else str(self.rooms.files(assignment.execution))
+        return replace(launch, secrets=secrets, env={**launch.env, SECRETS_DIRECTORY_VARIABLE: directory})
+
+    def message(self, execution: ExecutionId, text: str) -> str:
+        """A text about an execution, without the values of its secrets."""
+        return self._masks.get(execution, NOTHING).message(text)
+
+    def adopt(self, execution: ExecutionId, *, started: bool) -> None:
+        """Know again what is masked of an execution of an earlier agent; one that was not started is over."""
+        mask = self.rooms.mask(execution) if started else None
+        if mask is not None:
+            self._masks[execution] = mask
+            self._untidy.add(execution)
+
+    def handed_over(self, execution: ExecutionId) -> None:
+        """It runs: nobody needs the values here any more."""
+        self._delivered.pop(execution, None)
+        self._handovers.pop(execution, None)
+
+    async def clear(self, execution: ExecutionId) -> None:
+        """It is over, and its log complete: nothing is left of its secrets. Harmless when repeated.
+
+        To be repeated at the end of all, as an arming that was interrupted may just have written something.
+        """
+        self.handed_over(execution)
+        self._masks.pop(execution, None)
+        if execution in self._untidy:
+            await asyncio.to_thread(self.rooms.clear, execution)
+
+    async def forget(self, execution: ExecutionId) -> None:
+        """It is being cleared away."""
+        await self.clear(execution)
+        self._untidy.discard(execution)
+
+    def sweep(self) -> None:
+        """Clear what is left of executions that were not adopted."""
+        self.rooms.sweep(self._untidy)
+
+    async def _ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
+        if execution not in self._delivered:
+            self._delivered[execution] = await self.ask(execution)
+        return self._delivered[execution]

@@ -1,0 +1,1 @@
+"""How an attempt begins, goes on, ends, and is followed by another."""

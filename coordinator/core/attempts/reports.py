@@ -1,0 +1,131 @@
+"""What agents report about executions, taken into the records; repeated and late reports change nothing."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from coordinator.core.attempts import attempts
+from coordinator.core.records import Execution
+from coordinator.core.turn.turn import Turn
+from muster.domain.gangs.plan import Report, Stage
+from muster.domain.ids import NodeId
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State, Trigger
+
+ENDED = frozenset({Stage.EXITED, Stage.FAILED, Stage.STOPPED})
+"""Stages in which nothing of an execution runs any more."""
+
+
+def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
+    """Bring the record of an execution up to what its node says; `log_kept`: its log is in the log store."""
+    _lay_ghost(turn, node, report)
+    execution = turn.cluster.executions.get(report.execution)
+    if execution is None or execution.node != node:
+        return
+    if report.stage in ENDED and _is_news(execution):
+        lost = execution.state is State.LOST
+        execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
+        turn.put(execution)
+    if _nowhere(execution, report):
+        message = "its agent does not say where its peers reach it"
+        attempts.fail(turn, execution, Failure(kind=FailureKind.RUNTIME, message=message))
+    elif execution.state not in TERMINAL:
+        _progress(turn, execution, report)
+    if report.log_complete:
+        _complete_log(turn, report, log_kept=log_kept)
+
+
+def _nowhere(execution: Execution, report: Report) -> bool:
+    """A roster with such a member would be refused by the agents of all the others."""
+    known = execution.address or report.address
+    return execution.state in PROGRESS and not known and report.stage in {Stage.ARMED, Stage.RUNNING, Stage.EXITED}
+
+
+def _is_news(execution: Execution) -> bool:
+    """Whether it is not known yet that it is over."""
+    return execution.state not in TERMINAL or (execution.state is State.LOST and not execution.surely_over)
+
+
+def _last_permit_at(turn: Turn, report: Report) -> datetime | None:
+    """When its agent can last have told a peer to go on; None: it may still do.
+
+    An agent whose part ended well goes on to answer its peers, also if an order to stop was on its way to it.
+    """
+    if report.no_permit_for is not None:
+        return turn.now - report.no_permit_for
+    ended_well = report.stage is Stage.EXITED and report.failure is None and (report.exit or Exit(code=0)).code == 0
+    return None if ended_well else turn.now
+
+
+def _progress(turn: Turn, execution: Execution, report: Report) -> None:
+    key = (execution.job, execution.attempt)
+    match report.stage:
+        case Stage.PREPARING:
+            _describe(turn, attempts.reach(turn, execution, State.PREPARING), report.detail)
+        case Stage.PREPARED:
+            attempts.reach(turn, _checked_in(execution, report), State.CHECKED_IN)
+        case Stage.ARMED:
+            attempts.reach(turn, _checked_in(execution, report), State.ARMED)
+        case Stage.RUNNING:
+            attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
+        case Stage.EXITED:
+            _exited(turn, execution, report)
+        case Stage.FAILED:
+            attempts.fail(turn, execution, report.failure or Failure(kind=FailureKind.RUNTIME, message="failed"))
+        case Stage.STOPPED:
+            _stopped(turn, execution, report)
+    attempts.go_on(turn, key) if key in turn.cluster.attempts else None
+
+
+def _checked_in(execution: Execution, report: Report) -> Execution:
+    """With the address and ports, which stay as they were first reported."""
+    if execution.address is not None or execution.state not in PROGRESS:
+        return execution
+    return replace(execution, address=report.address, ports=report.ports, detail=report.detail)
+
+
+def _describe(turn: Turn, execution: Execution, detail: str) -> None:
+    if execution.state is State.PREPARING and execution.detail != detail:
+        turn.put(replace(execution, detail=detail))
+
+
+def _exited(turn: Turn, execution: Execution, report: Report) -> None:
+    exit_ = report.exit or Exit(code=0)
+    if execution.state is State.STOPPING:
+        attempts.confirm_stop(turn, replace(execution, exit=exit_))
+        return
+    running = attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
+    attempts.go_on(turn, (execution.job, execution.attempt))
+    running = replace(turn.cluster.executions[running.id], exit=exit_)
+    if exit_.code == 0:
+        turn.move(running, Trigger.SUCCEEDED)
+        attempts.settle(turn, (execution.job, execution.attempt))
+    else:
+        attempts.fail(
+            turn, running, report.failure or Failure(kind=FailureKind.EXIT_CODE, message=_ended(exit_), exit=exit_)
+        )
+
+
+def _stopped(turn: Turn, execution: Execution, report: Report) -> None:
+    """Confirmed, if it was ordered; otherwise the agent gave it up by itself."""
+    if execution.state is State.STOPPING:
+        attempts.confirm_stop(turn, execution)
+    else:
+        message = report.detail or "the agent stopped it without being told to"
+        attempts.fail(turn, execution, Failure(kind=FailureKind.AGENT_RESTARTED, message=message))
+
+
+def _complete_log(turn: Turn, report: Report, *, log_kept: bool) -> None:
+    execution = turn.cluster.executions.get(report.execution)
+    if execution is not None and not execution.log_complete and execution.state in TERMINAL:
+        turn.put(replace(execution, log_complete=True, log_kept=log_kept))
+        turn.dismiss(execution)
+
+
+def _lay_ghost(turn: Turn, node: NodeId, report: Report) -> None:
+    presence = turn.cluster.presence.get(node)
+    if presence is not None and report.stage in ENDED and presence.gone(report.execution):
+        turn.reconsider_queue()
+
+
+def _ended(exit_: Exit) -> str:
+    return f"was killed by {exit_.signal}" if exit_.signal else f"ended with exit code {exit_.code}"

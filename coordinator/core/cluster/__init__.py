@@ -1,0 +1,1 @@
+"""Records by key, and the indexes over them."""

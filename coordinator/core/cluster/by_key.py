@@ -1,0 +1,64 @@
+"""All records by key: the one place that is written; every index follows from it."""
+
+from collections.abc import Iterator, MutableMapping
+from typing import TypeVar, cast
+
+from coordinator.core.cluster.deadlines import AttemptKey
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.ids import ExecutionId, JobId, NodeId
+
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node)
+
+RecordKey = tuple[type[Record], object]
+"""The kind of a record and its key among those of its kind."""
+
+
+def key_of_record(record: Record) -> RecordKey:
+    """What tells a record from all others."""
+    match record:
+        case Execution():
+            return (Execution, record.id)
+        case Job():
+            return (Job, record.id)
+        case Attempt():
+            return (Attempt, (record.job, record.number))
+        case Node():
+            return (Node, record.name)
+
+
+class Records:
+    """Jobs, attempts, executions and nodes by key."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[JobId, Job] = {}
+        self.attempts: dict[AttemptKey, Attempt] = {}
+        self.executions: dict[ExecutionId, Execution] = {}
+        self.nodes: dict[NodeId, Node] = {}
+        self._tables: dict[type[Record], MutableMapping[object, Record]] = {
+            Job: cast("MutableMapping[object, Record]", self.jobs),
+            Attempt: cast("MutableMapping[object, Record]", self.attempts),
+            Execution: cast("MutableMapping[object, Record]", self.executions),
+            Node: cast("MutableMapping[object, Record]", self.nodes),
+        }
+
+    def __iter__(self) -> Iterator[Record]:
+        """All of them, jobs before their attempts and executions."""
+        for table in self._tables.values():
+            yield from table.values()
+
+    def get(self, key: RecordKey) -> Record | None:
+        """The record with this key; None: there is none."""
+        return self._tables[key[0]].get(key[1])
+
+    def put(self, record: RecordT) -> RecordT | None:
+        """Add a record or replace the one with the same key; the one that was there before."""
+        kind, key = key_of_record(record)
+        table = self._tables[kind]
+        before = table.get(key)
+        table[key] = record
+        return cast("RecordT | None", before)
+
+    def drop(self, record: Record) -> None:
+        """Forget a record."""
+        kind, key = key_of_record(record)
+        del self._tables[kind][key]

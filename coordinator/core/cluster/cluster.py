@@ -1,0 +1,159 @@
+"""The cluster: all records with the indexes that let a step cost in proportion to what it touches.
+
+The only mutable object of the core; it belongs to the engine.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from coordinator.core.cluster.by_key import Records
+from coordinator.core.cluster.deadlines import AttemptKey, Deadlines
+from coordinator.core.cluster.gangs import Gangs
+from coordinator.core.cluster.job_index import JobIndex
+from coordinator.core.cluster.load import Load
+from coordinator.core.cluster.presence import Presence, Presences
+from coordinator.core.cluster.queue import Queue, QueueOrder
+from coordinator.core.cluster.submits import Submits
+from coordinator.core.limits import Limits
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.fleet.node import NodeState
+from muster.domain.gangs.fence import LEASE
+from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.jobs.lifecycle import JobPhase, phase
+
+HEARTBEAT_INTERVAL = timedelta(seconds=10)
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+class Cluster:
+    """Composes the records and their indexes; owns no rule. Every index hears of every change of its records."""
+
+    def __init__(self, order: QueueOrder, started_at: datetime = LONG_AGO, fleet_key: bytes = b"") -> None:
+        self.started_at = started_at
+        """When the coordinator started; times of before are those of another clock."""
+        self.fleet_key = fleet_key
+        """Secret from which those of the attempts are made."""
+        self.limits = Limits()
+        self.records = Records()
+        self.job_index = JobIndex()
+        self.submits = Submits()
+        self.gangs = Gangs(self.records.jobs)
+        self.queue = Queue(self.records.jobs, order)
+        self.load = Load(self.records, self.placeable)
+        self.presence = Presences(self.load.touch)
+        self.deadlines = Deadlines()
+
+    # reading
+
+    @property
+    def jobs(self) -> Mapping[JobId, Job]:
+        """Every job."""
+        return self.records.jobs
+
+    @property
+    def attempts(self) -> Mapping[AttemptKey, Attempt]:
+        """Every attempt."""
+        return self.records.attempts
+
+    @property
+    def executions(self) -> Mapping[ExecutionId, Execution]:
+        """Every execution that is at hand."""
+        return self.records.executions
+
+    @property
+    def nodes(self) -> Mapping[NodeId, Node]:
+        """Every node that has joined."""
+        return self.records.nodes
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was submitted with this key."""
+        job = self.submits.of_key(idempotency_key) if idempotency_key else None
+        return self.records.jobs[job] if job is not None else None
+
+    def newest_attempt(self, job: JobId) -> Attempt:
+        """The attempt that counts."""
+        return self.records.attempts[(job, self.records.jobs[job].attempt)]
+
+    def phase(self, job: JobId) -> JobPhase:
+        """The phase of a job, from its newest attempt."""
+        record = self.records.jobs[job]
+        key = (job, record.attempt)
+        present = {state for state, count in self.gangs.tally(key).items() if count}
+        return phase(present, self.gangs.rank(key, 0).state, record.spec.success)
+
+    def placeable(self, node: NodeId) -> str | None:
+        """Why nothing can be placed on a node at all; None: something can."""
+        presence = self.presence[node]
+        if presence.state is NodeState.LOST:
+            return "is lost: its agent has been silent for too long"
+        if presence.session is None:
+            return "is unreachable: its agent is not connected"
+        cordon = self.records.nodes[node].cordon
+        if cordon is not None:
+            return f"is cordoned: {cordon.reason}" if cordon.reason else "is cordoned"
+        if presence.ghosts:
+            count = len(presence.ghosts)
+            return f"is clearing away {count} {'execution' if count == 1 else 'executions'} of before"
+        return None
+
+    # changing
+
+    def put(self, record: Record) -> Record | None:
+        """Add a record or replace the one with the same key; the one that was there before."""
+        before: Record | None
+        match record:
+            case Execution():
+                before = self.records.put(record)
+                self._execution_changed(before, record)
+            case Attempt():
+                before = self.records.put(record)
+                self.gangs.attempt_changed(before, record)
+            case Job():
+                before = self.records.put(record)
+                self._job_changed(before, record)
+            case Node():
+                before = self.records.put(record)
+                self.load.node_changed(before, record)
+        return before
+
+    def drop_job(self, job: JobId) -> None:
+        """Forget a job that has ended."""
+        dropped = self.records.jobs[job]
+        for number in range(1, dropped.attempt + 1):
+            self.drop_members((job, number))
+            attempt = self.records.attempts[(job, number)]
+            self.records.drop(attempt)
+            self.gangs.attempt_changed(attempt, None)
+        self.records.drop(dropped)
+        self._job_changed(dropped, None)
+
+    def drop_members(self, attempt: AttemptKey) -> None:
+        """Keep no execution of an attempt that has ended."""
+        for execution in list(self.gangs.members(attempt)):
+            self.records.drop(execution)
+            self._execution_changed(execution, None)
+
+    def drop_node(self, node: NodeId) -> None:
+        """Forget a node that runs nothing."""
+        dropped = self.records.nodes[node]
+        self.records.drop(dropped)
+        self.load.node_changed(dropped, None)
+        self.presence.forget(node)
+        self.deadlines.forget_node(node)
+
+    def appear(self, node: NodeId, now: datetime) -> Presence:
+        """Start to believe in a node."""
+        self.deadlines.watch_lease(node, now + LEASE)
+        return self.presence.appear(node, now)
+
+    def _job_changed(self, before: Job | None, after: Job | None) -> None:
+        self.submits.changed(before, after)
+        if after is not None:
+            self.job_index.put(before, after)
+        elif before is not None:
+            self.job_index.drop(before)
+
+    def _execution_changed(self, before: Execution | None, after: Execution | None) -> None:
+        self.gangs.changed(before, after)
+        self.queue.changed(before, after)
+        self.load.changed(before, after)

@@ -1,0 +1,90 @@
+"""The executions of each attempt: by rank, counted by state, and as a roster once they have checked in."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from coordinator.core.cluster.deadlines import AttemptKey
+from coordinator.core.records import Attempt, Execution, Job
+from muster.domain.gangs.roster import Member, Roster
+from muster.domain.ids import JobId, NodeId
+from muster.domain.jobs.lifecycle import State
+
+
+class Gangs:
+    """An index over executions: the members of each attempt that are at hand."""
+
+    def __init__(self, jobs: Mapping[JobId, Job]) -> None:
+        self._jobs = jobs
+        self._members: dict[AttemptKey, dict[int, Execution]] = {}
+        self._tally: dict[AttemptKey, Counter[State]] = {}
+        self._rosters: dict[AttemptKey, Roster] = {}
+        """Rosters of attempts that have checked in and not ended; built on first use."""
+
+    def members(self, attempt: AttemptKey) -> Collection[Execution]:
+        """The executions of an attempt by rank; none of an old one that is not at hand any more."""
+        return self._members.get(attempt, {}).values()
+
+    def rank(self, attempt: AttemptKey, rank: int) -> Execution:
+        """One execution of an attempt."""
+        return self._members[attempt][rank]
+
+    def tally(self, attempt: AttemptKey) -> Counter[State]:
+        """How many executions of an attempt are in which state."""
+        return self._tally[attempt]
+
+    def roster(self, attempt: AttemptKey) -> Roster:
+        """The roster of an attempt that has checked in."""
+        if attempt not in self._rosters:
+            self._rosters[attempt] = self._roster(attempt)
+        return self._rosters[attempt]
+
+    def changed(self, before: Execution | None, after: Execution | None) -> None:
+        """Hear of an execution that is new, other than before, or forgotten."""
+        if after is None:
+            assert before is not None
+            self._drop(before)
+            return
+        key = (after.job, after.attempt)
+        if before is None:
+            self._members.setdefault(key, {})
+            self._tally.setdefault(key, Counter())[after.state] += 1
+        elif before.state is not after.state:
+            tally = self._tally[key]
+            tally[before.state] -= 1
+            tally[after.state] += 1
+        self._members[key][after.rank] = after
+
+    def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
+        """Hear of an attempt that is new, other than before, or forgotten: one that has ended needs no roster."""
+        if before is not None and (after is None or after.ended_at is not None):
+            self._rosters.pop((before.job, before.number), None)
+
+    def _drop(self, execution: Execution) -> None:
+        key = (execution.job, execution.attempt)
+        members = self._members[key]
+        del members[execution.rank]
+        self._tally[key][execution.state] -= 1
+        if not members:
+            del self._members[key], self._tally[key]
+
+    def _roster(self, attempt: AttemptKey) -> Roster:
+        job = self._jobs[attempt[0]]
+        return Roster.of(
+            job=job.id,
+            job_name=job.spec.name,
+            attempt=attempt[1],
+            network=job.spec.network,
+            members=(
+                Member(
+                    rank=member.rank,
+                    execution=member.id,
+                    role=job.spec.role_of(member.rank).name,
+                    node=member.node or NodeId(""),
+                    address=member.address or "",
+                    checked_in_at=member.times[State.CHECKED_IN],
+                    ports=member.ports,
+                    gpus=member.gpus,
+                )
+                for member in self.members(attempt)
+            ),
+        )

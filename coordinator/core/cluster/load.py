@@ -1,0 +1,133 @@
+"""What each node runs and has given away, and with that what the nodes have to give: in all, empty, free."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from coordinator.core.cluster.by_key import Records
+from coordinator.core.placement.capacity import Capacity, LiveCapacities
+from coordinator.core.placement.node_capacity import UsedCapacity, capacity, less
+from coordinator.core.placement.reservation import Reservation, holds
+from coordinator.core.records import Execution, Node
+from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import TERMINAL, State
+
+
+class Load:
+    """An index over executions and nodes."""
+
+    def __init__(self, records: Records, placeable: Callable[[NodeId], str | None]) -> None:
+        """`placeable` says why nothing can be placed on a node at all."""
+        self._records = records
+        self._placeable = placeable
+        self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
+        self._usage: defaultdict[NodeId, UsedCapacity] = defaultdict(UsedCapacity)
+        self._reservation: Reservation | None = None
+        self._reservation_holds = False
+        """Whether its nodes were found able to hold it since anything about them changed."""
+        self.total = LiveCapacities(lambda node: capacity(records.nodes[node]))
+        """What the nodes have in all, there or not."""
+        self.empty = LiveCapacities(lambda node: less(self.total.room(node), UsedCapacity(), placeable(node)))
+        """What they would have to give if nothing ran."""
+        self.free = LiveCapacities(self._free)
+        """What they have to give now."""
+        self.beside = LiveCapacities(self._beside)
+        """What they have to give beside what is reserved; empty while nothing is."""
+
+    # reading
+
+    def planned(self, node: NodeId) -> Iterable[Execution]:
+        """The executions that the plan of a node lists: live ones, and ended ones whose log is not complete."""
+        return (self._records.executions[execution] for execution in self._planned[node])
+
+    def is_planned(self, node: NodeId, execution: ExecutionId) -> bool:
+        """Whether the plan of a node lists an execution."""
+        return execution in self._planned[node]
+
+    def usage(self, node: NodeId) -> UsedCapacity:
+        """What of a node is given away; not to be changed."""
+        return self._usage[node]
+
+    @property
+    def reservation(self) -> Reservation | None:
+        """What is kept free for the head of the queue."""
+        return self._reservation
+
+    def still_holds(self, spec: JobSpec) -> bool:
+        """Whether the nodes of what is reserved could hold it all for a job if nothing ran there."""
+        kept = self._reservation
+        if kept is not None and not self._reservation_holds:
+            self._reservation_holds = holds(kept, spec, map(self.empty.room, kept.nodes))
+        return self._reservation_holds
+
+    # changing
+
+    def reserve(self, reservation: Reservation | None) -> None:
+        """Keep this free from now on; what was kept before is not any more."""
+        if reservation is not self._reservation:
+            self._reservation, self._reservation_holds = reservation, reservation is not None
+            self.beside = LiveCapacities(self._beside, self._records.nodes if reservation is not None else ())
+
+    def touch(self, node: NodeId) -> None:
+        """Work out anew what a node has to give: its presence changed."""
+        self.empty.touch(node)
+        if self._reservation is not None and node in self._reservation.nodes:
+            self._reservation_holds = False
+        self._touch_usage(node)
+
+    def node_changed(self, before: Node | None, after: Node | None) -> None:
+        """Hear of a node that is new, other than before, or forgotten because it runs nothing."""
+        if after is not None:
+            self.total.touch(after.name)
+            self.touch(after.name)
+            return
+        assert before is not None
+        self._planned.pop(before.name, None)
+        self._usage.pop(before.name, None)
+        for stock in (self.total, self.empty, self.free, self.beside):
+            stock.forget(before.name)
+        if self._reservation is not None and before.name in self._reservation.nodes:
+            self.reserve(None)
+
+    def changed(self, before: Execution | None, after: Execution | None) -> None:
+        """Hear of an execution that is new, other than before, or forgotten because it has ended."""
+        execution = before if after is None else after
+        assert execution is not None
+        if execution.node is None:
+            return
+        held, holds_ = before is not None and _holds(before), after is not None and _holds(after)
+        if held != holds_:
+            self._use(execution, execution.node, taken=holds_)
+        if after is not None and _listed(after):
+            self._planned[execution.node][execution.id] = None
+        else:
+            self._planned[execution.node].pop(execution.id, None)
+
+    def _use(self, execution: Execution, node: NodeId, *, taken: bool) -> None:
+        self._touch_usage(node)
+        role = self._records.jobs[execution.job].spec.role_of(execution.rank)
+        if taken:
+            self._usage[node].take(execution.id, role.resources, execution.gpus)
+        else:
+            self._usage[node].give_back(execution.id, role.resources, execution.gpus)
+
+    def _touch_usage(self, node: NodeId) -> None:
+        self.free.touch(node)
+        if self._reservation is not None:
+            self.beside.touch(node)
+
+    def _free(self, node: NodeId) -> Capacity:
+        return less(self.total.room(node), self._usage[node], self._placeable(node))
+
+    def _beside(self, node: NodeId) -> Capacity:
+        assert self._reservation is not None
+        return self._reservation.beside(self.free.room(node))
+
+
+def _holds(execution: Execution) -> bool:
+    return execution.state is not State.QUEUED and execution.state not in TERMINAL
+
+
+def _listed(execution: Execution) -> bool:
+    """A lost one, too: its node may come back, with the rest of its log."""
+    return execution.state not in TERMINAL or not execution.log_complete

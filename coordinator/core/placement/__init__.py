@@ -1,0 +1,1 @@
+"""Whether a gang fits, and on which nodes and GPUs."""

@@ -1,0 +1,57 @@
+"""What nodes have to give: in all, and beside what is given away."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from coordinator.core.placement.capacity import Capacity
+from coordinator.core.records import Node
+from muster.domain.ids import ExecutionId, GpuUuid
+from muster.domain.jobs.job import Resources
+
+
+@dataclass(slots=True)
+class UsedCapacity:
+    """What of a node is given to executions."""
+
+    gpus: set[GpuUuid] = field(default_factory=set)
+    cpu_millis: int = 0
+    memory: int = 0
+    executions: set[ExecutionId] = field(default_factory=set)
+
+    def take(self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid]) -> None:
+        """Give an execution what it asks for."""
+        self.executions.add(execution)
+        self.gpus.update(gpus)
+        self.cpu_millis += resources.cpu_millis
+        self.memory += resources.memory or 0
+
+    def give_back(self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid]) -> None:
+        """Take back what an execution had."""
+        self.executions.discard(execution)
+        self.gpus.difference_update(gpus)
+        self.cpu_millis -= resources.cpu_millis
+        self.memory -= resources.memory or 0
+
+
+def capacity(node: Node) -> Capacity:
+    """What a node has in all, as if nothing ran there and every GPU were well."""
+    inventory = node.inventory
+    return Capacity(
+        node=node.name,
+        gpus=inventory.gpus,
+        cpu_millis=inventory.cpus * 1000,
+        memory=inventory.memory,
+        runtimes=inventory.runtimes,
+        labels=inventory.labels,
+    )
+
+
+def less(room: Capacity, usage: UsedCapacity, problem: str | None) -> Capacity:
+    """What is left of a room; of broken GPUs nothing."""
+    return replace(
+        room,
+        gpus=tuple(gpu for gpu in room.gpus if gpu.usable and gpu.uuid not in usage.gpus),
+        cpu_millis=room.cpu_millis - usage.cpu_millis,
+        memory=room.memory - usage.memory,
+        problem=problem,
+    )

@@ -1,0 +1,346 @@
+"""Gang placement: all executions of a job get their room in one decision, or none does, with the reason per node.
+
+Pure and deterministic: the same job and the same rooms always give the same placement. The cost grows with the size of
+the gang and with the number of kinds of rooms, not with the number of nodes.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.core.placement.capacity import Capacities, Capacity, Key, NodeClass, key_of
+from muster.domain.fleet.node import Gpu, RuntimeOffer
+from muster.domain.ids import GpuUuid, NodeId
+from muster.domain.jobs.explanation import NodeRefusal
+from muster.domain.jobs.job import JobSpec, Packing, Resources, Role, RuntimeKind
+
+_Place = tuple[NodeId, tuple[GpuUuid, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """Where one execution goes."""
+
+    rank: int
+    node: NodeId
+    gpus: tuple[GpuUuid, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """A seat for every execution, by rank."""
+
+    seats: tuple[Seat, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoFit:
+    """The gang does not fit, and why."""
+
+    wanted: int
+    found: int
+    """How many executions would fit."""
+    nodes: int
+    """How many were looked at."""
+
+    def __str__(self) -> str:
+        if not self.nodes:
+            return f"needs room for {_executions(self.wanted)}, but no node has joined"
+        return f"needs room for {_executions(self.wanted)} at once; {self.found} {'fits' if self.found == 1 else 'fit'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Available:
+    """The rooms that a search may use."""
+
+    stock: Capacities
+    without: NodeId | None = None
+    """A node that is left out."""
+
+    def __len__(self) -> int:
+        return len(self.stock) - (self.without in self.stock)
+
+    def groups(self, taken: Collection[NodeId]) -> Iterator[tuple[NodeClass, int, Iterator[Key]]]:
+        """The groups of rooms, each with how many nodes of it are neither left out nor taken, and these."""
+        out = {*taken, *(() if self.without is None else (self.without,))}
+        missing = Counter(id(self.stock.group_of(node)) for node in out)
+        for group in self.stock.groups():
+            left = len(group.keys) - missing[id(group)]
+            if left:
+                yield group, left, (key for key in group.keys if key[1] not in out)
+
+
+def place(spec: JobSpec, offer: Available) -> Placement | NoFit:
+    """Seats for the whole gang, or NoFit.
+
+    `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
+    large job; `spread` takes one more execution wherever the job has the fewest. Ranks are dealt out in node order, so
+    neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
+    needs much, the one that needs most is seated first.
+    """
+    as_given = range(len(spec.roles))
+    seats, found = _seat(spec, offer, as_given)
+    if found < spec.size and len(spec.roles) > 1:
+        by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
+        seats, _ = _seat(spec, offer, by_demand)
+    if len(seats) < spec.size:
+        return NoFit(wanted=spec.size, found=found, nodes=len(offer))
+    return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in enumerate(seats)))
+
+
+def fits(spec: JobSpec, offer: Available) -> bool:
+    """Whether the gang fits; cheaper than to place it where its executions are identical."""
+    if len(spec.roles) > 1:
+        return isinstance(place(spec, offer), Placement)
+    return sum(lot.slots * lot.size for lot in _lots(spec, spec.roles[0], offer, {})) >= spec.size
+
+
+def refusals(spec: JobSpec, offer: Available) -> tuple[NodeRefusal, ...]:
+    """What each node lacks for one more execution, by node; for a job that does not fit."""
+    shelves: dict[NodeId, _Draft] = {}
+    for role in spec.roles:
+        counts = _counts(spec, role, offer, shelves)
+        _take(role, counts, offer, shelves)
+        if sum(counts.values()) < role.count:
+            nodes = sorted((room.node for room in offer.stock if room.node != offer.without), key=key_of)
+            every = (shelves.get(node) or _Draft(offer.stock.room(node)) for node in nodes)
+            return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in every)
+    return ()
+
+
+class _Draft:
+    """A room from which this gang has already taken some."""
+
+    def __init__(self, room: Capacity) -> None:
+        self.room = room
+        self.gpus = list(room.gpus)
+        self.cpu_millis = room.cpu_millis
+        self.memory = room.memory
+        self.taken = 0
+
+    def slots(self, spec: JobSpec, role: Role) -> int:
+        """How many more executions of a role fit."""
+        if unfit(spec, role, self.room) is not None:
+            return 0
+        need = role.resources
+        limits = [role.count]
+        if need.gpus:
+            limits.append(len(matching(self.gpus, need)) // need.gpus)
+        if need.cpu_millis:
+            limits.append(self.cpu_millis // need.cpu_millis)
+        if need.memory:
+            limits.append(self.memory // need.memory)
+        if spec.max_per_node is not None:
+            limits.append(spec.max_per_node - self.taken)
+        return max(0, min(limits))
+
+    def take(self, need: Resources) -> tuple[GpuUuid, ...]:
+        """Seat one more execution."""
+        gpus = pick(matching(self.gpus, need), need.gpus)
+        self.gpus = [gpu for gpu in self.gpus if gpu.uuid not in gpus]
+        self.cpu_millis -= need.cpu_millis
+        self.memory -= need.memory or 0
+        self.taken += 1
+        return gpus
+
+    def lack(self, spec: JobSpec, role: Role) -> str:
+        """What is missing for one more execution of a role."""
+        unsuitable = unfit(spec, role, self.room)
+        if unsuitable is not None:
+            return unsuitable
+        need = role.resources
+        if spec.max_per_node is not None and self.taken >= spec.max_per_node:
+            return f"has {_executions(self.taken)} of this job, as many as max_per_node allows"
+        found = len(matching(self.gpus, need))
+        if found < need.gpus:
+            return (
+                f"needs {need.gpus} {need.gpu_model or ''} GPUs, {found} {'is' if found == 1 else 'are'} free".replace(
+                    "  ", " "
+                )
+            )
+        if self.cpu_millis < need.cpu_millis:
+            return f"needs {need.cpu_millis / 1000:g} CPUs, {max(0, self.cpu_millis) / 1000:g} are free"
+        return f"needs {_gib(need.memory or 0)} of memory, {_gib(max(0, self.memory))} are free"
+
+
+class _DraftClass:
+    """Nodes on which equally many executions of a role fit, in natural order: one that the gang uses, or a group."""
+
+    def __init__(self, shelf: _Draft, slots: int, size: int, keys: Iterator[Key]) -> None:
+        self.shelf = shelf
+        self.slots = slots
+        self.size = size
+        self._keys = keys
+        self.first: Key | None = next(keys, None)
+        """The next node that was not taken from it; None: there is none left."""
+
+    def take(self) -> NodeId:
+        """Take the next node."""
+        assert self.first is not None
+        node = self.first[1]
+        self.first = next(self._keys, None)
+        return node
+
+
+def _lots(spec: JobSpec, role: Role, offer: Available, shelves: Mapping[NodeId, _Draft]) -> Iterator[_DraftClass]:
+    """Where executions of a role fit."""
+    for node, shelf in shelves.items():
+        slots = shelf.slots(spec, role)
+        if slots:
+            yield _DraftClass(shelf, slots, 1, iter([key_of(node)]))
+    for group, size, keys in offer.groups(shelves.keys()):
+        shelf = _Draft(group.sample)
+        slots = shelf.slots(spec, role)
+        if slots:
+            yield _DraftClass(shelf, slots, size, keys)
+
+
+def _seat(spec: JobSpec, offer: Available, order: Iterable[int]) -> tuple[list[_Place], int]:
+    """Places by rank, the roles seated in this order, and how many found room; no places if not all did."""
+    seats: dict[int, list[_Place]] = {}
+    shelves: dict[NodeId, _Draft] = {}
+    found = 0
+    for place_in_job in order:
+        role = spec.roles[place_in_job]
+        counts = _counts(spec, role, offer, shelves)
+        found += sum(counts.values())
+        if sum(counts.values()) < role.count:
+            return [], found
+        seats[place_in_job] = _take(role, counts, offer, shelves)
+    return [seat for place_in_job in sorted(seats) for seat in seats[place_in_job]], found
+
+
+def _take(role: Role, counts: Mapping[NodeId, int], offer: Available, shelves: dict[NodeId, _Draft]) -> list[_Place]:
+    """Give a role its seats, in the natural order of the nodes."""
+    seats: list[_Place] = []
+    for node in sorted(counts, key=key_of):
+        if node not in shelves:
+            shelves[node] = _Draft(offer.stock.room(node))
+        seats += [(node, shelves[node].take(role.resources)) for _ in range(counts[node])]
+    return seats
+
+
+def _demand(role: Role) -> tuple[int, int, int]:
+    need = role.resources
+    return (need.gpus, need.cpu_millis, need.memory or 0)
+
+
+def unfit(spec: JobSpec, role: Role, room: Capacity) -> str | None:
+    """Why a node is not suitable at all for a role, however free it is; None: it is."""
+    if room.problem is not None:
+        return room.problem
+    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if room.labels.get(key) != value]
+    if lacking:
+        return f"does not carry the label {', '.join(lacking)}"
+    return _runtime_problem(room.runtimes, role)
+
+
+def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
+    """The GPUs of the model that is asked for."""
+    if need.gpu_model is None:
+        return list(gpus)
+    wanted = need.gpu_model.lower()
+    return [gpu for gpu in gpus if wanted in gpu.model.lower()]
+
+
+def pick(gpus: Sequence[Gpu], count: int) -> tuple[GpuUuid, ...]:
+    """The `count` neighbours that are joined best: by NVLink, then by NUMA node; the first such by index."""
+    if count == 0:
+        return ()
+    ordered = sorted(gpus, key=lambda gpu: (gpu.numa_node or 0, gpu.index))
+    windows = (ordered[start : start + count] for start in range(len(ordered) - count + 1))
+    best = min(windows, key=_distance)
+    return tuple(gpu.uuid for gpu in sorted(best, key=lambda gpu: gpu.index))
+
+
+def _distance(window: Sequence[Gpu]) -> tuple[int, int]:
+    uuids = {gpu.uuid for gpu in window}
+    unlinked = sum(len(uuids) - 1 - len(uuids.intersection(gpu.nvlink_peers)) for gpu in window)
+    return (unlinked, len({gpu.numa_node for gpu in window}))
+
+
+def _counts(spec: JobSpec, role: Role, offer: Available, shelves: Mapping[NodeId, _Draft]) -> dict[NodeId, int]:
+    lots = list(_lots(spec, role, offer, shelves))
+    return _spread(role, lots) if spec.packing is Packing.SPREAD else _pack(role, lots)
+
+
+def _pack(role: Role, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
+    """Fullest first; the remainder goes to the node with the least room that holds all of it."""
+    counts: dict[NodeId, int] = {}
+    left = role.count
+    heap = [(-lot.slots, lot.first, order) for order, lot in enumerate(lots)]
+    heapq.heapify(heap)
+    while heap:
+        _, _, order = heap[0]
+        lot = lots[order]
+        if lot.slots >= left:
+            return {**counts, _tightest(lots, left).take(): left}
+        counts[lot.take()] = lot.slots
+        left -= lot.slots
+        if lot.first is None:
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, (-lot.slots, lot.first, order))
+    return counts
+
+
+def _tightest(lots: Iterable[_DraftClass], left: int) -> _DraftClass:
+    """Prefer a node that this job already uses, then the fewest slots, then the fewest idle GPUs left over."""
+    holding = (lot for lot in lots if lot.slots >= left and lot.first is not None)
+    return min(holding, key=lambda lot: (lot.shelf.taken == 0, lot.slots, len(lot.shelf.gpus), lot.first))
+
+
+def _spread(role: Role, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
+    """One at a time to the node where this job has the fewest, then where most was free."""
+    heap = [(lot.shelf.taken, *_fullness(lot), lot.first, order, True) for order, lot in enumerate(lots)]
+    heapq.heapify(heap)
+    counts: dict[NodeId, int] = {}
+    for _ in range(role.count):
+        if not heap:
+            break
+        taken, gpus, cpu_millis, key, order, untouched = heapq.heappop(heap)
+        assert key is not None
+        lot, node = lots[order], key[1]
+        counts[node] = counts.get(node, 0) + 1
+        if counts[node] < lot.slots:
+            heapq.heappush(heap, (taken + 1, gpus, cpu_millis, key, order, False))
+        if untouched:
+            lot.take()
+            if lot.first is not None:
+                heapq.heappush(heap, (taken, gpus, cpu_millis, lot.first, order, True))
+    return counts
+
+
+def _fullness(lot: _DraftClass) -> tuple[int, int]:
+    return (-len(lot.shelf.gpus), -lot.shelf.cpu_millis)
+
+
+def _reason(shelf: _Draft, spec: JobSpec, role: Role) -> str:
+    """What the node lacks; a node that could take some says how many."""
+    lack = shelf.lack(spec, role)
+    return f"has room for {shelf.taken}; for one more it {lack}" if shelf.taken else lack
+
+
+def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:
+    offer = next((offer for offer in offers if offer.kind is role.runtime), None)
+    if offer is None:
+        needs = "containers" if role.runtime is RuntimeKind.DOCKER else "plain processes"
+        return f"does not run {needs} (its agent offers {_words(offers)})"
+    if offer.problem is not None:
+        return f"cannot run executions with {offer.kind}: {offer.problem}"
+    if role.resources.gpus and not offer.gpus:
+        return f"has a {offer.kind} runtime that cannot hand out GPUs"
+    return None
+
+
+def _words(offers: Iterable[RuntimeOffer]) -> str:
+    return ", ".join(offer.kind for offer in offers) or "no runtime"
+
+
+def _executions(count: int) -> str:
+    return f"{count} execution" if count == 1 else f"{count} executions"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

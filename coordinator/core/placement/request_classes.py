@@ -1,0 +1,39 @@
+"""Shapes of waiting jobs: jobs of equal shape fit or do not fit alike, so a walk along the queue tries one of each."""
+
+from collections.abc import Hashable
+from weakref import WeakValueDictionary
+
+from coordinator.core.records import Job
+from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec
+
+
+class RequestClass:
+    """One and the same object for all jobs that are alike in everything that decides whether they fit."""
+
+    __slots__ = ("__weakref__",)
+
+
+class RequestClasses:
+    """The shape of each job that waits, worked out once: what a job asks for never changes."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[JobId, RequestClass] = {}
+        self._by_wish: WeakValueDictionary[Hashable, RequestClass] = WeakValueDictionary()
+        """Those of jobs that wait, and no others."""
+
+    def __getitem__(self, job: JobId) -> RequestClass:
+        return self._shapes[job]
+
+    def add(self, job: Job) -> None:
+        """A job begins to wait."""
+        self._shapes[job.id] = self._by_wish.setdefault(_wish(job.spec), RequestClass())
+
+    def remove(self, job: JobId) -> None:
+        """A job waits no longer."""
+        del self._shapes[job]
+
+
+def _wish(spec: JobSpec) -> Hashable:
+    roles = tuple((role.count, role.resources, role.runtime) for role in spec.roles)
+    return (roles, spec.packing, spec.max_per_node, tuple(sorted(spec.node_labels.items())))

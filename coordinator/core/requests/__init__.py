@@ -1,0 +1,1 @@
+"""What clients, agents and operators ask of the core."""

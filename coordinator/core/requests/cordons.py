@@ -1,0 +1,39 @@
+"""Nodes that take nothing new: for maintenance, or because an operator does not trust them."""
+
+from dataclasses import replace
+
+from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
+from coordinator.core.attempts import attempts
+from coordinator.core.events import CordonRequested, UncordonRequested
+from coordinator.core.turn.turn import Turn
+from muster.domain.fleet.node import Cordon
+from muster.domain.ids import NodeId
+
+
+def take(turn: Turn, event: CordonRequested | UncordonRequested) -> Answer:
+    """Cordon a node, or have it take jobs again; saying it twice changes nothing."""
+    node = turn.cluster.nodes.get(event.node)
+    if node is None:
+        message = f"there is no node {event.node!r}; `muster nodes` lists them"
+        return Refused(cause=RefusalCause.UNKNOWN, message=message)
+    if isinstance(event, CordonRequested):
+        turn.put(replace(node, cordon=_cordon(turn, node.cordon, event)))
+        if event.restart_jobs:
+            _move_jobs_away(turn, event.node)
+    elif node.cordon is not None:
+        turn.put(replace(node, cordon=None))
+    turn.reconsider_queue()
+    return Noted()
+
+
+def _cordon(turn: Turn, before: Cordon | None, event: CordonRequested) -> Cordon:
+    """The one that stands, with the newer reason if there is one."""
+    if before is None:
+        return Cordon(since=turn.now, reason=event.reason)
+    return replace(before, reason=event.reason or before.reason)
+
+
+def _move_jobs_away(turn: Turn, node: NodeId) -> None:
+    """Only what holds something there: an execution that has ended is no reason to start again."""
+    for execution in sorted(turn.cluster.load.usage(node).executions):
+        attempts.move_away(turn, turn.cluster.executions[execution])

@@ -1,0 +1,153 @@
+"""What clients ask for: submit, stop, delete."""
+
+from dataclasses import dataclass, field, replace
+
+from coordinator.core.answers import Accepted, AllAccepted, Answer, NoneAccepted, RefusalCause, Refused
+from coordinator.core.attempts import attempts
+from coordinator.core.attempts.starts import enqueue
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
+from coordinator.core.placement import placement
+from coordinator.core.placement.placement import Available
+from coordinator.core.records import Job
+from coordinator.core.scheduling.cycle import possible
+from coordinator.core.turn.turn import Turn
+from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec
+
+REFUSED = 100
+"""Of many jobs so many refusals are told; who has more of them has made one mistake many times."""
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """What is to be accepted together with the job that is looked at, and before it."""
+
+    jobs: set[JobId] = field(default_factory=set)
+    specs: dict[str, JobSpec] = field(default_factory=dict)
+    """Jobs of the same call by their keys."""
+    executions: int = 0
+
+    def add(self, event: JobSubmitted) -> None:
+        self.jobs.add(event.job)
+        if event.idempotency_key:
+            self.specs.setdefault(event.idempotency_key, event.spec)
+        self.executions += event.spec.size
+
+
+def submit(turn: Turn, event: JobSubmitted) -> Answer:
+    """Accept a job, unless no node could ever run it; the same key gives the same job, and no other."""
+    return _refusal(turn.cluster, event, _Ahead()) or Accepted(job=_accept(turn, event))
+
+
+def submit_all(turn: Turn, event: JobsSubmitted) -> Answer:
+    """Accept all jobs, or none as soon as one of them would be refused by itself."""
+    refused, ahead = dict[int, Refused](), _Ahead()
+    for position, each in enumerate(event.jobs):
+        refusal = _refusal(turn.cluster, each, ahead, by_node=not refused)
+        if refusal is not None:
+            refused[position] = refusal
+        ahead.add(each)
+        if len(refused) == REFUSED:
+            break
+    if refused:
+        return NoneAccepted(refused=refused)
+    return AllAccepted(jobs=tuple(_accept(turn, each) for each in event.jobs))
+
+
+def stop(turn: Turn, event: StopRequested) -> Answer:
+    """Order a job to stop; one that has ended stays as it is."""
+    job = turn.cluster.jobs.get(event.job)
+    if job is None:
+        return unknown(event.job)
+    if job.ended_at is None and job.stop_requested_at is None:
+        turn.put(replace(job, stop_requested_at=turn.now))
+        attempts.stop(turn, (job.id, job.attempt))
+    return Accepted(job=turn.cluster.jobs[event.job])
+
+
+def delete(turn: Turn, event: DeleteRequested) -> Answer:
+    """Forget a job; one that has not ended is stopped first if the client insists, and refused otherwise."""
+    job = turn.cluster.jobs.get(event.job)
+    if job is None:
+        return unknown(event.job)
+    if job.ended_at is not None:
+        turn.drop(job.id)
+        return Accepted(job=job)
+    if not event.force:
+        message = f"job {job.id} has not ended ({turn.cluster.phase(job.id)}); stop it first, or delete it with force"
+        return Refused(cause=RefusalCause.CONFLICT, message=message)
+    turn.put(replace(job, delete_when_ended=True))
+    return stop(turn, StopRequested(job=job.id))
+
+
+def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: bool = True) -> Refused | None:
+    """Why a job is not taken; `by_node` with what each node lacks, which takes long on a large fleet."""
+    known = _spec_of_key(cluster, event.idempotency_key, ahead)
+    if known is not None and known != event.spec:
+        message = (
+            "its idempotency key was used for another job before; a key stands for one job of one project, "
+            "so submit this one with a new key"
+        )
+        return Refused(cause=RefusalCause.TAKEN, message=message)
+    if cluster.job_of_key(event.idempotency_key) is not None:
+        return None
+    never = None if event.queue_anyway else possible(cluster, event.spec)
+    if never is not None:
+        return Refused(
+            cause=RefusalCause.IMPOSSIBLE,
+            message=f"no node could ever run it: {never}",
+            refusals=placement.refusals(event.spec, Available(stock=cluster.load.total.fresh())) if by_node else (),
+        )
+    full = _full(cluster, event.spec.size, ahead)
+    if full is not None:
+        return full
+    if event.job in cluster.jobs or event.job in ahead.jobs:
+        return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
+    return None
+
+
+def _spec_of_key(cluster: Cluster, key: str, ahead: _Ahead) -> JobSpec | None:
+    """The job for which a key stands; None: for none yet."""
+    job = cluster.job_of_key(key)
+    return job.spec if job is not None else ahead.specs.get(key)
+
+
+def _full(cluster: Cluster, size: int, ahead: _Ahead) -> Refused | None:
+    """Why there is no room for another job of so many executions; None where there is."""
+    limits, waiting = cluster.limits, len(cluster.queue) + len(ahead.jobs)
+    kept = len(cluster.executions) + ahead.executions
+    if waiting >= limits.waiting:
+        message = f"{waiting} jobs wait already, as many as the coordinator takes; try again when some have run"
+    elif kept + size > limits.executions:
+        message = (
+            f"the coordinator keeps {kept} executions and takes {limits.executions} at most, so {size} more are too "
+            "many; delete jobs that have ended (`muster delete`)"
+        )
+    else:
+        return None
+    return Refused(cause=RefusalCause.EXHAUSTED, message=message)
+
+
+def _accept(turn: Turn, event: JobSubmitted) -> Job:
+    """The job, which is there from now on unless it is only tried out; or the one that came with the same key."""
+    known = turn.cluster.job_of_key(event.idempotency_key)
+    if known is not None:
+        return known
+    job = Job(
+        id=event.job,
+        spec=event.spec,
+        sequence=turn.cluster.submits.next_sequence,
+        submitted_at=turn.now,
+        owner=event.owner,
+        idempotency_key=event.idempotency_key,
+    )
+    if not event.dry_run:
+        turn.put(job)
+        enqueue(turn, job)
+    return job
+
+
+def unknown(job: JobId) -> Refused:
+    """The answer for a job that is not there."""
+    return Refused(cause=RefusalCause.UNKNOWN, message=f"there is no job {job}; `muster jobs --all` lists them")

@@ -1,0 +1,1 @@
+"""Which waiting job goes next, and why not the others."""

@@ -1,0 +1,119 @@
+"""Which queued job is placed next: by priority, then first come; others pass only where they cannot delay the head."""
+
+from dataclasses import replace
+from itertools import islice
+
+from coordinator.core.attempts.starts import paused
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.placement import placement
+from coordinator.core.placement.placement import Available, NoFit, Placement
+from coordinator.core.placement.request_classes import RequestClass
+from coordinator.core.placement.reservation import Reservation, holds, reserve
+from coordinator.core.records import Job
+from coordinator.core.turn.turn import Turn
+from muster.domain.gangs.plan import Goal
+from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import Trigger
+
+BACKFILL_DEPTH = 200
+"""How many waiting jobs are looked at in one cycle; bounds the cost of a cycle under a long queue."""
+
+
+def schedule(turn: Turn) -> None:
+    """Place every queued job that fits now."""
+    cluster = turn.cluster
+    while cluster.queue and _cycle(turn):
+        pass
+    kept = cluster.load.reservation
+    if kept is not None and (kept.job not in cluster.jobs or cluster.queue.position(kept.job) == 0):
+        cluster.load.reserve(None)
+
+
+def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
+    """Why a job could not run even if every node were there and empty; None: it could."""
+    offer = Available(stock=cluster.load.total.fresh())
+    if placement.fits(spec, offer):
+        return None
+    fit = placement.place(spec, offer)
+    return fit if isinstance(fit, NoFit) else None
+
+
+def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
+    """Why a queued job does not fit into what is free; None: it would fit."""
+    fit = placement.place(cluster.jobs[job].spec, _free(cluster))
+    return fit if isinstance(fit, NoFit) else None
+
+
+def _free(cluster: Cluster) -> Available:
+    """All that is free: for the head of the queue."""
+    return Available(stock=cluster.load.free.fresh())
+
+
+def _beside(cluster: Cluster) -> Available:
+    """What others may use: what is free, but not kept for the head."""
+    rooms = cluster.load.free if cluster.load.reservation is None else cluster.load.beside
+    return Available(stock=rooms.fresh())
+
+
+def _cycle(turn: Turn) -> bool:
+    """One walk along the queue; True if it is worth another because all that it looked at was placed."""
+    cluster = turn.cluster
+    ready = (job for job in cluster.queue if not paused(cluster.newest_attempt(job.id), turn))
+    waiting = list(islice(ready, BACKFILL_DEPTH))
+    failed: set[RequestClass] = set()
+    for job in waiting:
+        shape = cluster.queue.shape(job.id)
+        if shape in failed:
+            continue
+        head = not failed
+        fit = _place_head(cluster, job) if head else _place(cluster, job, _beside(cluster))
+        if isinstance(fit, Placement):
+            _seat(turn, job, fit)
+            continue
+        failed.add(shape)
+        cluster.queue.note_refusal(job.id, str(fit))
+        if head:
+            cluster.load.reserve(_reservation(cluster, job))
+    return bool(waiting) and not failed and len(waiting) == BACKFILL_DEPTH
+
+
+def _place(cluster: Cluster, job: Job, offer: Available) -> Placement | NoFit:
+    """Seats for a gang, if it can be without the node where it failed last."""
+    avoid = cluster.newest_attempt(job.id).avoid
+    if avoid is not None:
+        elsewhere = placement.place(job.spec, replace(offer, without=avoid))
+        if isinstance(elsewhere, Placement):
+            return elsewhere
+    return placement.place(job.spec, offer)
+
+
+def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
+    """Seats for the head; what was kept for it counts even where a search over all rooms comes out otherwise."""
+    fit, kept = _place(cluster, head, _free(cluster)), cluster.load.reservation
+    if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
+        return kept.fit if holds(kept, head.spec, map(cluster.load.free.room, kept.nodes)) else fit
+    return fit
+
+
+def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
+    """The one that stands, or a new one.
+
+    It stands as long as its nodes could hold the head: if it moved whenever a better place appeared, what it had
+    already drained would be filled again, and the head could wait for ever.
+    """
+    kept = cluster.load.reservation
+    if kept is not None and kept.job == head.id and cluster.load.still_holds(head.spec):
+        return kept
+    return reserve(head.id, head.spec, cluster.load.empty.fresh())
+
+
+def _seat(turn: Turn, job: Job, fit: Placement) -> None:
+    """Give every execution of the gang its seat, in one step."""
+    cluster, key = turn.cluster, (job.id, job.attempt)
+    deadline = turn.now + job.spec.timeouts.check_in
+    attempt = replace(cluster.attempts[key], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
+    turn.put(attempt)
+    cluster.deadlines.watch_attempt(attempt, job)
+    for seat, execution in zip(fit.seats, list(cluster.gangs.members(key)), strict=True):
+        turn.move(replace(execution, node=seat.node, gpus=seat.gpus), Trigger.PLACED)

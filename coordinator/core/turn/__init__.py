@@ -1,0 +1,1 @@
+"""What one step changes, and what nodes are told because of it."""

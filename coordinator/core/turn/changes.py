@@ -1,0 +1,87 @@
+"""The account of one turn: what it has changed, as it was before and as it must become durable."""
+
+from collections.abc import Iterable
+
+from coordinator.core.cluster.by_key import RecordKey, Records, key_of_record
+from coordinator.core.cluster.deadlines import AttemptKey
+from coordinator.core.records import (
+    Attempt,
+    Change,
+    DropExecutions,
+    DropJob,
+    DropNode,
+    Execution,
+    Job,
+    Node,
+    Put,
+    Record,
+)
+from muster.domain.ids import JobId, NodeId
+
+
+class Changes:
+    """What a turn has changed so far."""
+
+    def __init__(self) -> None:
+        self._puts: dict[RecordKey, Record] = {}
+        self._before: dict[RecordKey, Record | None] = {}
+        """What has changed as it was before; None: it was not there."""
+        self._jobs: dict[JobId, None] = {}
+        self._nodes: dict[NodeId, None] = {}
+        self._members: dict[AttemptKey, None] = {}
+
+    @property
+    def dropped_jobs(self) -> Iterable[JobId]:
+        """Jobs that are forgotten."""
+        return self._jobs
+
+    @property
+    def progress_alone(self) -> bool:
+        """Whether something changed, and nothing but how far some executions are."""
+        return (
+            bool(self._puts)
+            and all(isinstance(record, Execution) for record in self._puts.values())
+            and not (self._jobs or self._nodes)
+        )
+
+    def put(self, before: Record | None, after: Record) -> None:
+        """Note a record that is new or in place of another one."""
+        key = key_of_record(after)
+        self._before.setdefault(key, before)
+        self._puts[key] = after
+
+    def forget(self, record: Record) -> None:
+        """Note that a record of a job is not at hand any more; what this turn wrote of it is still stored."""
+        self._before.setdefault(key_of_record(record), record)
+
+    def drop_job(self, job: Job, attempts: Iterable[Attempt], executions: Iterable[Execution]) -> None:
+        """Note that a job is forgotten with all that belongs to it."""
+        records: tuple[Record, ...] = (job, *attempts, *executions)
+        for record in records:
+            self.forget(record)
+            self._puts.pop(key_of_record(record), None)
+        self._jobs[job.id] = None
+
+    def drop_node(self, node: Node) -> None:
+        """Note that a node is forgotten."""
+        self.forget(node)
+        self._puts.pop(key_of_record(node), None)
+        self._nodes[node.name] = None
+
+    def drop_members(self, attempt: AttemptKey) -> None:
+        """Note that the store forgets the executions of an attempt."""
+        self._members[attempt] = None
+
+    def durable(self) -> tuple[Change, ...]:
+        """What must become durable, in an order in which every record finds the one it belongs to."""
+        return (
+            *(DropJob(job=job) for job in self._jobs),
+            *(DropNode(node=node) for node in self._nodes),
+            *(Put(record=record) for record in self._puts.values()),
+            *(DropExecutions(job=job, attempt=number) for job, number in self._members),
+        )
+
+    def before(self, records: Records) -> tuple[Record, ...]:
+        """All records as they were before this turn, in no particular order."""
+        kept: dict[RecordKey, Record | None] = {key_of_record(record): record for record in records}
+        return tuple(record for record in (kept | self._before).values() if record is not None)

@@ -1,0 +1,130 @@
+"""What each node shall run, worked out from the records."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.deadlines import AttemptKey
+from coordinator.core.records import Execution
+from coordinator.core.turn import fencing
+from muster.domain.gangs.fence import Fence
+from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
+from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.jobs.lifecycle import TERMINAL, State
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """Where one execution sits among its gang."""
+
+    local_rank: int
+    local_world_size: int
+    node_rank: int
+    node_count: int
+
+
+class GangFacts:
+    """What concerns whole attempts, worked out once per attempt and turn."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._seating: dict[AttemptKey, dict[int, Seating]] = {}
+        self._fences: dict[tuple[AttemptKey, NodeId], Fence] = {}
+        self._first: dict[AttemptKey, tuple[NodeId, ...]] = {}
+
+    def seating(self, execution: Execution) -> Seating:
+        """Of an execution that is placed."""
+        key = _attempt_of(execution)
+        if key not in self._seating:
+            self._seating[key] = _seating(self._cluster.gangs.members(key))
+        return self._seating[key][execution.rank]
+
+    def fence(self, execution: Execution) -> Fence:
+        """Of an execution that is placed."""
+        key, node = _attempt_of(execution), execution.node or NodeId("")
+        if key not in self._first:
+            self._first[key] = fencing.first_nodes(self._cluster, key)
+        if (key, node) not in self._fences:
+            self._fences[(key, node)] = fencing.fence(self._cluster, key, self._first[key], node)
+        return self._fences[(key, node)]
+
+
+def whole(cluster: Cluster, node: NodeId, facts: GangFacts) -> Plan:
+    """Everything that a node shall run; what it does not list must go."""
+    planned = list(cluster.load.planned(node))
+    armed = {_attempt_of(member) for member in planned if Goal.ARM <= goal(cluster, member) < Goal.STOP}
+    return Plan(
+        revision=cluster.presence[node].next_revision(),
+        desired=tuple(
+            Desired(execution=member.id, goal=goal(cluster, member), assignment=_assignment(cluster, member, facts))
+            for member in planned
+        ),
+        rosters=tuple(cluster.gangs.roster(key) for key in sorted(armed)),
+    )
+
+
+def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], facts: GangFacts) -> Plan:
+    """What a node shall do otherwise than in the plan before."""
+    base = cluster.presence[node].plan_revision
+    listed = [execution for execution in executions if cluster.load.is_planned(node, execution)]
+    members = [cluster.executions[execution] for execution in listed]
+    goals = {member.id: goal(cluster, member) for member in members}
+    armed = {_attempt_of(member) for member in members if goals[member.id] is Goal.ARM}
+    return Plan(
+        revision=cluster.presence[node].next_revision(),
+        base=base,
+        desired=tuple(
+            Desired(
+                execution=member.id,
+                goal=goals[member.id],
+                assignment=_assignment(cluster, member, facts) if goals[member.id] is Goal.PREPARE else None,
+            )
+            for member in members
+        ),
+        rosters=tuple(cluster.gangs.roster(key) for key in sorted(armed)),
+        removed=tuple(execution for execution in executions if not cluster.load.is_planned(node, execution)),
+    )
+
+
+def goal(cluster: Cluster, execution: Execution) -> Goal:
+    """How far an execution shall go: the order of its attempt, unless it is to end or has ended."""
+    if execution.state is State.STOPPING or execution.state in TERMINAL:
+        return Goal.STOP
+    return cluster.attempts[_attempt_of(execution)].goal or Goal.PREPARE
+
+
+def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Assignment:
+    spec, seating = cluster.jobs[execution.job].spec, facts.seating(execution)
+    return Assignment(
+        execution=execution.id,
+        job=execution.job,
+        job_name=spec.name,
+        attempt=execution.attempt,
+        rank=execution.rank,
+        world_size=spec.size,
+        local_rank=seating.local_rank,
+        local_world_size=seating.local_world_size,
+        node_rank=seating.node_rank,
+        node_count=seating.node_count,
+        role=spec.role_of(execution.rank),
+        network=spec.network,
+        gpus=execution.gpus,
+        grace=spec.timeouts.grace,
+        fence=facts.fence(execution),
+    )
+
+
+def _seating(members: Iterable[Execution]) -> dict[int, Seating]:
+    ranks: dict[NodeId, list[int]] = {}
+    for member in members:
+        if member.node is not None:
+            ranks.setdefault(member.node, []).append(member.rank)
+    return {
+        rank: Seating(local_rank, len(neighbours), node_rank, len(ranks))
+        for node_rank, neighbours in enumerate(ranks.values())
+        for local_rank, rank in enumerate(neighbours)
+    }
+
+
+def _attempt_of(execution: Execution) -> AttemptKey:
+    return (execution.job, execution.attempt)

@@ -1,0 +1,167 @@
+"""One turn of the engine: what its steps change, and what is to be done once that is durable."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.deadlines import AttemptKey, ClearanceDue
+from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs
+from coordinator.core.records import Change, Execution, Job, Node, Record
+from coordinator.core.turn.changes import Changes
+from coordinator.core.turn.sends import Sends
+from muster.domain.ids import JobId, NodeId
+from muster.domain.jobs.lifecycle import State, Trigger, advance
+
+_AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED})
+"""States that an agent reached because it was told to; what it does next, or does not, needs no other order."""
+
+DISMISSED_WITHIN = timedelta(seconds=0.2)
+"""Seconds by which a node is told to clear ended executions away; the delay lets the order share a message.
+
+Nobody waits for it while others of the gang still start or end. Whoever ends in the same half of it is told at the
+same moment."""
+
+
+class Turn:
+    """Changes the cluster on behalf of several events and keeps account of it."""
+
+    def __init__(self, cluster: Cluster, now: datetime) -> None:
+        self.cluster = cluster
+        self.now = now
+        """The time of the events that are stepped."""
+        self.room_changed = False
+        """Whether the queue is worth another look."""
+        self.sends = Sends(cluster)
+        self._changes = Changes()
+        self._jobs: dict[JobId, None] = {}
+        """Jobs that are other than before."""
+        self._doomed: dict[JobId, None] = {}
+
+    def go_on(self, now: datetime) -> None:
+        """Take in more events, which came at this time."""
+        self.now = now
+
+    def reconsider_queue(self) -> None:
+        """Have the queue looked at: something came free, or somebody joined the queue."""
+        self.room_changed = True
+
+    def queue_considered(self) -> None:
+        """Note that the queue is being looked at."""
+        self.room_changed = False
+
+    # records
+
+    def put(self, record: Record) -> None:
+        """Add or replace a record."""
+        self._changes.put(self.cluster.put(record), record)
+        if not isinstance(record, Node):
+            self._jobs[record.id if isinstance(record, Job) else record.job] = None
+
+    def move(self, execution: Execution, trigger: Trigger) -> Execution:
+        """Bring an execution to its next state, note the time, and tell its node if it shall do something else now."""
+        state = advance(f"execution {execution.id}", execution.state, trigger)
+        after = replace(execution, state=state, times={**execution.times, state: self.now})
+        self.put(after)
+        if state not in _AS_ORDERED:
+            self.replan(after)
+        return after
+
+    def doom(self, job: JobId) -> None:
+        """Have a job dropped at the end of the turn, when nothing looks at it any more."""
+        self._doomed[job] = None
+
+    def drop_doomed(self) -> None:
+        """Drop what was doomed."""
+        for job in list(self._doomed):
+            self.drop(job)
+
+    def drop(self, job: JobId) -> None:
+        """Forget a job that has ended, and its logs."""
+        cluster = self.cluster
+        record = cluster.jobs[job]
+        keys = [(job, number) for number in range(1, record.attempt + 1)]
+        members = [member for key in keys for member in cluster.gangs.members(key)]
+        for member in members:
+            if member.node is not None and cluster.load.is_planned(member.node, member.id):
+                self.replan(member)
+        self._changes.drop_job(record, (cluster.attempts[key] for key in keys), members)
+        cluster.drop_job(job)
+        self._doomed.pop(job, None)
+        self._jobs[job] = None
+
+    def forget_members(self, key: AttemptKey) -> None:
+        """Leave the executions of an old attempt to the store; what their nodes have not sent of logs is given up."""
+        for execution in list(self.cluster.gangs.members(key)):
+            self._changes.forget(execution)
+            if execution.node is not None and self.cluster.load.is_planned(execution.node, execution.id):
+                self.put(replace(execution, log_complete=True))  # as complete as it will ever be
+                self.dismiss(execution)
+        self.cluster.drop_members(key)
+        attempt = self.cluster.attempts[key]
+        if attempt.failure is not None and attempt.failure.log_tail:
+            self.put(replace(attempt, failure=replace(attempt.failure, log_tail=())))
+
+    def drop_members(self, key: AttemptKey) -> None:
+        """Have the store forget the executions of an old attempt, which are no longer in memory."""
+        self.put(replace(self.cluster.attempts[key], executions_dropped=True))
+        self._changes.drop_members(key)
+
+    def drop_node(self, node: NodeId) -> None:
+        """Forget a node that runs nothing and has no stream."""
+        self._changes.drop_node(self.cluster.nodes[node])
+        self.sends.forget(node)
+        self.cluster.drop_node(node)
+        self.reconsider_queue()
+
+    # what nodes are told
+
+    def replan(self, execution: Execution) -> None:
+        """Have the plan line of an execution sent to its node."""
+        self.sends.line(execution)
+
+    def dismiss(self, execution: Execution) -> None:
+        """Have its node told, with its next order or soon, that it may clear an execution away."""
+        node = execution.node
+        if node is None or (presence := self.cluster.presence.get(node)) is None or presence.session is None:
+            return  # a new stream begins with the whole plan
+        if presence.dismiss(execution.id):
+            since = timedelta(microseconds=self.now.microsecond) % (DISMISSED_WITHIN / 2)
+            self.cluster.deadlines.add(self.now - since + DISMISSED_WITHIN, ClearanceDue(node=node))
+
+    def close_session(self, node: NodeId) -> None:
+        """Do without the stream of a node until it opens a new one."""
+        presence = self.cluster.presence[node]
+        if presence.session is not None:
+            self.sends.close(node, presence.session)
+            presence.closed()
+
+    # what comes of it
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether all that it changes is how far some executions are: nobody is to do anything else on account of it.
+
+        An agent that is told to clear away what has ended anyway may hear so a little later.
+        """
+        return self._changes.progress_alone and self.sends.may_wait
+
+    def changes(self) -> tuple[Change, ...]:
+        """What must become durable, in an order in which every record finds the one it belongs to."""
+        return self._changes.durable()
+
+    def before(self) -> tuple[Record, ...]:
+        """All records of the cluster as they were before this turn, in no particular order."""
+        return self._changes.before(self.cluster.records)
+
+    def take_effects(self) -> tuple[Effect, ...]:
+        """What to do once the changes are durable. Called once: plans that are taken raise revisions."""
+        # Whoever waits for an end hears of it first: what nodes do then is no more than clearing away.
+        jobs = self.cluster.jobs
+        ended = {job: None for job in self._jobs if job in jobs and jobs[job].ended_at}
+        return (
+            *self.sends.take_closed(),
+            *(AnnounceJob(job=job) for job in ended),
+            *self.sends.take_plans(),
+            *(AnnounceJob(job=job) for job in self._jobs if job not in ended),
+            *(ForgetLogs(job=job) for job in self._changes.dropped_jobs),
+        )

@@ -1,0 +1,1 @@
+"""Logins with identity providers."""

@@ -1,0 +1,1 @@
+"""One servicer for each service that clients call."""

@@ -1,0 +1,49 @@
+"""What is read from the disk beside the engine: logs, and executions of attempts that are not in memory."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from coordinator.core.records import Execution
+from coordinator.rpc.clients.log_merge import LogMerge
+from coordinator.store.store import Store
+from muster.domain.errors import ExhaustedError
+from muster.domain.ids import JobId
+
+READERS = 2
+"""Threads that read old attempts; a store that hangs holds these, and nothing else of the coordinator."""
+READ_WITHIN = 5.0
+"""Seconds for which a caller waits for them; clients wait for twice as long."""
+
+
+class OldAttempts:
+    """Reads from the store what the engine does not keep in memory."""
+
+    def __init__(self, store: Store, patience: float = READ_WITHIN) -> None:
+        self._store = store
+        self._patience = patience
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store reader")
+
+    async def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
+        """Executions of one attempt by rank, none if the store has none; raises ExhaustedError if it takes too long."""
+        found = asyncio.get_running_loop().run_in_executor(self._readers, self._store.executions, job, attempt)
+        try:
+            async with asyncio.timeout(self._patience):
+                return await found
+        except TimeoutError:
+            raise ExhaustedError(
+                f"the executions of attempt {attempt} of job {job} could not be read within {self._patience:g} s, as "
+                "others are being read or the disk is slow; try again"
+            ) from None
+
+    def close(self) -> None:
+        """Begin no other reading."""
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Where the past of jobs is read."""
+
+    logs: LogMerge
+    attempts: OldAttempts

@@ -1,0 +1,189 @@
+"""The logs of a job's executions as one stream, in the order of time as far as known when sent."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from coordinator.core.attempts.history import is_whole
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.records import Execution
+from coordinator.engine import Engine
+from coordinator.store.logs.logs import LogStore
+from muster.domain.errors import UnknownNameError
+from muster.domain.gangs.log import LogRecord, Stream
+from muster.domain.ids import ExecutionId, JobId, execution_id
+from muster.domain.jobs.lifecycle import TERMINAL, State
+from muster.rpc.v1 import jobs_pb2 as pb
+
+READ_AHEAD = 500
+"""Records read at once of one log; bounds the memory of a merge."""
+AT_A_TIME = 64
+"""Logs that a thread reads before it comes back: of a gang most have nothing new, and the way there costs more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogWish:
+    """Which lines somebody wants to see."""
+
+    job: JobId
+    attempt: int = 0
+    """0: the newest."""
+    ranks: frozenset[int] = frozenset()
+    """Empty: all."""
+    since: datetime | None = None
+    tail: int | None = None
+    follow: bool = False
+
+
+class LogMerge:
+    """Reads the logs of jobs as their records say which there are."""
+
+    def __init__(self, engine: Engine, logs: LogStore) -> None:
+        self._engine = engine
+        self._logs = logs
+
+    async def lines(self, wish: LogWish) -> AsyncIterator[list[pb.LogLine]]:
+        """The lines there are, then with `follow` what comes, until none of the logs can grow any more.
+
+        Who follows without saying which attempt goes on with the next one when the job starts again.
+        """
+        number = wish.attempt or await self._newest(wish.job)
+        while True:
+            async for batch in self._attempt(wish, number):
+                yield batch
+            number += 1
+            if not wish.follow or wish.attempt or number > await self._newest(wish.job):
+                return
+            wish = replace(wish, since=None, tail=None)
+
+    async def _newest(self, job: JobId) -> int:
+        return await self._engine.look(lambda cluster, _: _newest(cluster, job))
+
+    async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[pb.LogLine]]:
+        members = await self._engine.look(lambda cluster, _: _members(cluster, wish, number))
+        tails = {member.id: _Tail(member) for member in members}
+        with self._engine.signals.listen(wish.job, *tails) as listener:
+            fired: Collection[str] = tails
+            while True:
+                over = await self._engine.look(lambda cluster, _: _over(cluster, tails))
+                async for batch in self._round([tails[each] for each in tails if each in fired], wish):
+                    yield batch
+                if not wish.follow or all(tail.at_end or tail.execution in over for tail in tails.values()):
+                    return
+                fired = await listener.wait()
+                if wish.job in fired:
+                    fired = tails
+
+    async def _round(self, tails: Sequence["_Tail"], wish: LogWish) -> AsyncIterator[list[pb.LogLine]]:
+        """Everything that is there now. What is sent next is not older than what every log read so far still holds."""
+        reading = list(tails)
+        while reading:
+            dry = [tail for tail in reading if not tail.ahead]
+            for start in range(0, len(dry), AT_A_TIME):
+                await asyncio.to_thread(self._fill, dry[start : start + AT_A_TIME], wish)
+            reading = [tail for tail in reading if tail.ahead]
+            if reading:
+                horizon = min(tail.newest() for tail in reading)
+                lines = [line for tail in reading for line in tail.until(horizon)]
+                lines.sort(key=lambda line: line.time.ToNanoseconds())
+                yield lines
+
+    def _fill(self, tails: Sequence["_Tail"], wish: LogWish) -> None:
+        """Read on in some logs; blocks."""
+        for tail in tails:
+            if tail.offset is None and tail.member.log_kept and not self._logs.kept(tail.execution):
+                tail.ahead.append(_missing(tail.member))
+            batch = self._logs.read(
+                tail.execution,
+                offset=tail.offset,
+                since=wish.since,
+                tail=wish.tail if tail.offset is None else None,
+                limit=READ_AHEAD,
+            )
+            while not batch.records and batch.next_offset != (tail.offset or 0) and not batch.at_end:
+                tail.offset = batch.next_offset
+                batch = self._logs.read(tail.execution, offset=tail.offset, since=wish.since, limit=READ_AHEAD)
+            tail.offset, tail.at_end = batch.next_offset, batch.at_end
+            tail.ahead.extend(batch.records)
+
+
+@dataclass(slots=True)
+class _Tail:
+    """Where the reading of one log stands."""
+
+    member: Execution
+    offset: int | None = None
+    at_end: bool = False
+    ahead: deque[LogRecord] = field(default_factory=deque)
+
+    @property
+    def execution(self) -> ExecutionId:
+        """Whose log it is."""
+        return self.member.id
+
+    def newest(self) -> int:
+        """The latest time in what was read ahead; not always the last one, as streams of a container are read apart."""
+        return max(record.time_ns for record in self.ahead)
+
+    def until(self, horizon: int) -> list[pb.LogLine]:
+        """Take what was printed until a time."""
+        lines: list[pb.LogLine] = []
+        while self.ahead and self.ahead[0].time_ns <= horizon:
+            lines.append(_line(self.member, self.ahead.popleft()))
+        return lines
+
+
+def _missing(member: Execution) -> LogRecord:
+    """What stands in the place of a log that was complete and is gone."""
+    text = "[muster] the log of this execution is missing: it was complete, and is gone from the coordinator's disk"
+    ended = max(member.times.values(), default=datetime.now(UTC))
+    return LogRecord(time_ns=int(ended.timestamp()) * 10**9, stream=Stream.STDERR, text=text.encode(), marker=True)
+
+
+def _line(member: Execution, record: LogRecord) -> pb.LogLine:
+    line = pb.LogLine(
+        rank=member.rank,
+        attempt=member.attempt,
+        stream=record.stream,
+        text=record.text,
+        partial=record.partial,
+    )
+    line.time.FromNanoseconds(record.time_ns)
+    return line
+
+
+def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
+    if (wish.job, number) not in cluster.attempts:
+        newest = _newest(cluster, wish.job)
+        raise UnknownNameError(f"job {wish.job} has no attempt {number}; its newest is {newest}")
+    size = cluster.jobs[wish.job].spec.size
+    beyond = [rank for rank in sorted(wish.ranks) if rank >= size]
+    if beyond:
+        raise UnknownNameError(f"job {wish.job} has ranks 0 to {size - 1}; there is no rank {beyond[0]}")
+    if not is_whole(cluster.jobs[wish.job], number):
+        return [_old_member(wish.job, number, rank) for rank in sorted(wish.ranks) or range(size)]
+    members = cluster.gangs.members((wish.job, number))
+    return [member for member in members if not wish.ranks or member.rank in wish.ranks]
+
+
+def _old_member(job: JobId, attempt: int, rank: int) -> Execution:
+    """Enough of an execution of an old attempt to find its log, which is as complete as it will ever be."""
+    return Execution(id=execution_id(job, attempt, rank), job=job, attempt=attempt, rank=rank, log_complete=True)
+
+
+def _newest(cluster: Cluster, job: JobId) -> int:
+    """The number of the newest attempt; 0 for a job that was deleted."""
+    return cluster.jobs[job].attempt if job in cluster.jobs else 0
+
+
+def _over(cluster: Cluster, executions: Collection[ExecutionId]) -> set[ExecutionId]:
+    """Those whose logs will not grow: forgotten, lost, never placed, or complete."""
+    return {execution for execution in executions if not _may_grow(cluster.executions.get(execution))}
+
+
+def _may_grow(execution: Execution | None) -> bool:
+    if execution is None or execution.log_complete or execution.state is State.LOST:
+        return False
+    return execution.state not in TERMINAL or execution.node is not None

@@ -1,0 +1,1 @@
+"""Logs of executions in files."""

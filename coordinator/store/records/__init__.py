@@ -1,0 +1,1 @@
+"""The records of the core: in memory, or in a database."""

@@ -1,0 +1,1 @@
+"""Accounts, tokens, certificates, secrets and the audit log in a database."""

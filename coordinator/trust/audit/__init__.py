@@ -1,0 +1,1 @@
+"""The audit log: written, kept for a while, exported."""

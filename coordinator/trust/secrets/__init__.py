@@ -1,0 +1,1 @@
+"""Secrets, who may use them, and the keys that seal them."""

@@ -1,0 +1,1 @@
+"""What is known of a machine: asked by a script, read as facts, judged as findings."""

@@ -1,0 +1,1 @@
+"""What is done to a machine: planned, carried out, undone."""

@@ -1,0 +1,76 @@
+"""Commands about the fleet's authority: which ones count, and how one gives way to the next."""
+
+from typing import Annotated
+
+import typer
+
+from muster.cli.context import answers, session_of
+from muster.cli.options import Output
+from muster.cli.output.documents import Format, text_of
+from muster.cli.output.screen import say_lines, screen
+from muster.domain.fleet.access import AuthorityStatus
+
+_NAMED = 10
+"""Nodes of each kind that are named."""
+
+authority = typer.Typer(help="The fleet's authority, which signs its certificates.", no_args_is_help=True)
+
+
+@authority.command()
+@answers
+async def show(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """Show which authorities count, and how far a change of them is."""
+    async with session_of(context).client() as client:
+        found = await client.trust.authority()
+    _tell(found, output)
+
+
+@authority.command()
+@answers
+async def rotate(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """Begin to change the authority. Nodes move by themselves; jobs go on. `muster authority finish` ends it."""
+    async with session_of(context).client() as client:
+        found = await client.trust.rotate_authority()
+    _tell(found, output)
+
+
+@authority.command()
+@answers
+async def finish(
+    context: typer.Context,
+    *,
+    force: Annotated[
+        bool, typer.Option(help="Even if nodes have not moved; those must join again with a new token.")
+    ] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """End the change: the former authority counts no more, and the coordinator shows a certificate of the new one."""
+    async with session_of(context).client() as client:
+        found = await client.trust.finish_rotation(force=force)
+    _tell(found, output)
+
+
+def _tell(status: AuthorityStatus, output: Format) -> None:
+    if output is not Format.TABLE:
+        say_lines(text_of(status, output))
+        return
+    from muster.cli.output.tables import facts  # noqa: PLC0415 - Rich
+    from muster.cli.output.units import time_text  # noqa: PLC0415
+
+    screen().print(
+        facts(
+            (
+                ("stage", status.stage),
+                *((f"signs {each.signs}", f"sha256:{each.fingerprint}") for each in status.authorities),
+                ("begun", time_text(status.begun_at)),
+                ("nodes moved", str(status.moved) if status.begun_at else ""),
+                ("still to move", _names(status.waiting)),
+                ("away", _names(status.away)),
+            )
+        )
+    )
+
+
+def _names(nodes: tuple[str, ...]) -> str:
+    more = f", … ({len(nodes)})" if len(nodes) > _NAMED else ""
+    return ", ".join(nodes[:_NAMED]) + more

@@ -1,0 +1,192 @@
+"""Commands about oneself: init, login, logout, whoami."""
+
+import asyncio
+import getpass
+import os
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster.cli.context import answers, session_of
+from muster.cli.options import Output
+from muster.cli.output.documents import Format, text_of
+from muster.cli.output.screen import say, say_lines, screen
+from muster.cli.sign_in import document_line, signed_in
+from muster.client.endpoint import (
+    Login,
+    coordinator_address,
+    forget_login,
+    home,
+    keep_login,
+    local_address,
+    login_of,
+    parse_address,
+)
+from muster.daemon.own_programs import command_of
+from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
+from muster.domain.fleet.access import Myself
+
+
+def init(
+    state: Annotated[Path, typer.Option(envvar="MUSTER_STATE", help="The coordinator's directory.")] = Path(
+        "/var/lib/muster/coordinator"
+    ),
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients will be served.")] = "0.0.0.0:7460",
+    name: Annotated[list[str] | None, typer.Option(help="Clients will reach it by this name; may be repeated.")] = None,
+) -> None:
+    """Make the authority and the first admin of a fleet, where its coordinator will run, and say how to log in."""
+    names = [part for each in name or () for part in ("--name", each)]
+    command = command_of("coordinator", "--init", "--state", str(state), "--listen", listen, *names)
+    raise typer.Exit(subprocess.run(command, check=False).returncode)  # noqa: S603 - our own program
+
+
+@answers
+async def login(
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where the coordinator serves clients.")],
+    *,
+    authority: Annotated[
+        str | None,
+        typer.Option(metavar="sha256:…", help="Fingerprint of the fleet's authority, as the first start printed it."),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="The token is in this file; `-` for stdin. It goes before all else.")
+    ] = None,
+    sso: Annotated[
+        bool, typer.Option(help="Through the identity provider of your organisation, even if MUSTER_TOKEN is set.")
+    ] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Keep how you are known to a coordinator; it is the one that is asked from now on.
+
+    You are known by the token in --token-file, else by MUSTER_TOKEN, else through the identity provider of your
+    organisation if the coordinator knows one: open the URL that is shown, in any browser, and confirm the code. If
+    it knows none, you are asked for a token.
+    """
+    from muster.client.client import Client  # noqa: PLC0415 - gRPC
+    from muster.rpc.channel import Credentials  # noqa: PLC0415
+    from muster.rpc.pinning import pinned_authority  # noqa: PLC0415
+    from muster.trust.tokens import parse_api_token  # noqa: PLC0415
+
+    if sso and token_file is not None:
+        raise InvalidJobError("--sso and --token-file are two ways to be known; take one")
+    address = parse_address(address)
+    if address == local_address(os.environ):
+        raise ConflictError(f"`muster up` serves at {address} and has made you known there; no login is needed")
+    known = () if authority else await asyncio.to_thread(_known_authorities, address)
+    try:
+        certificate = await pinned_authority(address, lambda found: _is_wanted(address, found, authority, known))
+    except PermissionDeniedError as error:
+        if not known:
+            raise
+        raise PermissionDeniedError(
+            f"{error}. Another one is known here from an earlier login; if the fleet was made anew, log in with "
+            "--authority sha256:…, as the first start of its coordinator printed it"
+        ) from None
+    token = None if sso else await asyncio.to_thread(_given_token, token_file)
+    if token is None:
+        token = await _token_of_person(address, certificate, output, asked=sso)
+    token = str(parse_api_token(token))
+    async with Client(address, Credentials(authority=certificate, token=token)) as client:
+        myself = await client.trust.myself()
+    keep_login(home(os.environ), Login(address=address, authority=certificate.decode(), token=token))
+    if output is Format.TABLE:
+        say(f"logged in to {address} as {myself.name}{_until(myself)}")
+    else:
+        say_lines(document_line({"address": address, "account": myself}, output))
+
+
+@answers
+async def logout(
+    context: typer.Context,
+    *,
+    revoke: Annotated[bool, typer.Option(help="Make the token count no more, too.")] = False,
+) -> None:
+    """Forget how you are known to the coordinator."""
+    named = session_of(context).coordinator
+    address = parse_address(named) if named else coordinator_address(os.environ)
+    if address == local_address(os.environ):
+        raise ConflictError(f"`muster up` serves at {address} and makes you known there; `muster down` ends it")
+    if revoke:
+        async with session_of(context).client() as client:
+            await client.trust.revoke_token((await client.trust.myself()).token)
+    forget_login(home(os.environ), address)
+    say(f"logged out of {address}")
+
+
+@answers
+async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """Say who you are to the coordinator, and what you may do."""
+    async with session_of(context).client() as client:
+        myself = await client.trust.myself()
+    if output is not Format.TABLE:
+        say_lines(text_of(myself, output))
+        return
+    from muster.cli.output.tables import facts  # noqa: PLC0415
+    from muster.cli.output.trust import grants_text  # noqa: PLC0415
+    from muster.cli.output.units import time_text  # noqa: PLC0415
+
+    screen().print(
+        facts(
+            (
+                ("name", myself.name),
+                ("kind", myself.kind),
+                ("identity", myself.identity),
+                ("access", grants_text(myself.grants)),
+                ("token", myself.token),
+                ("until", "" if myself.expires_at is None else time_text(myself.expires_at)),
+                ("coordinator", client.address),
+            )
+        )
+    )
+
+
+def _known_authorities(address: str) -> tuple[str, ...]:
+    """The fingerprints of the authorities that an earlier login at the address trusts."""
+    from muster.trust.certificates import fingerprints  # noqa: PLC0415
+
+    kept = login_of(os.environ, address).authority
+    return fingerprints(kept.encode()) if kept else ()
+
+
+def _is_wanted(address: str, found: str, wanted: str | None, known: Collection[str]) -> bool:
+    if known:
+        return found in known
+    if wanted is not None:
+        return found == wanted.removeprefix("sha256:").lower()
+    if not sys.stdin.isatty():
+        raise InvalidJobError(
+            f"the coordinator at {address} is not known here; say --authority sha256:…, as its first start printed it"
+        )
+    say(f"the authority of the fleet at {address} has the fingerprint", err=True)
+    say(f"  sha256:{found}", err=True)
+    if input("is that the one that the coordinator's first start printed? [y/N] ").strip().lower() != "y":
+        raise PermissionDeniedError("not logged in")
+    return True
+
+
+async def _token_of_person(address: str, certificate: bytes, form: Format, *, asked: bool) -> str:
+    """From the identity provider; where there is none, a person may type one, unless he `asked` for the provider."""
+    try:
+        return await signed_in(address, certificate, form)
+    except UnknownNameError as error:
+        if asked or not sys.stdin.isatty():
+            raise PermissionDeniedError(str(error)) from None
+    return await asyncio.to_thread(getpass.getpass, "token: ")
+
+
+def _until(myself: Myself) -> str:
+    return "" if myself.expires_at is None else f", until {myself.expires_at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _given_token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("MUSTER_TOKEN")
+    if str(file) == "-":
+        return sys.stdin.readline()
+    from muster.trust.files import read_secret  # noqa: PLC0415
+
+    return read_secret(file)

@@ -1,0 +1,102 @@
+"""The command logs."""
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from muster.cli.context import answers, session_of
+from muster.cli.exit_codes import ExitCode
+from muster.cli.options import JobName, Output
+from muster.cli.output.documents import Format, line_of
+from muster.cli.output.log_printer import LogPrinter, style_for
+from muster.cli.output.logs import LogStyle
+from muster.cli.output.screen import say_lines
+from muster.domain.jobs.view import LogLine
+from muster.jobfile import FieldError
+
+_MOST_RANKS = 10_000
+
+
+@answers
+async def logs(  # noqa: PLR0913 - one for each option
+    context: typer.Context,
+    job: JobName,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until all logs are complete.")] = False,
+    rank: Annotated[str | None, typer.Option(help="Only these ranks: `0,2-3`.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only what was printed since `10m` ago, or since an ISO time.")
+    ] = None,
+    tail: Annotated[int | None, typer.Option(min=0, help="Only the last so many lines of each rank.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Of this attempt, not of the newest.")] = None,
+    timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="When each line was printed.")] = False,
+    prefix: Annotated[bool, typer.Option(help="Which rank printed each line; ! marks stderr.")] = True,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Also on a terminal every byte as it was printed, which may act on it.")
+    ] = False,
+    output: Output = Format.TABLE,
+) -> ExitCode:
+    """Print what the executions of a job printed, merged."""
+    ranks = ranks_from(rank) if rank is not None else ()
+    earliest = since_from(since, datetime.now(UTC)) if since is not None else None
+    async with session_of(context).client() as client:
+        known = await client.job(job)
+        style = style_for(known, prefix=prefix, timestamps=timestamps, raw=raw)
+        lines = client.logs(known, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
+        printing = _print_all(lines, style) if output is Format.TABLE else _print_documents(lines, output)
+        if not follow:
+            await printing
+            return ExitCode.SUCCESS
+        from muster.cli.follow import attend  # noqa: PLC0415
+
+        return ExitCode.SUCCESS if await attend(client, known, printing) else ExitCode.INTERRUPTED
+
+
+def ranks_from(text: str) -> frozenset[int]:
+    """The ranks that `0,2-3` names."""
+    ranks: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+        if match is None:
+            raise typer.BadParameter(f"{text!r} is no list of ranks; write it like 0,2-3", param_hint="--rank")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not first <= last < first + _MOST_RANKS:
+            raise typer.BadParameter(f"{part.strip()!r} is no range of ranks; write it like 2-3", param_hint="--rank")
+        ranks.update(range(first, last + 1))
+    return frozenset(ranks)
+
+
+def since_from(text: str, now: datetime) -> datetime:
+    """The moment that `10m` (ago) or an ISO time (local without an offset) names."""
+    from muster.jobfile.quantity import parse_duration  # noqa: PLC0415 - exact fractions take long to import
+
+    try:
+        return now - parse_duration(text)
+    except FieldError:
+        pass
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        hint = f"{text!r} is neither a duration such as 10m nor a time such as 2026-11-21T09:30"
+        raise typer.BadParameter(hint, param_hint="--since") from None
+
+
+async def _print_all(lines: AsyncGenerator[LogLine, None], style: LogStyle) -> bool:
+    with LogPrinter(style) as printer:
+        async with aclosing(lines):
+            async for line in lines:
+                printer.print(line)
+    return True
+
+
+async def _print_documents(lines: AsyncGenerator[LogLine, None], form: Format) -> bool:
+    """One JSON document a line; for YAML they are the items of one list."""
+    head = "- " if form is Format.YAML else ""
+    async with aclosing(lines):
+        async for line in lines:
+            say_lines(head + line_of(line), flush=True)
+    return True

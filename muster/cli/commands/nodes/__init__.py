@@ -1,0 +1,1 @@
+"""`muster nodes`: what is told of nodes, and how machines become nodes."""

@@ -1,0 +1,145 @@
+"""The commands about nodes: `nodes`, `nodes NODE`, `nodes remove`, and how they join."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from typer.core import TyperGroup
+
+from muster.cli.commands import trust
+from muster.cli.commands.nodes import bootstrap, maintenance
+from muster.cli.context import answers, session_of
+from muster.cli.options import Output, complete_nodes
+from muster.cli.output.documents import Format, text_of
+from muster.cli.output.screen import say_lines, screen
+from muster.domain.errors import ConflictError, InvalidJobError
+from muster.domain.fleet.node import NodeState, NodeView
+from muster.domain.visible_text import visible
+
+_SHOWN = 5
+"""How many executions a question names."""
+
+
+class _Nodes(TyperGroup):
+    """A group in which a word that is no command is the name of a node to show."""
+
+    # Click is typer's own affair (some versions bring their own), so its types are not named here.
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        """`NODE` is short for `show NODE`."""
+        known = self.get_command(ctx, args[0]) is not None
+        return super().resolve_command(ctx, args if known else ["show", *args])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:  # noqa: ANN401
+        """Commands, and names of nodes."""
+        (name,) = (each for each in self.commands["show"].params if each.name == "node")
+        return [*super().shell_complete(ctx, incomplete), *name.shell_complete(ctx, incomplete)]
+
+
+nodes = typer.Typer(name="nodes", cls=_Nodes, invoke_without_command=True, subcommand_metavar="[NODE | COMMAND ...]")
+
+NodeName: TypeAlias = Annotated[str, typer.Argument(metavar="NODE", help="Its name.", autocompletion=complete_nodes)]
+
+
+@nodes.callback()
+@answers
+async def every_node(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """List nodes and what is free on them, show one, or give one up."""
+    if context.invoked_subcommand is not None:
+        return
+    async with session_of(context).client() as client:
+        found = await client.nodes()
+    if output is not Format.TABLE:
+        say_lines(text_of(found, output))
+        return
+    from muster.cli.output.nodes import nodes_table  # noqa: PLC0415
+
+    screen().print(nodes_table(found))
+
+
+@nodes.command()
+@answers
+async def show(context: typer.Context, node: NodeName, *, output: Output = Format.TABLE) -> None:
+    """Show all of one node; `muster nodes NODE` does the same."""
+    form = _form(context, output)
+    async with session_of(context).client() as client:
+        found = await client.node(node)
+    if form is not Format.TABLE:
+        say_lines(text_of(found, form))
+        return
+    from muster.cli.output.nodes import node_details  # noqa: PLC0415
+
+    screen().print(node_details(found, datetime.now(UTC)))
+
+
+@nodes.command()
+@answers
+async def remove(  # noqa: PLR0913 - one for each option
+    context: typer.Context,
+    node: NodeName,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    ssh: Annotated[
+        str | None, typer.Option(metavar="[USER@]HOST[:PORT]", help="Uninstall there first; its agent may be running.")
+    ] = None,
+    purge: Annotated[bool, typer.Option(help="With --ssh: its state, settings, users and containers, too.")] = False,
+    force: Annotated[bool, typer.Option(help="With --ssh: even while executions run there.")] = False,
+    jump: bootstrap.Jump = None,
+    key: bootstrap.Key = None,
+    accept_host_key: bootstrap.Accepted = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Give up a node that will not come back, and on which nothing runs any more; with --ssh uninstall it, too."""
+    form = _form(context, output)
+    if ssh is None and (purge or force):
+        raise InvalidJobError("--purge and --force are about the computer of the node; say where it is with --ssh")
+    async with session_of(context).client() as client:
+        if ssh is not None:
+
+            def ask(found: NodeView | None) -> None:
+                if not yes:
+                    typer.confirm(_question(found) if found else f"Uninstall at {ssh}?", abort=True, err=True)
+
+            said = await bootstrap.remove_by_ssh(
+                client, node, ssh, jump=jump, key=key, accepted=accept_host_key or (), purge=purge, force=force, ask=ask
+            )
+            say_lines(text_of({"node": node, "removed": True}, form) if form is not Format.TABLE else f"{said}\n")
+            return
+        found = await client.node(node)
+        if found.state is NodeState.READY:
+            raise ConflictError(f"node {node} is connected; stop its agent first (what runs there would run on)")
+        if not yes:
+            typer.confirm(_question(found), abort=True, err=True)
+        removed = await client.remove_node(node)
+    say_lines(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n")
+
+
+nodes.command()(bootstrap.add)
+nodes.command()(bootstrap.check)
+nodes.command()(bootstrap.upgrade)
+nodes.command()(maintenance.cordon)
+nodes.command()(maintenance.uncordon)
+nodes.command()(maintenance.drain)
+nodes.command()(maintenance.label)
+nodes.add_typer(trust.join_tokens, name="token")
+nodes.command("joined")(trust.enrolled)
+nodes.command("revoke")(trust.revoke_node)
+
+
+def _form(context: typer.Context, said: Format) -> Format:
+    """How to answer, wherever among the words `-o` stands."""
+    above = context.parent.params.get("output") if context.parent is not None else None
+    # Whether it comes as a word or as a value is up to typer's version.
+    return Format(above) if said is Format.TABLE and isinstance(above, str) else said
+
+
+def _question(node: NodeView) -> str:
+    count, names = len(node.executions), visible(", ".join(node.executions[:_SHOWN]))
+    if not count:
+        return f"Nothing runs on {visible(node.name)} as far as is known. Remove it?"
+    more = ", …" if count > _SHOWN else ""
+    return (
+        f"{count} {'execution' if count == 1 else 'executions'} on {visible(node.name)} ({names}{more}) "
+        "will count as ended, and jobs with restarts begin anew elsewhere. If user code still runs there, it runs "
+        "twice. Remove it?"
+    )

@@ -1,0 +1,1 @@
+"""The programs of `muster up` on this machine."""

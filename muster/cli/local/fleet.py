@@ -1,0 +1,201 @@
+"""A coordinator and agents on this machine, as two child programs that are watched and stopped."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from muster.cli.output.screen import say
+from muster.client.client import Client
+from muster.client.endpoint import DEFAULT_ADDRESS, Login
+from muster.daemon.own_programs import command_of, is_frozen
+from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.fleet.node import NodeState, NodeView
+from muster.rpc.channel import Credentials
+from muster.trust.files import read_secret
+
+_READY_LIMIT = 60.0
+"""Seconds until the coordinator serves, and again until all nodes are ready."""
+_STOP_LIMIT = 20.0
+"""Seconds between SIGTERM and SIGKILL; longer than the default grace period of a job."""
+_TOLD_LINES = 5
+"""Of the log of a program that died."""
+
+
+class ProgramEndedError(MusterError):
+    """A program of the local fleet ended by itself; names it, with the last lines that it said."""
+
+    def __init__(self, name: str, code: int, last_lines: Sequence[str], log: Path) -> None:
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        said = "".join(f"\n  {line}" for line in last_lines)
+        super().__init__(f"the {name} {how}; its log is {log}{':' if said else ''}{said}")
+        self.name = name
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPlan:
+    """What to start."""
+
+    directory: Path
+    """State and logs of all of it."""
+    nodes: int = 3
+    listen: str = DEFAULT_ADDRESS
+    gpu_provider: str | None = None
+    """Where the nodes' GPUs come from; None is the agent's default."""
+    docker: bool = True
+    """Whether containers are run, where a Docker Engine answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalFleet:
+    """What runs."""
+
+    login: Login
+    nodes: tuple[NodeView, ...]
+    logs: tuple[Path, ...]
+
+
+@asynccontextmanager
+async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
+    """All of it, with every node ready; at the end the agents are stopped first, then the coordinator.
+
+    A program that ends by itself is raised in the block as ProgramEndedError.
+    """
+    plan.directory.mkdir(parents=True, exist_ok=True)
+    ready_file = plan.directory / f"address.{os.getpid()}"
+    ready_file.unlink(missing_ok=True)
+    coordinator_log, agent_log = plan.directory / "coordinator.log", plan.directory / "agent.log"
+    async with _running("coordinator", _coordinator_arguments(plan, ready_file), coordinator_log):
+        address = await _address_in(ready_file)
+        async with _running("agent", _agent_arguments(plan, address), agent_log):
+            login = Login(address=address, token=read_secret(_token_file(plan)))
+            nodes = await _ready_nodes(login, plan.nodes)
+            yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log))
+
+
+def _coordinator_arguments(plan: FleetPlan, ready_file: Path) -> Sequence[str]:
+    state = plan.directory / "coordinator"
+    return ("--local", "--state", str(state), "--listen", plan.listen, "--ready-file", str(ready_file))
+
+
+def _token_file(plan: FleetPlan) -> Path:
+    """Where the coordinator writes the token that it wants to be shown, before it serves."""
+    return plan.directory / "coordinator" / "local-token"
+
+
+def _agent_arguments(plan: FleetPlan, address: str) -> Sequence[str]:
+    state = plan.directory / "agents"
+    arguments = ["--coordinator", address, "--local-nodes", str(plan.nodes), "--state", str(state)]
+    arguments += ["--token-file", str(_token_file(plan))]
+    if plan.gpu_provider is not None:
+        arguments += ["--gpu-provider", plan.gpu_provider]
+    if not plan.docker:
+        arguments.append("--no-docker")
+    return arguments
+
+
+@asynccontextmanager
+async def _running(name: str, arguments: Sequence[str], log: Path) -> AsyncIterator[None]:
+    """The program runs within the block; its own end is raised there."""
+    with log.open("ab") as output:
+        begin = output.tell()
+        # A group of its own, so that Ctrl-C in the terminal reaches only us and the order of stopping is ours.
+        process = await asyncio.create_subprocess_exec(
+            *command_of(name, *arguments),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            process_group=0,
+        )
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(_raise_when_ended(name, process, log, begin), name=f"watch the {name}")
+            yield
+            watching.cancel()
+    finally:
+        await _stop(name, process)
+
+
+async def _raise_when_ended(name: str, process: asyncio.subprocess.Process, log: Path, begin: int) -> None:
+    code = await process.wait()
+    raise ProgramEndedError(name, code, _last_lines(log, begin), log)
+
+
+async def _stop(name: str, process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        async with asyncio.timeout(_STOP_LIMIT):
+            await process.wait()
+    except TimeoutError:
+        say(f"the {name} did not stop within {_STOP_LIMIT:.0f} s and is killed", err=True)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _address_in(ready_file: Path) -> str:
+    address = None
+    try:
+        async with asyncio.timeout(_READY_LIMIT):
+            # A file tells nobody that it is there; this is looked for during one start only.
+            while (address := _taken(ready_file)) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise UnavailableError(f"the coordinator does not serve after {_READY_LIMIT:.0f} s") from None
+    return address
+
+
+def _taken(ready_file: Path) -> str | None:
+    try:
+        address = ready_file.read_text().strip()
+    except FileNotFoundError:
+        return None
+    ready_file.unlink()
+    return address
+
+
+async def _ready_nodes(login: Login, wanted: int) -> tuple[NodeView, ...]:
+    ready: tuple[NodeView, ...] = ()
+    try:
+        async with asyncio.timeout(_READY_LIMIT), client_of(login) as client:
+            while len(ready) < wanted:
+                await asyncio.sleep(0.05)
+                ready = tuple(node for node in await client.nodes() if _is_here(node))
+    except TimeoutError:
+        raise UnavailableError(
+            f"{len(ready)} of {wanted} nodes are ready after {_READY_LIMIT:.0f} s",
+        ) from None
+    return ready
+
+
+def require_programs(command: str) -> None:
+    """Raise MusterError where coordinator and agent are not installed beside the client."""
+    if not is_frozen() and any(find_spec(package) is None for package in ("coordinator", "agent")):
+        raise MusterError(
+            f"`{command}` starts a coordinator and agents, which are not installed: `pip install muster-fleet`"
+        )
+
+
+def client_of(login: Login) -> Client:
+    """A client of a local fleet."""
+    return Client(login.address, Credentials(token=login.token))
+
+
+def _is_here(node: NodeView) -> bool:
+    # A node of an earlier run is remembered, but has not spoken yet.
+    return node.state is NodeState.READY and node.last_seen_at is not None
+
+
+def _last_lines(log: Path, begin: int) -> Sequence[str]:
+    with log.open("rb") as file:
+        file.seek(begin)
+        lines = file.read().decode(errors="replace").splitlines()
+    return [line for line in lines if line.strip()][-_TOLD_LINES:]

@@ -1,0 +1,119 @@
+"""Values as plain data for `-o json` and `-o yaml`: keys are field names, times are ISO 8601 in UTC, spans seconds.
+
+What writes them is loaded when there is something to be written: most answers are for people.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum, StrEnum
+from math import isfinite
+from typing import TypeAlias
+
+from muster.domain.jobs.job import JobSpec
+from muster.domain.visible_text import visible_json
+
+Document: TypeAlias = "str | int | float | bool | list[Document] | dict[str, Document] | None"
+
+_PLAIN = r"[A-Za-z/][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*"
+_NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+
+
+class Format(StrEnum):
+    """How a command answers."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def document(value: object) -> Document:
+    """Any value of the domain as plain data; a job's `spec` has the keys of a job file."""
+    if isinstance(value, JobSpec):
+        from muster.jobfile import dump_job  # noqa: PLC0415
+
+        return document(dump_job(value))
+    if is_dataclass(value):
+        return {field.name: document(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(document(key)): document(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [document(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((document(item) for item in value), key=str)
+    return _plain(value)
+
+
+def text_of(value: object, form: Format) -> str:
+    """The value as JSON or YAML, with a line end."""
+    plain = document(value)
+    if form is Format.JSON:
+        return _json(plain, indent=2) + "\n"
+    return "\n".join(_yaml(plain)) + "\n"
+
+
+def line_of(value: object) -> str:
+    """The value as JSON on one line, for streams."""
+    return _json(document(value)) + "\n"
+
+
+def _json(value: Document, *, indent: int | None = None, ascii_only: bool = False) -> str:
+    import json  # noqa: PLC0415
+
+    return visible_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
+
+
+def _plain(value: object) -> Document:
+    if isinstance(value, Enum):
+        return _plain(value.value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return _text_or_base64(value)
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    raise TypeError(f"{type(value).__name__} is not a value of the domain")
+
+
+def _text_or_base64(data: bytes) -> Document:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        from base64 import b64encode  # noqa: PLC0415
+
+        return {"base64": b64encode(data).decode()}
+
+
+def _yaml(value: Document, indent: str = "") -> Iterator[str]:
+    """Block YAML that readers of YAML 1.1 and 1.2 load alike: what could be taken for anything but text is quoted."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _yaml_item(f"{_yaml_atom(key)}:", item, indent)
+    elif isinstance(value, list) and value:
+        for item in value:
+            yield from _yaml_item("-", item, indent)
+    else:
+        yield indent + _yaml_atom(value)
+
+
+def _yaml_item(head: str, item: Document, indent: str) -> Iterator[str]:
+    if not isinstance(item, (dict, list)) or not item:
+        yield f"{indent}{head} {_yaml_atom(item)}"
+        return
+    lines = _yaml(item, indent + "  ")
+    if head == "-":
+        yield f"{indent}- {next(lines).lstrip()}"
+    else:
+        yield indent + head
+    yield from lines
+
+
+def _yaml_atom(value: Document) -> str:
+    if isinstance(value, str) and re.fullmatch(_PLAIN, value) and value.lower() not in _NOT_TEXT:
+        return value
+    if isinstance(value, float) and not isfinite(value):
+        raise TypeError(f"{value} has no place in a document")
+    return _json(value, ascii_only=not str(value).isprintable())

@@ -1,0 +1,66 @@
+"""A job in plain lines: each change while it prepares, and how it ended."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from muster.cli.output.units import between_text
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import ExecutionView, JobView
+
+_NEWS = {State.PREPARING, State.CHECKED_IN, State.FAILED, State.LOST}
+"""States of single executions that get a line; in the others the job's phase says enough."""
+_HERE = {State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED}
+
+
+def changes(before: JobView | None, after: JobView) -> Iterator[str]:
+    """A line for each thing that is different; a percentage that grows is not."""
+    # The end of a job is told by its verdict.
+    if (before is None or before.phase is not after.phase) and not after.phase.ended:
+        yield f"{after.spec.name} ({after.id}) {after.phase}" + (f": {after.summary}" if after.summary else "")
+    known = {} if before is None else {execution.id: execution for execution in executions_of(before)}
+    executions = executions_of(after)
+    for execution in executions:
+        if execution.state in _NEWS and _told(execution) != _told(known.get(execution.id)):
+            yield _line(execution)
+    now_here = arrived(executions)
+    if executions and now_here != arrived(tuple(known.values())) and after.phase is JobPhase.PREPARING:
+        yield f"checked in {now_here}/{len(executions)}"
+
+
+def executions_of(job: JobView) -> tuple[ExecutionView, ...]:
+    """Those of the newest attempt, by rank."""
+    return job.attempts[-1].executions if job.attempts else ()
+
+
+def arrived(executions: tuple[ExecutionView, ...]) -> int:
+    """How many of them have checked in."""
+    return sum(execution.state in _HERE for execution in executions)
+
+
+def ran_text(job: JobView, until: datetime | None) -> str:
+    """How long user code of the newest attempt has run; empty where none has.
+
+    Not since it was reported to run: of what ends at once one hears both together.
+    """
+    released_at = job.attempts[-1].released_at if job.attempts else None
+    return between_text(released_at or job.started_at, until)
+
+
+def _told(execution: ExecutionView | None) -> tuple[State, str] | None:
+    return None if execution is None else (execution.state, re.sub(r"[\d.]+", "", execution.detail))
+
+
+def _line(execution: ExecutionView) -> str:
+    place = f" on {execution.node}" if execution.node else ""
+    told = execution.failure.message if execution.failure else execution.detail
+    doing = f": {told}" if told else ""
+    return f"rank {execution.rank}{place} {execution.state.replace('_', ' ')}{doing}"
+
+
+def verdict_words(job: JobView) -> tuple[str, str, str]:
+    """How an ended job ended, in one line: what comes before its phase, the phase, and what comes after."""
+    ran = ran_text(job, job.ended_at)
+    after = f" after {ran}" if ran else " before any user code ran" if job.attempts else ""
+    failure = "" if job.failure is None else f": {job.failure}"
+    return f"{job.spec.name} ({job.id}) ", job.phase, f"{after}{failure}"

@@ -1,0 +1,223 @@
+"""Jobs as tables and sentences."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from muster.cli.output.job_rows import HEADERS, PHASE, job_row
+from muster.cli.output.job_sentences import verdict_words
+from muster.cli.output.tables import facts, joined, listing, shown, word
+from muster.cli.output.units import between_text, cpus_text, ranks_text, size_text, span_text, time_text
+from muster.domain.jobs.explanation import Explanation
+from muster.domain.jobs.failure import Failure
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.view import AttemptView, ExecutionView, JobView
+from muster.domain.visible_text import visible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseTime:
+    """How long an attempt was, or is, in one phase."""
+
+    name: str
+    span: timedelta
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {span_text(self.span)}" + (f" ({self.note})" if self.note else "")
+
+
+def jobs_table(jobs: Sequence[JobView], now: datetime) -> Table:
+    """One line a job."""
+    return listing(HEADERS, (_coloured(job, job_row(job, now)) for job in jobs))
+
+
+def job_details(job: JobView, now: datetime, only: int | None = None) -> Group:
+    """All that is known of one job, or of it and `only` this attempt."""
+    parts: list[RenderableType] = [
+        facts(
+            (
+                ("job", f"{job.spec.name} ({job.id})"),
+                ("project", job.spec.project),
+                ("owner", job.owner),
+                ("labels", ", ".join(f"{name}={value}" for name, value in sorted(job.spec.labels.items()))),
+                ("phase", word(job.phase)),
+                ("", visible(job.summary)),
+                ("executions", _roles_text(job.spec)),
+                ("network", str(job.spec.network)),
+                ("submitted", time_text(job.submitted_at)),
+                ("started", time_text(job.started_at)),
+                ("ended", time_text(job.ended_at)),
+            ),
+        ),
+    ]
+    for attempt in job.attempts:
+        if only in {None, attempt.number}:
+            parts += [shown(""), *_attempt_details(job, attempt, now)]
+    parts += [shown(line) for line in _left_out(job, only)]
+    if job.failure is not None:
+        parts += [shown(""), failure_block(job.failure)]
+    return Group(*parts)
+
+
+def roster_table(attempt: AttemptView) -> Table:
+    """Who takes part, and where peers reach them."""
+    return listing(
+        ("RANK", "ROLE", "NODE", "ADDRESS", "PORTS", "GPUS"),
+        (
+            (
+                str(execution.rank),
+                execution.role,
+                execution.node or "-",
+                execution.address or "-",
+                _ports_text(execution),
+                ", ".join(execution.gpus) or "-",
+            )
+            for execution in attempt.executions
+        ),
+    )
+
+
+def attempt_times(job: JobView, attempt: AttemptView, now: datetime) -> tuple[PhaseTime, ...]:
+    """How long the attempt queued, prepared, armed, started and ran; up to `now` if it has not ended."""
+    before = [other.ended_at for other in job.attempts if other.number == attempt.number - 1]
+    marks = [
+        ("queued", before[0] if before and before[0] else job.submitted_at),
+        ("preparing", attempt.placed_at),
+        ("arming", attempt.checked_in_at),
+        ("starting", attempt.released_at),
+        ("running", attempt.started_at),
+        ("", attempt.ended_at or (job.ended_at if attempt == job.attempts[-1] else None) or now),
+    ]
+    known = [(name, at) for name, at in marks if at is not None]
+    return tuple(
+        PhaseTime(name=name, span=end - start, note=_last_in(attempt) if name == "preparing" else "")
+        for (name, start), (_, end) in pairwise(known)
+    )
+
+
+def failure_block(failure: Failure) -> Group:
+    """The culprit and the last lines that it printed."""
+    lines = [shown(f"first failure  {failure}", "red")]
+    lines += [shown(f"  | {line.expandtabs()}") for line in failure.log_tail]
+    return Group(*lines)
+
+
+def explanation(why: Explanation) -> Group:
+    """Why a job is where it is."""
+    parts: list[RenderableType] = [shown(why.summary)]
+    if why.queue_position:
+        parts.append(shown(f"place in the queue: {why.queue_position}"))
+    if why.refusals:
+        parts += [shown(""), listing(("NODE", "LACKS"), ((refusal.node, refusal.reason) for refusal in why.refusals))]
+    if why.awaited:
+        rows = ((str(who.rank), who.node or "-", word(who.state), who.detail) for who in why.awaited)
+        parts += [shown(""), listing(("RANK", "NODE", "STATE", "DOING"), rows)]
+    if why.failure is not None:
+        parts += [shown(""), failure_block(why.failure)]
+    return Group(*parts)
+
+
+def verdict(job: JobView) -> Text:
+    """How an ended job ended, in one line."""
+    before, _, after = verdict_words(job)
+    return joined(before, word(job.phase), after)
+
+
+def _coloured(job: JobView, row: Sequence[str]) -> Sequence[str | Text]:
+    return [*row[:PHASE], word(job.phase), *row[PHASE + 1 :]]
+
+
+def _roles_text(spec: JobSpec) -> str:
+    return "\n".join(f"{role.count} x {role.name}: {', '.join(_needs(role))}" for role in spec.roles)
+
+
+def _needs(role: Role) -> Iterator[str]:
+    needs = role.resources
+    yield f"{cpus_text(needs.cpu_millis)} CPU"
+    if needs.memory is not None:
+        yield f"{size_text(needs.memory)} memory"
+    if needs.gpus:
+        yield f"{needs.gpus} x GPU" + (f" {needs.gpu_model}" if needs.gpu_model else "")
+    yield visible(role.image or "process")
+    if role.command:
+        yield visible(shlex.join(role.command))
+
+
+def _attempt_details(job: JobView, attempt: AttemptView, now: datetime) -> Iterator[RenderableType]:
+    times = " · ".join(map(str, attempt_times(job, attempt, now)))
+    yield joined(shown(f"attempt {attempt.number}", "bold"), f"  {times}")
+    if attempt.failure is not None and attempt.failure != job.failure:
+        yield failure_block(attempt.failure)
+    if attempt.executions:
+        yield listing(
+            ("RANK", "ROLE", "NODE", "STATE", ">PREPARED IN", ">WAITED", ">RAN", "ADDRESS", "PORTS", "GPUS", "DETAIL"),
+            (_execution_row(execution, attempt, now) for execution in attempt.executions),
+        )
+
+
+def _left_out(job: JobView, only: int | None) -> Iterator[str]:
+    """Of which attempts no executions are told, why, and how to ask for them."""
+    without = [each for each in job.attempts if not each.executions and only in {None, each.number}]
+    dropped = [each.number for each in without if each.executions_dropped]
+    older = [each.number for each in without if not each.executions_dropped]
+    if without:
+        yield ""
+    if older and only is None:
+        yield f"{_attempts_text(older)}: executions are not listed; ask with `muster show {job.id} --attempt N`"
+    if dropped:
+        yield f"{_attempts_text(dropped)}: executions were dropped, as the job has very many; times and logs are kept"
+
+
+def _attempts_text(numbers: Sequence[int]) -> str:
+    return f"attempt{'s' if len(numbers) > 1 else ''} {ranks_text(numbers)}"
+
+
+def _execution_row(execution: ExecutionView, attempt: AttemptView, now: datetime) -> Iterator[str | Text]:
+    entered = {transition.state: transition.at for transition in execution.transitions}
+    ended = execution.transitions[-1].at if execution.exit is not None and execution.transitions else now
+    yield str(execution.rank)
+    yield execution.role
+    yield execution.node or "-"
+    yield word(execution.state)
+    yield between_text(entered.get(State.PLACED), entered.get(State.CHECKED_IN)) or "-"
+    yield between_text(entered.get(State.CHECKED_IN), attempt.checked_in_at) or "-"
+    yield between_text(entered.get(State.RUNNING), ended) or "-"
+    yield execution.address or "-"
+    yield _ports_text(execution)
+    yield ", ".join(execution.gpus) or "-"
+    yield _how(execution)
+
+
+def _how(execution: ExecutionView) -> str:
+    if execution.failure is not None:
+        return execution.failure.message
+    if execution.exit is not None:
+        return f"exit code {execution.exit.code}"
+    return execution.detail
+
+
+def _ports_text(execution: ExecutionView) -> str:
+    return ", ".join(f"{lease.name}={lease.host_port}" for lease in execution.ports) or "-"
+
+
+def _last_in(attempt: AttemptView) -> str:
+    """Who checked in last; said only where the others waited for a noticeable time."""
+    arrivals = sorted(
+        (transition.at, execution.rank)
+        for execution in attempt.executions
+        for transition in execution.transitions
+        if transition.state is State.CHECKED_IN
+    )
+    if attempt.checked_in_at is None or len(arrivals) < 2:  # noqa: PLR2004 - nobody waits for oneself
+        return ""
+    waited = arrivals[-1][0] - arrivals[0][0]
+    late = ranks_text(rank for at, rank in arrivals if at == arrivals[-1][0])
+    return f"the first waited {span_text(waited)} for rank {late}" if waited > timedelta(seconds=0.5) else ""

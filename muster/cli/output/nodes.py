@@ -1,0 +1,126 @@
+"""Nodes as tables."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from muster.cli.output.tables import facts, joined, listing, shown, word
+from muster.cli.output.units import cpus_text, size_text, span_text, time_text
+from muster.domain.fleet.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
+
+_SILENT = (
+    "What runs there may go on; `muster why JOB` says what follows. If the node will not come back and nothing runs "
+    "there any more, `muster nodes remove NODE` gives it up."
+)
+
+
+def nodes_table(nodes: Sequence[NodeView]) -> Table:
+    """One line a node; free of total."""
+    return listing(
+        ("NODE", "STATE", "GPUS FREE", ">CPUS FREE", ">MEMORY FREE", ">EXECUTIONS", "ADDRESS"),
+        (
+            (
+                node.name,
+                _state_text(node),
+                _gpus_text(node),
+                f"{cpus_text(node.inventory.cpus * 1000 - node.cpu_millis_taken)}/{node.inventory.cpus}",
+                f"{size_text(node.inventory.memory - node.memory_taken)}/{size_text(node.inventory.memory)}",
+                str(len(node.executions)),
+                node.address,
+            )
+            for node in nodes
+        ),
+    )
+
+
+def node_details(node: NodeView, now: datetime) -> Group:
+    """All that is known of one node."""
+    inventory = node.inventory
+    parts: list[RenderableType] = [
+        facts(
+            (
+                ("node", node.name),
+                ("state", _state_text(node)),
+                ("cordoned", _cordon_text(node.cordon, now)),
+                ("last heard", "" if node.last_seen_at is None else f"{span_text(now - node.last_seen_at)} ago"),
+                ("joined", time_text(node.joined_at)),
+                ("address", node.address),
+                ("addresses", ", ".join(inventory.addresses)),
+                ("system", " · ".join(filter(None, (inventory.os, inventory.kernel, inventory.architecture)))),
+                ("cpus", f"{cpus_text(inventory.cpus * 1000 - node.cpu_millis_taken)} of {inventory.cpus} free"),
+                ("memory", _free_text(inventory.memory - node.memory_taken, inventory.memory)),
+                ("disk", _free_text(inventory.disk_free, inventory.disk_total) if inventory.disk_total else ""),
+                ("gpu driver", _driver_text(node)),
+                ("runtimes", "\n".join(map(_runtime_text, inventory.runtimes))),
+                ("labels", ", ".join(f"{name}={value}" for name, value in sorted(inventory.labels.items()))),
+                ("agent", node.agent_version),
+                ("executions", "\n".join(node.executions)),
+            ),
+        ),
+    ]
+    if node.state is not NodeState.READY and node.executions:
+        parts += [shown(""), shown(_SILENT, "yellow")]
+    if inventory.gpu_problem is not None:
+        parts.append(shown(f"GPUs cannot be read: {inventory.gpu_problem}", "red"))
+    if inventory.gpus:
+        headers = (">GPU", "UUID", "MODEL", "MEMORY", "NUMA", "NVLINK", "USE", "PROBLEMS")
+        rows = (_gpu_row(gpu, taken=gpu.uuid in node.gpus_taken) for gpu in inventory.gpus)
+        parts += [shown(""), listing(headers, rows)]
+    return Group(*parts)
+
+
+def _state_text(node: NodeView) -> Text:
+    return word(node.state) if node.cordon is None else joined(word(node.state), shown(", cordoned", "yellow"))
+
+
+def _cordon_text(cordon: Cordon | None, now: datetime) -> str:
+    """Empty where there is none, which leaves the line out."""
+    if cordon is None:
+        return ""
+    return f"{span_text(now - cordon.since)} ago" + (f": {cordon.reason}" if cordon.reason else "")
+
+
+def _gpus_text(node: NodeView) -> str:
+    gpus = node.inventory.gpus
+    if not gpus:
+        return node.inventory.gpu_problem or "-"
+    free = sum(gpu.usable and gpu.uuid not in node.gpus_taken for gpu in gpus)
+    ill = sum(not gpu.usable for gpu in gpus)
+    models = ", ".join(Counter(gpu.model for gpu in gpus))
+    return f"{free}/{len(gpus)} {models}" + (f" ({ill} with problems)" if ill else "")
+
+
+def _free_text(free: int, total: int) -> str:
+    return f"{size_text(free)} of {size_text(total)} free"
+
+
+def _driver_text(node: NodeView) -> str:
+    inventory = node.inventory
+    return " · ".join(filter(None, (inventory.gpu_driver, f"CUDA {inventory.cuda}" if inventory.cuda else "")))
+
+
+def _runtime_text(offer: RuntimeOffer) -> str:
+    if offer.problem is not None:
+        return f"{offer.kind}: {offer.problem}"
+    return f"{offer.kind} {offer.version}".strip() + ("" if offer.gpus else " (without GPUs)")
+
+
+def _gpu_row(gpu: Gpu, *, taken: bool) -> Iterator[str | Text]:
+    yield str(gpu.index)
+    yield gpu.uuid
+    yield gpu.model
+    yield size_text(gpu.memory)
+    yield "-" if gpu.numa_node is None else str(gpu.numa_node)
+    yield f"{len(gpu.nvlink_peers)} peers" if gpu.nvlink_peers else "-"
+    yield _use_text(gpu, taken=taken)
+    yield shown(", ".join(gpu.problems) or "-", "red" if gpu.problems else "")
+
+
+def _use_text(gpu: Gpu, *, taken: bool) -> str:
+    if taken:
+        return "given to an execution"
+    return f"{len(gpu.processes)} foreign processes" if gpu.processes else "free"

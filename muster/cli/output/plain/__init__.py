@@ -1,0 +1,1 @@
+"""The same for pipes, without Rich."""

@@ -1,0 +1,56 @@
+"""The one way from the command line to a terminal, a file or a pipe: no text of others acts on its way.
+
+No other module here prints or makes a console; a test of the house sees to it.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from muster.domain.visible_text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPE_WIDTH = 4000
+"""Columns where nobody looks: tables are never cut on their way into a file or another program."""
+
+
+def say(text: str, *, err: bool = False, flush: bool = False) -> None:
+    """Print one line on stdout, or on stderr with `err`: no text in it can begin another line."""
+    print(visible(text), file=_stream(err=err), flush=flush)
+
+
+def say_lines(text: str, *, err: bool = False, flush: bool = False) -> None:
+    """Print whole lines, with their ends; what others wrote has no ends of lines in it, or they are no harm."""
+    print(visible(text, lines=True), end="", file=_stream(err=err), flush=flush)
+
+
+def screen(*, err: bool = False) -> "Console":
+    """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none."""
+    from muster.cli.output.plain.console import PlainConsole  # noqa: PLC0415 - Rich only when something is drawn
+
+    stream = _stream(err=err)
+    return PlainConsole(stream, None if stream.isatty() else PIPE_WIDTH)
+
+
+def print_dim(text: str) -> None:
+    """A note on stderr that matters less than what was asked for."""
+    if is_drawn(sys.stderr):
+        screen(err=True).print(visible(text), style="dim")
+    else:
+        say(text, err=True)
+
+
+def is_drawn(stream: TextIO) -> bool:
+    """Whether Rich may do more with a text on its way there than to pass it on."""
+    return stream.isatty() or any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+
+
+def colour_wanted() -> bool:
+    """Whether output written past Rich may be coloured."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _stream(*, err: bool) -> TextIO:
+    return sys.stderr if err else sys.stdout

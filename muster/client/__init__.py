@@ -1,0 +1,1 @@
+"""The SDK: a client, and a module for each service."""

@@ -1,0 +1,94 @@
+"""Many jobs with few calls: submitted in batches, each accepted as a whole or not at all, and listed in pages."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+
+import grpc
+
+from muster import wire
+from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
+from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_rules import refuse_faults
+from muster.domain.jobs.view import JobView
+from muster.rpc.status import error_from
+from muster.rpc.v1 import jobs_pb2 as pb
+from muster.wire.checks import MAX_JOBS
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""Most bytes of one call, unless a single job is larger."""
+
+_PAGE = 500
+_HEAD = 8
+"""Bytes that stand before each job in a message."""
+
+
+async def submit_in_batches(
+    call: Callable[[pb.SubmitManyRequest], Awaitable[pb.SubmitManyResponse]],
+    specs: Sequence[JobSpec],
+    requests: Iterable[pb.SubmitRequest],
+    address: str,
+) -> tuple[JobId, ...]:
+    """The ids of all jobs; raises JobsRefusedError. `requests` ask for `specs`, all as dry runs or none."""
+    names = [spec.name for spec in specs]
+    _refuse_invalid(specs, names)
+    ids: list[JobId] = []
+    for batch in _batches(requests):
+        accepted = [] if batch.jobs[0].dry_run else ids
+        try:
+            answer = await call(batch)
+        except MusterError as error:
+            if accepted:
+                raise JobsRefusedError(names, {len(ids): error}, accepted) from error
+            raise
+        if answer.refusals:
+            refused = {
+                len(ids) + each.position: error_from(_status(each.status), each.message, address=address)
+                for each in answer.refusals
+            }
+            raise JobsRefusedError(names, refused, accepted)
+        ids.extend(map(JobId, answer.ids))
+    return tuple(ids)
+
+
+async def listed(
+    ask: Callable[[pb.ListJobsRequest], Awaitable[pb.ListJobsResponse]], wanted: pb.ListJobsRequest, limit: int | None
+) -> AsyncGenerator[JobView, None]:
+    """Jobs that a request describes, newest first; all of them, or the first `limit`."""
+    while limit is None or limit > 0:
+        wanted.page_size = _PAGE if limit is None else min(limit, _PAGE)
+        page = await ask(wanted)
+        for job in page.jobs[:limit]:
+            yield wire.job_from_wire(job)
+        limit = None if limit is None else limit - len(page.jobs)
+        wanted.page_token = page.next_page_token
+        if not page.next_page_token:
+            return
+
+
+def _refuse_invalid(specs: Sequence[JobSpec], names: Sequence[str]) -> None:
+    """Raise JobsRefusedError, which names every job that is not valid, before any is sent."""
+    refused: dict[int, MusterError] = {}
+    for place, spec in enumerate(specs):
+        try:
+            refuse_faults(spec)
+        except InvalidJobError as error:
+            refused[place] = error
+    if refused:
+        raise JobsRefusedError(names, refused, ())
+
+
+def _status(name: str) -> grpc.StatusCode:
+    return grpc.StatusCode.__members__.get(name, grpc.StatusCode.UNKNOWN)
+
+
+def _batches(requests: Iterable[pb.SubmitRequest]) -> Iterator[pb.SubmitManyRequest]:
+    batch, size = pb.SubmitManyRequest(), 0
+    for job in requests:
+        adds = job.ByteSize() + _HEAD
+        if batch.jobs and (len(batch.jobs) == MAX_JOBS or size + adds > BATCH_BYTES):
+            yield batch
+            batch, size = pb.SubmitManyRequest(), 0
+        batch.jobs.append(job)
+        size += adds
+    if batch.jobs:
+        yield batch

@@ -1,0 +1,1 @@
+"""What both programs stand on: journal, systemd, options file, refusals, subprograms."""

@@ -1,0 +1,1 @@
+"""Nodes, people and what both share: access, secrets, bundles, the audit chain."""

@@ -1,0 +1,131 @@
+"""What coordinator and agent say to each other: desired executions down, reports up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import IntEnum, StrEnum
+
+from muster.domain.fleet.secret import Handover
+from muster.domain.gangs.fence import Fence
+from muster.domain.gangs.roster import PortLease, Roster
+from muster.domain.ids import ExecutionId, GpuUuid, JobId
+from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.job import Network, Role
+
+
+class Goal(IntEnum):
+    """How far the coordinator wants an execution to go; it only rises."""
+
+    PREPARE = 1
+    ARM = 2
+    RUN = 3
+    STOP = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """One execution as its node gets it: everything that is needed to prepare it."""
+
+    execution: ExecutionId
+    job: JobId
+    job_name: str
+    attempt: int
+    rank: int
+    world_size: int
+    local_rank: int
+    """Its place among the executions of this attempt on the same node, by rank."""
+    local_world_size: int
+    node_rank: int
+    """The place of its node among the nodes of this attempt, in rank order."""
+    node_count: int
+    role: Role
+    network: Network
+    gpus: tuple[GpuUuid, ...] = ()
+    grace: timedelta = timedelta(seconds=10)
+    fence: Fence = field(default_factory=Fence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """One line of a plan: an execution and how far it shall go."""
+
+    execution: ExecutionId
+    goal: Goal
+    assignment: Assignment | None = None
+    """There whenever the agent may not have it yet: with goal PREPARE, and in whole plans."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A line of a plan that its agent could not read; the rest of the plan counts all the same."""
+
+    execution: ExecutionId
+    goal: Goal
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The desired executions of a node, whole or as a change of the plan before.
+
+    An agent applies a change only to the revision it builds on, so a lost or repeated plan does no harm:
+    its heartbeats tell which revision it has, and the coordinator sends the whole plan again.
+    """
+
+    revision: int
+    base: int = 0
+    """The revision that this one changes; 0: this is the whole plan, and what it does not list must go."""
+    desired: tuple[Desired, ...] = ()
+    rosters: tuple[Roster, ...] = ()
+    """One per attempt that is to be armed; in whole plans also of those that are further."""
+    removed: tuple[ExecutionId, ...] = ()
+    """No longer wanted: stop it if need be and clear it away."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """Executions that are listed, but whose lines could not be read; never sent."""
+
+
+class Stage(StrEnum):
+    """How far an agent has brought an execution."""
+
+    PREPARING = "preparing"
+    PREPARED = "prepared"
+    ARMED = "armed"
+    RUNNING = "running"
+    EXITED = "exited"  #: user code ran and ended; `exit` says how
+    FAILED = "failed"  #: it could not be prepared, armed or started; `failure` says why
+    STOPPED = "stopped"  #: told to stop before user code ran; nothing of it is left running
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an agent says about one execution; the whole truth each time, so that repeating it does no harm."""
+
+    execution: ExecutionId
+    stage: Stage
+    at: datetime
+    """When it came to this stage, by the node's clock."""
+    detail: str = ""
+    """What it is doing, for people: `pulling image 41 %`."""
+    address: str | None = None
+    """From PREPARED on: where peers reach it."""
+    ports: tuple[PortLease, ...] = ()
+    started_at: datetime | None = None
+    exit: Exit | None = None
+    failure: Failure | None = None
+    log_complete: bool = False
+    """True once the coordinator has acknowledged every line that it printed."""
+    no_permit_for: timedelta | None = None
+    """For how long before this report its agent has surely told no peer of the attempt to go on; None: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What an agent writes when it arms an execution."""
+
+    env: Mapping[str, str]
+    config_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Name in the configuration directory → content."""
+    host_names: Mapping[str, str] = field(default_factory=dict)
+    """Host name → address, for names without DNS."""
+    secrets: Handover = field(default_factory=Handover)
+    """What an execution gets of its project's secrets."""

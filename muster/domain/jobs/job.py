@@ -1,0 +1,215 @@
+"""What a user asks for: a job with its roles, as values that are already checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.secret_use import SecretUse
+
+DEFAULT_PROJECT = "default"
+"""Where jobs go that name no project."""
+LOCAL_OWNER = "local"
+"""Who owns the jobs of a fleet without accounts, as `muster up` runs one."""
+CAPABILITIES = frozenset(
+    {
+        *("AUDIT_CONTROL", "AUDIT_READ", "AUDIT_WRITE", "BLOCK_SUSPEND", "BPF", "CHECKPOINT_RESTORE", "CHOWN"),
+        *("DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "IPC_LOCK", "IPC_OWNER", "KILL", "LEASE"),
+        *("LINUX_IMMUTABLE", "MAC_ADMIN", "MAC_OVERRIDE", "MKNOD", "NET_ADMIN", "NET_BIND_SERVICE", "NET_BROADCAST"),
+        *("NET_RAW", "PERFMON", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYSLOG", "SYS_ADMIN", "SYS_BOOT"),
+        *("SYS_CHROOT", "SYS_MODULE", "SYS_NICE", "SYS_PACCT", "SYS_PTRACE", "SYS_RAWIO", "SYS_RESOURCE"),
+        *("SYS_TIME", "SYS_TTY_CONFIG", "WAKE_ALARM"),
+    },
+)
+"""All that Linux has, without `CAP_` before them."""
+DEFAULT_PIDS = 32_768
+"""Processes and threads of a container: a fork bomb ends at this, eight data-loading ranks stay far below."""
+NODE_LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?"
+"""The pattern of names of labels of nodes."""
+MOST_PIDS = 4_194_304
+"""As many as Linux numbers."""
+
+
+class Network(StrEnum):
+    """How the containers of a job reach each other."""
+
+    HOST = "host"  #: the node's own network; ports are leased and held by the agent
+    BRIDGE = "bridge"  #: a private network per container; declared ports are published on the node
+
+
+class Packing(StrEnum):
+    """Which nodes are filled first."""
+
+    PACK = "pack"  #: as few nodes as possible, so that whole nodes stay free for large jobs
+    SPREAD = "spread"  #: as many nodes as possible
+
+
+class PullPolicy(StrEnum):
+    """When the image is pulled."""
+
+    ALWAYS = "always"
+    MISSING = "missing"
+    NEVER = "never"
+
+
+class RuntimeKind(StrEnum):
+    """What runs an execution on its node."""
+
+    DOCKER = "docker"  #: a container; needs `image`
+    PROCESS = "process"  #: a plain process; for jobs without `image`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What one execution needs."""
+
+    gpus: int = 0
+    gpu_model: str | None = None
+    """Case-insensitive part of the model name that every GPU must have (`H100`)."""
+    cpu_millis: int = 1000
+    """Thousandths of a CPU."""
+    memory: int | None = None
+    """Bytes; reserved on the node and, in a container, a hard limit. None reserves nothing and sets no limit."""
+    shm: int | None = None
+    """Bytes of /dev/shm in a container; None is the runtime's default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortRequest:
+    """A named port that is leased for each execution of a role."""
+
+    name: str
+    port: int | None = None
+    """Fixed number: on host networking the node's port, on bridge networking the container's.
+
+    None: the agent chooses one from its range.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A directory or file of the node, seen in the container."""
+
+    source: str
+    target: str
+    read_only: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ulimit:
+    """A resource limit of a container (`memlock`, `nofile`, …); -1 is unlimited."""
+
+    name: str
+    soft: int
+    hard: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InlineFile:
+    """A small file that is written before user code starts."""
+
+    path: str
+    """Absolute, or relative to the working directory."""
+    content: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """What the containers of a role may do beyond the default; the job's project must be opened for it."""
+
+    capabilities: tuple[str, ...] = ()
+    """Beside the default ones, like `IPC_LOCK`."""
+    privileged: bool = False
+    """Everything that the node's root may."""
+    gain_privileges: bool = False
+    """Whether programs may gain privileges (setuid)."""
+    image_user: bool = False
+    """As the user that the image names, root as a rule, where the role names none; False: as a numeric user of the
+    agent."""
+    pids: int | None = None
+    """At most so many processes and threads; None: the default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A named part of a job: `count` identical executions."""
+
+    name: str = "worker"
+    count: int = 1
+    image: str | None = None
+    pull: PullPolicy = PullPolicy.MISSING
+    entrypoint: tuple[str, ...] | None = None
+    """Replaces the image's entrypoint; None keeps it."""
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str | None = None
+    user: str | None = None
+    """`uid[:gid]`, or a name known in the image; None: the node's user for jobs, see `Security.image_user`."""
+    resources: Resources = Resources()
+    ports: tuple[PortRequest, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    ulimits: tuple[Ulimit, ...] = ()
+    files: tuple[InlineFile, ...] = ()
+    secrets: tuple[SecretUse, ...] = ()
+    security: Security = Security()
+
+    @property
+    def runtime(self) -> RuntimeKind:
+        """Containers for roles with an image, plain processes otherwise."""
+        return RuntimeKind.DOCKER if self.image else RuntimeKind.PROCESS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """The limits in time of one attempt."""
+
+    check_in: timedelta = timedelta(minutes=10)
+    """From placement until every execution has checked in and is armed; does not slide."""
+    grace: timedelta = timedelta(seconds=10)
+    """Between SIGTERM and SIGKILL."""
+    run: timedelta | None = None
+    """Longest time that user code may run; None: no limit."""
+    lost_after: timedelta = DEFAULT_LOST_AFTER
+    """How long a node may be silent before what it runs of this job is lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """A job as accepted: N executions that start together or not at all."""
+
+    name: str
+    roles: tuple[Role, ...]
+    """In rank order: rank 0 is the first execution of the first role."""
+    network: Network = Network.HOST
+    success: SuccessRule = SuccessRule.ALL
+    priority: int = 0
+    """Higher goes first; -1000 … 1000."""
+    packing: Packing = Packing.PACK
+    max_per_node: int | None = None
+    """At most so many executions of this job on one node."""
+    node_labels: Mapping[str, str] = field(default_factory=dict)
+    """Only nodes that carry all of these labels."""
+    timeouts: Timeouts = Timeouts()
+    restarts: RestartPolicy = field(default_factory=RestartPolicy)
+    on_disconnect: OnDisconnect = OnDisconnect.KEEP
+    project: str = DEFAULT_PROJECT
+    """Who may see it and give it orders."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What people find the job by; nothing is placed by them."""
+
+    @property
+    def size(self) -> int:
+        """The number of executions (world size)."""
+        return sum(role.count for role in self.roles)
+
+    def role_of(self, rank: int) -> Role:
+        """The role to which a rank belongs."""
+        for role in self.roles:
+            if rank < role.count:
+                return role
+            rank -= role.count
+        raise IndexError(f"job {self.name} has {self.size} executions; there is no rank {rank}")

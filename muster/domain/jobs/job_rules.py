@@ -1,0 +1,310 @@
+"""What a valid job is: the one rule book. Job files, the wire and the SDK all ask it, so that they agree.
+
+`faults` looks at a whole job. What one value may be, with every pattern and limit, is in `job_values`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from muster.domain.errors import InvalidJobError
+from muster.domain.jobs import job_values as values
+from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Resources, Role, Timeouts
+from muster.domain.jobs.job_values import Wrong
+from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
+from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
+from muster.domain.jobs.size import too_much_to_share
+from muster.domain.quoting import quote
+
+MAX_FILES_BYTES = 2**20
+"""Of all files of all roles; larger things belong in the image or on a mount."""
+MAX_HOST_NAME = 63
+"""Characters of a DNS label."""
+ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits")
+"""Keys of a role that only containers have."""
+MOST_TOLD = 10
+"""Faults that an error names; a hostile job could have very many."""
+
+Path = tuple[str | int, ...]
+"""The way to a value by the keys of a job file; roles are always written `("roles", number)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that is wrong with a job, and where."""
+
+    path: Path
+    message: str
+    """A sentence without its subject."""
+    suggestion: str | None = None
+    """What was probably meant."""
+
+    def __str__(self) -> str:
+        meant = "" if self.suggestion is None else f"; did you mean {quote(self.suggestion)}?"
+        return f"{spell(self.path)}: {self.message}{meant}"
+
+
+def faults(spec: JobSpec) -> Iterator[Fault]:
+    """Everything that is wrong with a job, from its name to its last role; nothing for a valid one.
+
+    Its size is looked at last, and only where all its values are right.
+    """
+    right = True
+    for fault in _in_values(spec):
+        right = False
+        yield fault
+    if right and (too_much := too_much_to_share(spec)) is not None:
+        yield Fault(path=("roles",), message=too_much)
+
+
+def _in_values(spec: JobSpec) -> Iterator[Fault]:
+    yield from _told(("name",), values.label(spec.name))
+    yield from _told(("project",), values.label(spec.project))
+    yield from _told(("labels",), values.label_count(len(spec.labels)))
+    for name, value in spec.labels.items():
+        yield from _told(("labels", name), values.node_label(name) or values.job_label(value))
+    yield from _told(("priority",), values.number(spec.priority, -values.MAX_PRIORITY, values.MAX_PRIORITY))
+    if spec.max_per_node is not None:
+        yield from _told(("max_per_node",), values.number(spec.max_per_node, 1, values.MAX_EXECUTIONS))
+    for name, value in spec.node_labels.items():
+        yield from _told(("node_labels", name), values.node_label(name) or values.name_like(value))
+    yield from _timeouts(spec.timeouts)
+    yield from _restarts(spec.restarts)
+    yield from _roles(spec)
+
+
+def refuse_faults(spec: JobSpec) -> JobSpec:
+    """The job, if it is valid; raises InvalidJobError with its first faults."""
+    found = list(faults(spec))
+    if not found:
+        return spec
+    more = f"\nand {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+    raise InvalidJobError("\n".join(map(str, found[:MOST_TOLD])) + more)
+
+
+def spell(path: Path) -> str:
+    """The path as people write it: `roles[0].resources.gpus`, `env["A B"]`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.replace("-", "_").isidentifier():
+            text += f".{part}"
+        else:
+            text += f"[{quote(part)}]"
+    return text.removeprefix(".")
+
+
+def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:
+    """What is wrong with one role, by itself and together with what the job says for all."""
+    role, where = spec.roles[number], ("roles", number)
+    for fault in (*_words(role), *_needs(role), *_places(role), *_secrets(role)):
+        yield replace(fault, path=(*where, *fault.path))
+    if role.image is None:
+        yield from _without_image(spec, number)
+
+
+def _roles(spec: JobSpec) -> Iterator[Fault]:
+    if not spec.roles:
+        yield Fault(path=("roles",), message="is empty; leave it out, or name at least one role")
+        return
+    yield from _told(("roles",), values.twice("the role name", [role.name for role in spec.roles]))
+    for number in range(len(spec.roles)):
+        yield from _in_role(spec, number)
+    if len(spec.roles) > 1 and (size := spec.size) > values.MAX_EXECUTIONS:
+        message = f"has {size} executions; a job has at most {values.MAX_EXECUTIONS}"
+        yield Fault(path=("roles",), message=message)
+    yield from _files(spec)
+
+
+def _words(role: Role) -> Iterator[Fault]:
+    """What a role is called and runs."""
+    yield from _told(("name",), values.label(role.name))
+    yield from _told(("count",), values.number(role.count, 1, values.MAX_EXECUTIONS))
+    if len(f"{role.name}-{role.count - 1}") > MAX_HOST_NAME:
+        yield Fault(path=("name",), message=f"makes host names longer than {MAX_HOST_NAME} characters")
+    if role.image is not None:
+        yield from _told(("image",), values.image(role.image))
+    if isinstance(role.command, str):
+        yield Fault(path=("command",), message="must be a list of words, not one text")
+    elif role.command and isinstance(role.command[0], str) and not role.command[0].strip():
+        yield Fault(path=("command",), message="begins with an empty word; the first word is the program")
+    else:
+        yield from _told(("command",), _first(map(values.word, role.command)))
+    yield from _told(("entrypoint",), _first(map(values.word, role.entrypoint or ())))
+    for name, value in role.env.items():
+        yield from _told(("env", name), values.env_name(name) or values.variable(name, value))
+    if role.workdir is not None:
+        yield from _told(("workdir",), values.absolute(role.workdir))
+    if role.user is not None:
+        yield from _told(("user",), values.user(role.user))
+        if role.security.image_user:
+            message = "stands beside user; only one of them can say who runs"
+            yield Fault(path=("security", "image_user"), message=message)
+
+
+def _first(found: Iterable[Wrong | None]) -> Wrong | None:
+    return next(filter(None, found), None)
+
+
+def _needs(role: Role) -> Iterator[Fault]:
+    """What a role reserves, and what its containers may do."""
+    yield from _resources(role.resources)
+    for number, name in enumerate(role.security.capabilities):
+        yield from _told(("security", "capabilities", number), values.capability(name))
+    capabilities = role.security.capabilities
+    yield from _told(("security", "capabilities"), values.twice("the capability", capabilities))
+    if role.security.pids is not None:
+        yield from _told(("security", "pids"), values.number(role.security.pids, 1, MOST_PIDS))
+    for limit in role.ulimits:
+        path = ("ulimits", limit.name)
+        yield from _told(path, values.ulimit_name(limit.name))
+        soft, hard = values.ulimit(limit.soft), values.ulimit(limit.hard)
+        yield from _told((*path, "soft"), soft)
+        yield from _told((*path, "hard"), hard)
+        if not soft and not hard:
+            yield from _told(path, values.ulimit_order(limit.soft, limit.hard))
+    yield from _told(("ulimits",), values.twice("the limit", [limit.name for limit in role.ulimits]))
+
+
+def _resources(resources: Resources) -> Iterator[Fault]:
+    yield from _told(("resources", "gpus"), values.number(resources.gpus, 0, values.MAX_GPUS))
+    if resources.gpu_model is not None:
+        yield from _told(("resources", "gpu_model"), values.filled(resources.gpu_model))
+    yield from _told(("resources", "cpus"), values.cpus(resources.cpu_millis))
+    if resources.memory is not None:
+        yield from _told(("resources", "memory"), values.memory(resources.memory))
+    if resources.shm is not None:
+        yield from _told(("resources", "shm"), values.memory(resources.shm, values.MIN_SHM))
+
+
+def _places(role: Role) -> Iterator[Fault]:
+    """Ports, mounts and files, each of which has a place of its own."""
+    for number, port in enumerate(role.ports):
+        yield from _told(("ports", number, "name"), values.port_name(port.name))
+        if port.port is not None:
+            yield from _told(("ports", number, "port"), values.number(port.port, 1, values.MAX_PORT))
+    yield from _told(("ports",), values.twice("the port name", [port.name for port in role.ports]))
+    numbers = [str(port.port) for port in role.ports if port.port]
+    yield from _told(("ports",), values.twice("the port number", numbers))
+    for number, mount in enumerate(role.mounts):
+        where = ("mounts", number)
+        source, target = values.absolute(mount.source), values.absolute(mount.target)
+        yield from _told((*where, "source"), source)
+        yield from _told((*where, "target"), target)
+        if not target:
+            yield from _told(where, values.mount_target(mount.target))
+    targets = [mount.target.rstrip("/") for mount in role.mounts]
+    yield from _told(("mounts",), values.twice("the target", targets))
+    for number, file in enumerate(role.files):
+        yield from _told(("files", number, "path"), values.file_path(file.path))
+    yield from _told(("files",), values.twice("the path", [file.path for file in role.files]))
+
+
+def _files(spec: JobSpec) -> Iterator[Fault]:
+    left = MAX_FILES_BYTES
+    for place, role in enumerate(spec.roles):
+        for number, file in enumerate(role.files):
+            left -= len(file.content)
+            if left < 0:
+                message = f"makes the files of the job larger than {MAX_FILES_BYTES // 2**10} KiB in all"
+                yield Fault(path=("roles", place, "files", number), message=message)
+                return
+
+
+def _secrets(role: Role) -> Iterator[Fault]:
+    uses = role.secrets
+    yield from _told(("secrets",), values.secret_count(len(uses)))
+    for number, use in enumerate(uses):
+        yield from _secret(role, use, ("secrets", number))
+    yield from _told(("secrets",), values.twice("the secret", [use.secret for use in uses]))
+    directories = [use.directory for use in uses if use.directory]
+    yield from _told(("secrets",), values.twice("the directory", directories))
+    variables = [variable for use in uses for variable in use.env]
+    yield from _told(("secrets",), values.twice("the variable", variables))
+
+
+def _secret(role: Role, use: SecretUse, where: Path) -> Iterator[Fault]:
+    yield from _told((*where, "secret"), values.label(use.secret))
+    for name, key in use.env.items():
+        yield from _told((*where, "env"), values.env_name(name) or values.secret_key(name, key))
+    if use.env and use.standard_env:
+        message = "names variables where standard_env asks for the usual ones"
+        yield Fault(path=(*where, "env"), message=message)
+    if use.directory is not None and (wrong := values.secret_directory(use.directory)):
+        yield from _told((*where, "directory"), wrong)
+    elif conflict := _conflict(role, use):
+        yield Fault(path=where, message=conflict)
+
+
+def _conflict(role: Role, use: SecretUse) -> str | None:
+    """Why a role with these variables and mounts cannot have a secret so; None: it can."""
+    if twice := sorted(role.env.keys() & use.env.keys()):
+        return f"sets {twice[0]}, which env sets, too"
+    if use.directory is None:
+        return None
+    if role.image is None and use.directory != f"{SECRETS_DIRECTORY}/{use.secret}":
+        return "has a directory of its own, which needs an image: a plain process finds it by MUSTER_SECRETS_DIR"
+    own = PurePosixPath(use.directory)
+    for target in (PurePosixPath(mount.target) for mount in role.mounts):
+        if own.is_relative_to(target) or target.is_relative_to(own):
+            return f"lies at {own}, which the mount at {target} covers"
+    return None
+
+
+def needs_image(spec: JobSpec, number: int, keys: Iterable[Path]) -> Iterator[Fault]:
+    """A fault for each of these keys of a role that has no image."""
+    of_role = _of_role(spec, spec.roles[number])
+    for path in keys:
+        message = f"needs an image: a plain process cannot have it{of_role}"
+        yield Fault(path=("roles", number, *path), message=message)
+
+
+def _without_image(spec: JobSpec, number: int) -> Iterator[Fault]:
+    """What a plain process lacks, and what it cannot have."""
+    role = spec.roles[number]
+    if not role.command:
+        message = "is missing: without an image there is nothing to run"
+        yield Fault(path=("roles", number, "command"), message=message)
+    if spec.network is Network.BRIDGE:
+        yield Fault(path=("network",), message=f"bridge needs an image{_of_role(spec, role)}")
+    yield from needs_image(spec, number, [path for path, said in _of_containers(role) if said])
+
+
+def _of_role(spec: JobSpec, role: Role) -> str:
+    return "" if [each.name for each in spec.roles] == [Role().name] else f"; role {role.name} has none"
+
+
+def _of_containers(role: Role) -> tuple[tuple[Path, bool], ...]:
+    """Keys that only containers have, and whether the role says anything by them."""
+    return (
+        (("pull",), role.pull is not PullPolicy.MISSING),
+        (("entrypoint",), role.entrypoint is not None),
+        (("user",), role.user is not None),
+        (("mounts",), bool(role.mounts)),
+        (("ulimits",), bool(role.ulimits)),
+        (("security", "capabilities"), bool(role.security.capabilities)),
+        (("security", "privileged"), role.security.privileged),
+        (("security", "gain_privileges"), role.security.gain_privileges),
+        (("security", "image_user"), role.security.image_user),
+        (("resources", "shm"), role.resources.shm is not None),
+    )
+
+
+def _timeouts(timeouts: Timeouts) -> Iterator[Fault]:
+    yield from _told(("timeouts", "check_in"), values.duration(timeouts.check_in))
+    yield from _told(("timeouts", "grace"), values.duration(timeouts.grace))
+    if timeouts.run is not None:
+        yield from _told(("timeouts", "run"), values.duration(timeouts.run))
+    yield from _told(("timeouts", "lost_after"), values.lost_after(timeouts.lost_after))
+
+
+def _restarts(policy: RestartPolicy) -> Iterator[Fault]:
+    yield from _told(("restarts", "limit"), values.number(policy.limit, 0, MOST_RESTARTS))
+    yield from _told(("restarts", "infrastructure"), values.number(policy.infrastructure, 0, MOST_RESTARTS))
+    yield from _told(("restarts", "backoff"), values.backoff(policy.backoff))
+
+
+def _told(path: Path, wrong: Wrong | None) -> Iterator[Fault]:
+    if wrong is not None:
+        yield Fault(path=path, message=wrong.message, suggestion=wrong.suggestion)

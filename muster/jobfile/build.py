@@ -1,0 +1,218 @@
+"""From checked keys to a `JobSpec`: role defaults applied, files read, and the rules that take several keys."""
+
+import pathlib
+from collections.abc import Iterator
+
+from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
+from muster.domain.jobs.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, Fault, Path, faults, needs_image
+from muster.domain.jobs.restart import ExitCodes, RestartPolicy
+from muster.domain.quoting import quote
+from muster.jobfile.document import Loc
+from muster.jobfile.errors import FieldError
+from muster.jobfile.models import FileKeys, JobKeys, ResourcesKeys, RestartsKeys, RoleDefaults, RoleKeys, TimeoutsKeys
+from muster.jobfile.section import SecurityKeys
+
+_MERGED = ("env", "ulimits")
+"""Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
+_KEY_BY_KEY = ("env", "ulimits", "resources", "security")
+"""Maps of which each key counts where it stands, for the role or for the job."""
+
+
+class Builder:
+    """Builds one job and gathers what is wrong with it in `findings`."""
+
+    def __init__(self, job: JobKeys, base: pathlib.Path | None) -> None:
+        self._job = job
+        self._base = base
+        self._left = MAX_FILES_BYTES
+        """Bytes of files that are still read: more are of no use, as the job is refused."""
+        self._roles = [_Layered(job, keys, place) for place, keys in enumerate(job.roles or [None])]
+        self._said: set[tuple[Loc, str]] = set()
+        self.findings: list[tuple[Loc, FieldError]] = []
+
+    def spec(self) -> JobSpec:
+        """The job; it is to be used only if there are no findings."""
+        job = self._job
+        spec = JobSpec(
+            name=job.name,
+            roles=tuple(map(self._role, self._roles)),
+            network=job.network,
+            success=job.success,
+            priority=job.priority,
+            project=job.project,
+            labels=dict(job.labels),
+            packing=job.placement,
+            max_per_node=job.max_per_node,
+            node_labels=dict(job.node_labels),
+            timeouts=_timeouts(job.timeouts),
+            restarts=_restarts(job.restarts),
+            on_disconnect=job.on_disconnect,
+        )
+        if job.roles is not None and "workers" in job.model_fields_set:
+            self._find(("workers",), FieldError("stands beside roles; give each role its count instead"))
+        for fault in (*faults(spec), *self._written_without_image(spec)):
+            self._find(self._where(fault.path), FieldError(fault.message, suggestion=fault.suggestion))
+        return spec
+
+    def _role(self, keys: "_Layered") -> Role:
+        effective = keys.effective
+        return Role(
+            name=keys.name,
+            count=keys.count,
+            image=effective.image,
+            pull=effective.pull,
+            entrypoint=None if effective.entrypoint is None else tuple(effective.entrypoint),
+            command=tuple(effective.command or ()),
+            env=dict(effective.env),
+            workdir=effective.workdir,
+            user=effective.user,
+            resources=_resources(effective.resources),
+            ports=tuple(PortRequest(name=port.name, port=port.port) for port in effective.ports),
+            mounts=tuple(Mount(**mount.model_dump()) for mount in effective.mounts),
+            ulimits=tuple(
+                Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in sorted(effective.ulimits.items())
+            ),
+            files=tuple(self._files(keys)),
+            secrets=tuple(secret.use for secret in effective.secrets),
+            security=_security(effective.security),
+        )
+
+    def _files(self, keys: "_Layered") -> Iterator[InlineFile]:
+        for place, file in enumerate(keys.effective.files):
+            try:
+                content = _content(file, self._base)
+            except FieldError as error:
+                self._find((*keys.where("files"), place, "source"), error)
+                content = b""  # keeps its place, by which the rule book names the others
+            self._left -= len(content)
+            yield InlineFile(path=file.path, content=content, executable=file.executable)
+            if self._left < 0:
+                return
+
+    def _written_without_image(self, spec: JobSpec) -> Iterator[Fault]:
+        """Keys that only containers have and that stand in the file, even if they say what counts anyway."""
+        for number, (keys, role) in enumerate(zip(self._roles, spec.roles, strict=True)):
+            if role.image is None:
+                written = [(key,) for key in ONLY_WITH_IMAGE if keys.written(key)]
+                yield from needs_image(spec, number, written)
+
+    def _where(self, path: Path) -> Loc:
+        """Where in the file that stands which the rule book names by its role."""
+        if path == ("roles",) and self._job.roles is None:
+            return ("files",)  # what its executions are given is too much: as a rule it is these
+        if path[0] != "roles" or len(path) == 1:
+            return path
+        keys, (key, *inner) = self._roles[int(path[1])], path[2:]
+        if key in {"name", "count"}:
+            return keys.of_role(str(key))
+        if not keys.written(str(key)):
+            return (*keys.own, key)
+        if key in _KEY_BY_KEY and inner:
+            return (*keys.where(str(key), str(inner[0])), *inner[1:])
+        return (*keys.where(str(key)), *inner)
+
+    def _find(self, loc: Loc, error: FieldError) -> None:
+        if (loc, error.message) not in self._said:
+            self._said.add((loc, error.message))
+            self.findings.append((loc, error))
+
+
+class _Layered:
+    """The keys of a role over those of the job, and where each of them was written."""
+
+    def __init__(self, job: JobKeys, role: RoleKeys | None, place: int) -> None:
+        self._job = job
+        self._role = role
+        self.own: Loc = () if role is None else ("roles", place)
+        """Where the role is described."""
+        self.name = Role().name if role is None else role.name
+        self.count = job.workers if role is None else role.count
+        self.effective: RoleDefaults = job if role is None else _over(job, role)
+
+    def written(self, key: str) -> bool:
+        """Whether the key stands in the file, for the role or for the job."""
+        return key in self._job.model_fields_set or (self._role is not None and key in self._role.model_fields_set)
+
+    def of_role(self, key: str) -> Loc:
+        """Where its name or count stands."""
+        return (*self.own, key) if self.own else ({"name": "name", "count": "workers"}[key],)
+
+    def where(self, key: str, inner: str | None = None) -> Loc:
+        """Where the key was written that counts, or the key inside it."""
+        found: Loc = (*self.own, key) if self._of_role(key, inner) else (key,)
+        return found if inner is None else (*found, inner)
+
+    def _of_role(self, key: str, inner: str | None) -> bool:
+        if self._role is None or key not in self._role.model_fields_set:
+            return False
+        return inner is None or inner in getattr(self._role, key).model_fields_set
+
+
+def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:
+    """The role's keys where they are written, else the job's; environment, limits and resources key by key."""
+    values = {key: getattr(role if key in role.model_fields_set else job, key) for key in RoleDefaults.model_fields}
+    values |= {key: {**getattr(job, key), **getattr(role, key)} for key in _MERGED}
+    own = {key: getattr(role.resources, key) for key in role.resources.model_fields_set}
+    values["resources"] = job.resources.model_copy(update=own)
+    opened = {key: getattr(role.security, key) for key in role.security.model_fields_set}
+    values["security"] = job.security.model_copy(update=opened)
+    return RoleDefaults.model_construct(**values)
+
+
+def _timeouts(keys: TimeoutsKeys) -> Timeouts:
+    return Timeouts(check_in=keys.check_in, grace=keys.grace, run=keys.run, lost_after=keys.lost_after)
+
+
+def _restarts(keys: RestartsKeys | None) -> RestartPolicy:
+    if keys is None:
+        return RestartPolicy()
+    return RestartPolicy(
+        limit=keys.limit,
+        infrastructure=keys.infrastructure,
+        backoff=keys.backoff,
+        restart_on=keys.restart_on,
+        fail_on=keys.fail_on or ExitCodes(),
+    )
+
+
+def _resources(keys: ResourcesKeys) -> Resources:
+    return Resources(
+        gpus=keys.gpus,
+        gpu_model=keys.gpu_model,
+        cpu_millis=keys.cpus,
+        memory=keys.memory,
+        shm=keys.shm,
+    )
+
+
+def _security(keys: SecurityKeys) -> Security:
+    return Security(
+        capabilities=tuple(sorted(keys.capabilities)),
+        privileged=keys.privileged,
+        gain_privileges=keys.gain_privileges,
+        image_user=keys.image_user,
+        pids=keys.pids,
+    )
+
+
+def _content(file: FileKeys, base: pathlib.Path | None) -> bytes:
+    if file.source is not None:
+        return _read(file.source, base)
+    return file.content_base64 if file.content_base64 is not None else (file.content or "").encode()
+
+
+def _read(source: str, base: pathlib.Path | None) -> bytes:
+    """The content of a file beside the job file, as much of it as a job may have."""
+    if base is None:
+        raise FieldError("cannot be read here; give the content instead")
+    path = base / source
+    name = quote(str(path), most=4096)
+    try:
+        if not path.is_file():
+            raise FieldError(f"{name} is {'not a plain file' if path.exists() else 'not there'}")
+        with path.open("rb") as stream:
+            return stream.read(MAX_FILES_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, FieldError):
+            raise
+        raise FieldError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error

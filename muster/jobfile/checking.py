@@ -1,0 +1,29 @@
+"""A job of any kind, checked by pydantic: its specification, or everything that is wrong with it."""
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from muster.domain.jobs.job import JobSpec
+from muster.jobfile.build import Builder
+from muster.jobfile.document import Loc, Table, unfold
+from muster.jobfile.errors import FieldError
+from muster.jobfile.models import JobKeys
+from muster.jobfile.sentences import findings
+
+MAX_PROBLEMS = 200
+"""Nobody reads more, and a hostile file could have very many."""
+
+
+def checked(root: Table, base: Path | None) -> tuple[JobSpec | None, Sequence[tuple[Loc, FieldError]]]:
+    """The job that the tree describes; or None, and what is wrong where."""
+    try:
+        keys = JobKeys.model_validate(unfold(root, lambda scalar: scalar))  # that still knows how it was written
+    except ValidationError as error:
+        return None, list(islice(findings(error), MAX_PROBLEMS))
+    builder = Builder(keys, base)
+    spec = builder.spec()
+    found = builder.findings[:MAX_PROBLEMS]
+    return (None if found else spec), found

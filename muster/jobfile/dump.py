@@ -1,0 +1,140 @@
+"""A job as the plain values of a job file, with every setting spelled out."""
+
+import base64
+from typing import Any
+
+from muster.domain.jobs.job import (
+    DEFAULT_PROJECT,
+    InlineFile,
+    JobSpec,
+    Mount,
+    PortRequest,
+    Resources,
+    Role,
+    Security,
+    Timeouts,
+    Ulimit,
+)
+from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.secret_use import SecretUse
+from muster.domain.quantity import format_cpus, format_duration, format_memory
+
+
+def dump(spec: JobSpec) -> dict[str, Any]:
+    """See `muster.jobfile.dump_job`."""
+    plain = [role.name for role in spec.roles] == [Role().name]
+    roles = _role(spec.roles[0]) if plain else {"roles": [_named(role) for role in spec.roles]}
+    return {
+        "name": spec.name,
+        **({"workers": spec.roles[0].count} if plain else {}),
+        **roles,
+        "network": str(spec.network),
+        "success": str(spec.success),
+        **_present(project=None if spec.project == DEFAULT_PROJECT else spec.project),
+        **_present(labels=dict(spec.labels)),
+        "priority": spec.priority,
+        "placement": str(spec.packing),
+        **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
+        "timeouts": _timeouts(spec.timeouts),
+        **_present(restarts=_restarts(spec.restarts)),
+        "on_disconnect": str(spec.on_disconnect),
+    }
+
+
+def _named(role: Role) -> dict[str, Any]:
+    return {"name": role.name, "count": role.count, **_role(role)}
+
+
+def _role(role: Role) -> dict[str, Any]:
+    return _present(
+        image=role.image,
+        pull=str(role.pull) if role.image else None,
+        entrypoint=None if role.entrypoint is None else list(role.entrypoint),
+        command=list(role.command),
+        env=dict(role.env),
+        workdir=role.workdir,
+        user=role.user,
+        resources=_resources(role.resources),
+        ports=[_port(port) for port in role.ports],
+        mounts=[_mount(mount) for mount in role.mounts],
+        ulimits={ulimit.name: _ulimit(ulimit) for ulimit in role.ulimits},
+        files=[_file(file) for file in role.files],
+        secrets=[_secret(use) for use in role.secrets],
+        security=_security(role.security),
+    )
+
+
+def _resources(resources: Resources) -> dict[str, Any]:
+    return _present(
+        gpus=resources.gpus,
+        gpu_model=resources.gpu_model,
+        cpus=format_cpus(resources.cpu_millis),
+        memory=None if resources.memory is None else format_memory(resources.memory),
+        shm=None if resources.shm is None else format_memory(resources.shm),
+    )
+
+
+def _port(port: PortRequest) -> dict[str, Any]:
+    return _present(name=port.name, port=port.port)
+
+
+def _mount(mount: Mount) -> dict[str, Any]:
+    return {"source": mount.source, "target": mount.target, "read_only": mount.read_only}
+
+
+def _ulimit(ulimit: Ulimit) -> dict[str, Any]:
+    return {key: "unlimited" if value == -1 else value for key, value in (("soft", ulimit.soft), ("hard", ulimit.hard))}
+
+
+def _security(security: Security) -> dict[str, Any]:
+    """What is not the default."""
+    return _present(
+        capabilities=list(security.capabilities),
+        privileged=security.privileged or None,
+        gain_privileges=security.gain_privileges or None,
+        image_user=security.image_user or None,
+        pids=security.pids,
+    )
+
+
+def _file(file: InlineFile) -> dict[str, Any]:
+    try:
+        content = {"content": file.content.decode()}
+    except UnicodeDecodeError:
+        content = {"content_base64": base64.b64encode(file.content).decode()}
+    return {"path": file.path, **content, "executable": file.executable}
+
+
+def _secret(use: SecretUse) -> dict[str, Any]:
+    env = True if use.standard_env else dict(use.env)
+    return _present(secret=use.secret, env=env, directory=use.directory)
+
+
+def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
+    return _present(
+        check_in=format_duration(timeouts.check_in),
+        grace=format_duration(timeouts.grace),
+        run=None if timeouts.run is None else format_duration(timeouts.run),
+        lost_after=format_duration(timeouts.lost_after),
+    )
+
+
+def _restarts(policy: RestartPolicy) -> dict[str, Any] | None:
+    if policy == RestartPolicy():
+        return None
+    return _present(
+        limit=policy.limit,
+        infrastructure=policy.infrastructure,
+        backoff=format_duration(policy.backoff),
+        restart_on=None if policy.restart_on is None else str(policy.restart_on),
+        fail_on=str(policy.fail_on) or None,
+    )
+
+
+def _present(**keys: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any key
+    """Without the keys that say nothing; an empty entrypoint does say something."""
+    return {
+        key: value
+        for key, value in keys.items()
+        if value is not None and (value not in ([], {}) or key == "entrypoint")
+    }

@@ -1,0 +1,216 @@
+"""The kinds of single values that a job file has: what is accepted, and the sentence for what is not.
+
+Each is a type for the models: a check that takes the written value, and the JSON Schema that says the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, TypeVar
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from muster.domain.jobs import job_values
+from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
+from muster.domain.jobs.job_values import Wrong
+from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
+from muster.domain.quantity import MAX_MEMORY
+from muster.domain.quoting import nearest, quote
+from muster.jobfile.document import Scalar, atom, kind, scalar
+from muster.jobfile.errors import FieldError
+from muster.jobfile.quantity import Written, parse_cpus, parse_duration, parse_memory
+
+Value = TypeVar("Value")
+_Choice = TypeVar("_Choice", bound=StrEnum)
+_SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+
+
+def given(value: object) -> Scalar:
+    """The single value, which must be there; raises FieldError for a key that is followed by nothing."""
+    written = scalar(value)
+    if written.value is None:
+        raise FieldError('has no value; give one, or remove the key (an empty text is "")')
+    return written
+
+
+def ruled(value: Value, wrong: Wrong | None) -> Value:
+    """The value, if the rule book finds nothing wrong with it; raises FieldError."""
+    if wrong is not None:
+        raise FieldError(wrong.message, suggestion=wrong.suggestion)
+    return value
+
+
+def verbatim(value: object) -> str:
+    """Text as it was written, whatever YAML thinks it means; raises FieldError for what is not a single value."""
+    text = given(value).text
+    return ruled(text, job_values.plain_text(text))
+
+
+def text_by(rule: Callable[[str], Wrong | None], value: object) -> str:
+    """Text that a rule of the rule book allows; raises FieldError."""
+    text = verbatim(value)
+    return ruled(text, rule(text))
+
+
+def _whole(value: object) -> int:
+    written = given(value)
+    if isinstance(written.value, int) and not isinstance(written.value, bool):
+        return written.value
+    if isinstance(written.value, str) and isinstance(atom(written.text), int):
+        raise FieldError(f"must be a whole number without quotes, not {quote(written.text)}")
+    raise FieldError(f"must be a whole number, not {kind(written)}")
+
+
+def _flag(value: object) -> bool:
+    written = given(value)
+    if isinstance(written.value, bool):
+        return written.value
+    raise FieldError(f"must be true or false, not {kind(written)}", suggestion=_SWITCHES.get(written.text.lower()))
+
+
+def _one_of(choices: type[_Choice], value: object) -> _Choice:
+    text = given(value).text
+    if text in set(choices):
+        return choices(text)
+    known = " or ".join(filter(None, [", ".join(list(choices)[:-1]), list(choices)[-1]]))
+    raise FieldError(f"must be {known}, not {quote(text)}", suggestion=nearest(text.lower(), choices))
+
+
+def _quantity(value: object) -> Written:
+    """What the parsers of quantities take: the text as written, so that 0.1 is exact; true stays true."""
+    written = given(value)
+    return written.value if isinstance(written.value, bool) else written.text
+
+
+def _memory(least: int, value: object) -> int:
+    size = parse_memory(_quantity(value))
+    wrong = job_values.memory(size, least)
+    if wrong is not None and size < least and size * 2**30 <= MAX_MEMORY and scalar(value).text.isdigit():
+        wrong = replace(wrong, suggestion=f"{size}Gi")
+    return ruled(size, wrong)
+
+
+def _cpus(value: object) -> int:
+    return parse_cpus(_quantity(value))
+
+
+def _duration(value: object) -> timedelta:
+    return parse_duration(_quantity(value))
+
+
+def _span_by(rule: Callable[[timedelta], Wrong | None], value: object) -> timedelta:
+    span = _duration(value)
+    return ruled(span, rule(span))
+
+
+def _exit_codes(value: object) -> ExitCodes:
+    try:
+        return parse_exit_codes(scalar(value).text)
+    except ValueError as error:
+        raise FieldError(str(error)) from None
+
+
+def check_limit(value: object) -> int:
+    """A value of setrlimit(2), -1 for unlimited; raises FieldError for what is none."""
+    written = given(value)
+    if written.text in {"unlimited", "-1"}:
+        return job_values.UNLIMITED
+    if isinstance(written.value, int) and not isinstance(written.value, bool) and written.value >= 0:
+        return ruled(written.value, job_values.ulimit(written.value))
+    raise FieldError(f"must be a whole number from 0 on, or unlimited, not {kind(written)}")
+
+
+def _schema(**schema: object) -> WithJsonSchema:
+    return WithJsonSchema(schema)
+
+
+def _by(rule: Callable[[str], Wrong | None]) -> BeforeValidator:
+    return BeforeValidator(partial(text_by, rule))
+
+
+def within(least: int, most: int) -> tuple[BeforeValidator, WithJsonSchema]:
+    """Check and JSON Schema of a whole number within its limits, both included."""
+
+    def check(value: object) -> int:
+        number = _whole(value)
+        return ruled(number, job_values.number(number, least, most))
+
+    return BeforeValidator(check), _schema(type="integer", minimum=least, maximum=most)
+
+
+def _pattern(pattern: str) -> WithJsonSchema:
+    return _schema(type="string", pattern=f"^{pattern}$")
+
+
+_SCALARS = ["string", "number", "boolean"]
+_SIZE = _schema(
+    anyOf=[{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^[0-9.]+ ?([kMGTP]|[KMGTP]i)?$"}]
+)
+
+Verbatim = Annotated[str, BeforeValidator(verbatim), _schema(type=_SCALARS)]
+Filled = Annotated[str, _by(job_values.filled), _schema(type=_SCALARS, minLength=1)]
+PlainText = Annotated[str, BeforeValidator(lambda value: given(value).text), _schema(type="string")]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Memory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_MEMORY)), _SIZE]
+SharedMemory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_SHM)), _SIZE]
+Cpus = Annotated[
+    int,
+    BeforeValidator(_cpus),
+    _schema(anyOf=[{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^[0-9.]+m?$"}]),
+]
+_SPAN_TEXT = {"type": "string", "pattern": "^([0-9.]+(d|h|m|s|ms)?)+$"}
+Span = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    _schema(anyOf=[{"type": "number", "exclusiveMinimum": 0}, _SPAN_TEXT]),
+]
+_LOST_AFTER_SECONDS = {
+    "type": "number",
+    "minimum": SHORTEST_LOST_AFTER.total_seconds(),
+    "maximum": LONGEST_LOST_AFTER.total_seconds(),
+}
+LostAfter = Annotated[
+    timedelta,
+    BeforeValidator(partial(_span_by, job_values.lost_after)),
+    _schema(anyOf=[_LOST_AFTER_SECONDS, _SPAN_TEXT]),
+]
+_BACKOFF_SECONDS = {"type": "number", "minimum": SHORTEST_BACKOFF.total_seconds()}
+Backoff = Annotated[
+    timedelta, BeforeValidator(partial(_span_by, job_values.backoff)), _schema(anyOf=[_BACKOFF_SECONDS, _SPAN_TEXT])
+]
+ExitCodeRanges = Annotated[
+    ExitCodes,
+    BeforeValidator(_exit_codes),
+    _schema(type=["string", "integer"], pattern=r"^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$"),
+]
+Label = Annotated[str, _by(job_values.label), _pattern(job_values.LABEL)]
+PortName = Annotated[str, _by(job_values.port_name), _pattern(job_values.PORT_NAME)]
+EnvName = Annotated[str, _by(job_values.env_name), _pattern(job_values.ENV_NAME)]
+NodeLabel = Annotated[str, _by(job_values.node_label), _pattern(NODE_LABEL)]
+JobLabel = Annotated[str, _by(job_values.job_label), _schema(type=_SCALARS, maxLength=job_values.MAX_LABEL_VALUE)]
+ImageName = Annotated[str, _by(job_values.image), _schema(type="string", minLength=1)]
+UserName = Annotated[str, _by(job_values.user), _schema(type=["string", "integer"])]
+Absolute = Annotated[str, _by(job_values.absolute), _pattern("/.*")]
+FilePath = Annotated[str, _by(job_values.file_path), _schema(type="string", minLength=1)]
+Limit = Annotated[
+    int,
+    BeforeValidator(check_limit),
+    _schema(anyOf=[{"type": "integer", "minimum": -1}, {"const": "unlimited"}]),
+]
+UlimitName = Annotated[str, _by(job_values.ulimit_name), _schema(enum=list(job_values.ULIMITS))]
+Capability = Annotated[str, _by(job_values.capability), _schema(enum=sorted(CAPABILITIES))]
+NetworkName = Annotated[Network, BeforeValidator(partial(_one_of, Network)), _schema(enum=list(map(str, Network)))]
+PullName = Annotated[
+    PullPolicy, BeforeValidator(partial(_one_of, PullPolicy)), _schema(enum=list(map(str, PullPolicy)))
+]
+SuccessName = Annotated[
+    SuccessRule, BeforeValidator(partial(_one_of, SuccessRule)), _schema(enum=list(map(str, SuccessRule)))
+]
+OnDisconnectName = Annotated[
+    OnDisconnect, BeforeValidator(partial(_one_of, OnDisconnect)), _schema(enum=list(map(str, OnDisconnect)))
+]
+PackingName = Annotated[Packing, BeforeValidator(partial(_one_of, Packing)), _schema(enum=list(map(str, Packing)))]

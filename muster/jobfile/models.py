@@ -1,0 +1,395 @@
+"""The keys of a job file: what each takes, its default and its meaning.
+
+Checks of single values are in `fields`; those that need several keys at once are in `build`. The reference page
+and the JSON Schema are made from these models, so a title says what is written and a description what it does.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic import WithJsonSchema as JsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from muster.domain.jobs import job_values
+from muster.domain.jobs.job import DEFAULT_PROJECT
+from muster.domain.jobs.restart import MOST_RESTARTS
+from muster.domain.quoting import quote
+from muster.jobfile import fields
+from muster.jobfile.document import Scalar
+from muster.jobfile.errors import FieldError
+from muster.jobfile.fields import given, verbatim
+from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form, secrets_differ
+from muster.jobfile.section import Section, SecurityKeys, key, refuse_twice
+
+NEEDED = ...
+"""In place of a default: the key must be there."""
+SHELL = ("/bin/sh", "-c")
+"""What runs a command that is written as one text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
+class _OrShort:
+    """In the JSON Schema, the short form beside the map."""
+
+    schema: dict[str, Any]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [self.schema, handler(core)]}
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # by identity, as above
+class _Also:
+    """In the JSON Schema, more than the type says by itself."""
+
+    schema: dict[str, Any]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), **self.schema}
+
+
+Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
+Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
+PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
+Restarts = Annotated[int, *fields.within(0, MOST_RESTARTS)]
+Priority = Annotated[int, *fields.within(-job_values.MAX_PRIORITY, job_values.MAX_PRIORITY)]
+
+
+class ResourcesKeys(Section):
+    """What each execution reserves on its node."""
+
+    gpus: Gpus = key("whole number 0…64", "Whole GPUs (or MIG devices).", 0)
+    gpu_model: fields.Filled | None = key(
+        "text",
+        "Part of the model name that every GPU must have, whatever the case: `H100`.",
+    )
+    cpus: fields.Cpus = key("`2`, `0.5`, `500m`", "CPUs.", "1")
+    memory: fields.Memory | None = key(
+        "size",
+        "Main memory: reserved on the node and, in a container, a hard limit. Without it nothing is reserved.",
+    )
+    shm: fields.SharedMemory | None = key("size", "Size of `/dev/shm` in the container (default: the runtime's).")
+
+
+class PortKeys(Section):
+    """A named port of each execution; a bare name leaves the number to the agent."""
+
+    name: fields.PortName = key("word", "Unique in the role; `master` names rank 0's `MASTER_PORT`.", default=NEEDED)
+    port: PortNumber | None = key(
+        "whole number 1…65535",
+        "Fixed number: of the node on host networking, of the container on bridge networking. "
+        "Without it the agent chooses one.",
+    )
+
+
+class MountKeys(Section):
+    """A directory or file of the node, seen in the container; short: `/source:/target[:rw|ro]`."""
+
+    source: fields.Absolute = key("absolute path", "On the node.", default=NEEDED)
+    target: fields.Absolute = key("absolute path", "In the container.", default=NEEDED)
+    read_only: fields.Flag = key("`true`, `false`", "Whether the container may only read it.", default=True)
+
+    @model_validator(mode="after")
+    def _leaves_own_directory(self) -> "MountKeys":
+        return fields.ruled(self, job_values.mount_target(self.target))
+
+
+class UlimitKeys(Section):
+    """A resource limit of the container; short: one value for both."""
+
+    soft: fields.Limit = key("whole number, `unlimited`", "What programs start with.", default=NEEDED)
+    hard: fields.Limit = key("whole number, `unlimited`", "How far programs may raise it.", default=NEEDED)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "UlimitKeys":
+        return fields.ruled(self, job_values.ulimit_order(self.soft, self.hard))
+
+
+def _decoded(value: object) -> bytes:
+    try:
+        return base64.b64decode("".join(given(value).text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        if isinstance(error, FieldError):
+            raise
+        raise FieldError("is not base64") from error
+
+
+class FileKeys(Section):
+    """A small file that is written before user code starts; exactly one of the contents."""
+
+    path: fields.FilePath = key("path", "Absolute, or relative to the working directory.", default=NEEDED)
+    content: fields.PlainText | None = key("text", "What is in it.")
+    content_base64: Annotated[
+        bytes | None,
+        BeforeValidator(lambda value: None if value is None else _decoded(value)),
+        JsonSchema({"type": "string", "contentEncoding": "base64"}),
+    ] = key("base64", "What is in it, for files that are not text.")
+    source: fields.Filled | None = key(
+        "path",
+        "A file where the job is submitted from, relative to the job file.",
+    )
+    executable: fields.Flag = key("`true`, `false`", "Whether it can be run.", default=False)
+
+    @model_validator(mode="after")
+    def _one_content(self) -> "FileKeys":
+        if sum(content is not None for content in (self.content, self.content_base64, self.source)) != 1:
+            raise FieldError("needs exactly one of content, content_base64 and source")
+        return self
+
+
+def _shell_or_words(value: object) -> object:
+    if isinstance(value, list):
+        if not value:
+            raise FieldError("is empty; leave it out to run the image's own command")
+        if isinstance(value[0], Scalar) and not value[0].text.strip():
+            raise FieldError("begins with an empty word; the first word is the program")
+        return value
+    if isinstance(value, dict):
+        raise FieldError("must be a list of words, or one text for the shell, not a map")
+    text = verbatim(value)
+    if not text.strip():
+        raise FieldError("is empty; leave it out to run the image's own command")
+    return [*SHELL, text]
+
+
+def _port_form(value: object) -> object:
+    if not isinstance(value, Scalar):
+        return value
+    if isinstance(value.value, (int, float)):
+        raise FieldError(f"must be a name, or a map with name and port, not {value.text}")
+    fields.text_by(job_values.port_name, value)
+    return {"name": value}
+
+
+def _mount_form(value: object) -> object:
+    if not isinstance(value, Scalar):
+        return value
+    source, *rest = verbatim(value).split(":")
+    if len(rest) not in {1, 2} or rest[1:] not in ([], ["rw"], ["ro"]):
+        raise FieldError(f"must be /source:/target, /source:/target:rw or a map, not {quote(value.text)}")
+    return {"source": source, "target": rest[0], "read_only": rest[1:] != ["rw"]}
+
+
+def _ulimit_form(value: object) -> object:
+    if isinstance(value, (dict, list)):
+        return value
+    fields.check_limit(value)
+    return {"soft": value, "hard": value}
+
+
+def _ports_differ(ports: list[PortKeys]) -> list[PortKeys]:
+    refuse_twice("the port name", [port.name for port in ports])
+    refuse_twice("the port number", [str(port.port) for port in ports if port.port])
+    return ports
+
+
+def _targets_differ(mounts: list[MountKeys]) -> list[MountKeys]:
+    refuse_twice("the target", [mount.target.rstrip("/") for mount in mounts])
+    return mounts
+
+
+def _paths_differ(files: list[FileKeys]) -> list[FileKeys]:
+    refuse_twice("the path", [file.path for file in files])
+    return files
+
+
+Command = Annotated[
+    list[fields.Verbatim], BeforeValidator(_shell_or_words), _OrShort({"type": "string", "minLength": 1})
+]
+Port = Annotated[
+    PortKeys, BeforeValidator(_port_form), _OrShort({"type": "string", "pattern": f"^{job_values.PORT_NAME}$"})
+]
+MountForm = Annotated[
+    MountKeys,
+    BeforeValidator(_mount_form),
+    _OrShort({"type": "string", "pattern": "^/[^:]*:/[^:]*(:rw|:ro)?$"}),
+]
+UlimitForm = Annotated[
+    UlimitKeys,
+    BeforeValidator(_ulimit_form),
+    _OrShort({"anyOf": [{"type": "integer", "minimum": -1}, {"const": "unlimited"}]}),
+]
+
+SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), _OrShort(SHORT_SECRET)]
+
+
+class RoleDefaults(Section):
+    """What executions run and need; at the top level, the defaults of every role."""
+
+    image: fields.ImageName | None = key("text", "Container image. Without it the command runs as a plain process.")
+    pull: fields.PullName = key("`missing`, `always`, `never`", "When the image is pulled. Needs `image`.", "missing")
+    entrypoint: list[fields.Verbatim] | None = key(
+        "list of words",
+        "Replaces the image's entrypoint; an empty list takes it away. Needs `image`.",
+    )
+    command: Command | None = key(
+        "list of words, or text",
+        "Program and arguments; a text is run by `/bin/sh -c`. Without it the image's own command runs.",
+    )
+    env: dict[fields.EnvName, fields.Verbatim] = key(
+        "map of name: value",
+        "Environment variables. Values are taken as they are written: `NO: no` is the text `no`.",
+        {},
+    )
+    workdir: fields.Absolute | None = key(
+        "absolute path",
+        "Working directory (default: the image's; a fresh directory for a process).",
+    )
+    user: fields.UserName | None = key(
+        "`uid`, `uid:gid`, `name`",
+        "Who runs in the container (default: the node's user for jobs). Root, and names of the image's own users, only "
+        "where the project is opened for any user. Needs `image`.",
+    )
+    security: SecurityKeys = key(
+        "map", "What containers may do beyond the default, see below. All but `pids` needs `image`.", {}
+    )
+    resources: ResourcesKeys = key("map", "What each execution reserves, see below.", {})
+    ports: Annotated[list[Port], AfterValidator(_ports_differ)] = key(
+        "list of names or maps",
+        "Ports that each execution gets, see below.",
+        [],
+    )
+    mounts: Annotated[list[MountForm], AfterValidator(_targets_differ)] = key(
+        "list of texts or maps",
+        "What of the node the container sees, see below. Needs `image`.",
+        [],
+    )
+    ulimits: dict[fields.UlimitName, UlimitForm] = key(
+        "map of name: limit",
+        "Resource limits such as `memlock` and `nofile`, see below. Needs `image`.",
+        {},
+    )
+    files: Annotated[list[FileKeys], AfterValidator(_paths_differ)] = key(
+        "list of maps",
+        "Small files written before user code starts, 1 MiB in all, and 32 MiB for all executions that can share a "
+        "node, see below.",
+        [],
+    )
+    secrets: Annotated[list[SecretForm], AfterValidator(secrets_differ)] = key(
+        "list of names or maps",
+        "Secrets of the project that each execution gets, as files or variables, see below.",
+        [],
+    )
+
+
+class RoleKeys(RoleDefaults):
+    """A named part of a job: `count` identical executions."""
+
+    name: fields.Label = key(
+        "word", "Unique in the job; executions are reached as `name-0`, `name-1`, ….", default=NEEDED
+    )
+    count: Count = key("whole number 1…10000", "How many executions.", 1)
+
+
+class TimeoutsKeys(Section):
+    """The limits in time of one attempt."""
+
+    check_in: fields.Span = key("duration", "From placement until every execution is armed; does not slide.", "10m")
+    grace: fields.Span = key("duration", "Between SIGTERM and SIGKILL.", "10s")
+    run: fields.Span | None = key("duration", "Longest time that user code may run (default: no limit).")
+    lost_after: fields.LostAfter = key(
+        "duration 60s…7d", "How long a node may be silent before what it runs is lost; see docs/fencing.md.", "90s"
+    )
+
+
+class RestartsKeys(Section):
+    """When the whole gang starts again as a new attempt after a failure."""
+
+    limit: Restarts = key("whole number 0…1000", "How often after failures of user code.", 0)
+    infrastructure: Restarts = key(
+        "whole number 0…1000",
+        "How often after failures that are not the code's: lost nodes, daemons, images, ports, GPUs.",
+        10,
+    )
+    backoff: fields.Backoff = key(
+        "duration from 1s",
+        "Pause before the second restart, doubled before each one after it; the first comes at once.",
+        "5s",
+    )
+    restart_on: fields.ExitCodeRanges | None = key(
+        "exit codes like `1,3-5`", "Only these are worth another attempt (default: all)."
+    )
+    fail_on: fields.ExitCodeRanges | None = key(
+        "exit codes like `1,3-5`", "These end the job, however many restarts are left."
+    )
+
+
+def _names_differ(roles: list[RoleKeys]) -> list[RoleKeys]:
+    if not roles:
+        raise FieldError("is empty; leave it out, or name at least one role")
+    refuse_twice("the role name", [role.name for role in roles])
+    return roles
+
+
+def _few_labels(labels: dict[str, str]) -> dict[str, str]:
+    return fields.ruled(labels, job_values.label_count(len(labels)))
+
+
+class JobKeys(RoleDefaults):
+    """A job: executions that start together or not at all."""
+
+    name: fields.Label = key("word", "Lower-case letters, digits and hyphens; need not be unique.", default=NEEDED)
+    workers: Count = key(
+        "whole number 1…10000",
+        "How many executions of a job without `roles`.",
+        1,
+    )
+    roles: Annotated[list[RoleKeys], AfterValidator(_names_differ)] | None = key(
+        "list of maps",
+        "Parts that differ, in rank order, see below. Not together with `workers`.",
+    )
+    network: fields.NetworkName = key(
+        "`host`, `bridge`",
+        "`host`: the node's own network. `bridge`: a private network per container, declared ports are published.",
+        "host",
+    )
+    success: fields.SuccessName = key(
+        "`all`, `rank0`",
+        "Whether every execution must end well, or rank 0 (the others are then stopped).",
+        "all",
+    )
+    project: fields.Label = key(
+        "word",
+        "The project of the job, which says who may see it (default: the caller's only project, else `default`).",
+        DEFAULT_PROJECT,
+    )
+    labels: Annotated[
+        dict[fields.NodeLabel, fields.JobLabel],
+        AfterValidator(_few_labels),
+        _Also({"maxProperties": job_values.MAX_LABELS}),
+    ] = key(
+        "map of name: value",
+        "Text by which people find the job: `muster jobs --label paper=icml`. Nothing is placed by it.",
+        {},
+    )
+    priority: Priority = key("whole number -1000…1000", "Higher goes first.", 0)
+    placement: fields.PackingName = key(
+        "`pack`, `spread`",
+        "On as few nodes as possible, or on as many.",
+        "pack",
+    )
+    max_per_node: Count | None = key(
+        "whole number 1…10000",
+        "At most so many executions of this job on one node.",
+    )
+    node_labels: dict[fields.NodeLabel, fields.Verbatim] = key(
+        "map of name: value",
+        "Only nodes that carry all of these labels; what agents say themselves begins with `local/`.",
+        {},
+    )
+    timeouts: TimeoutsKeys = key("map", "Limits in time, see below.", {})
+    restarts: RestartsKeys | None = key("map", "What follows a failure, see below (default: nothing).")
+    on_disconnect: fields.OnDisconnectName = key(
+        "`keep`, `stop`",
+        "What a node does that does not hear of the coordinator any more: `keep`: user code goes on, unless the other "
+        "nodes of the gang show that only this one is cut off. `stop`: it is stopped. See docs/fencing.md.",
+        "keep",
+    )

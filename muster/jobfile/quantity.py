@@ -1,0 +1,125 @@
+"""Sizes, CPU counts and durations as people write them, and back; for job files and for flags."""
+
+import re
+from datetime import timedelta
+from typing import TypeAlias
+
+from muster.domain.quantity import (
+    BINARY_UNITS,
+    CPUS_FORM,
+    DURATION_FORM,
+    MAX_CPUS,
+    MAX_DURATION,
+    MAX_MEMORY,
+    MEMORY_FORM,
+    MEMORY_UNITS,
+    MICROSECONDS,
+    MILLIS_PER_CPU,
+    TOO_LONG,
+    TOO_MANY_CPUS,
+    TOO_MUCH_MEMORY,
+)
+from muster.domain.quoting import quote
+from muster.jobfile.errors import FieldError
+
+Written: TypeAlias = "str | int | float"
+"""A quantity as it was written, or as a number that YAML or Python already read."""
+
+_DIGITS = 30
+"""After the point."""
+_FINEST: int = 10**_DIGITS
+"""What is written is counted in such parts of one, so that whole numbers are all it takes to be exact."""
+_NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
+# Compiled when first asked for: most jobs need one of them.
+_MEMORY = rf"({_NUMBER})\s?([A-Za-z]*)"
+_CPUS = rf"({_NUMBER})(m?)"
+_DURATION = rf"(?:({_NUMBER})d)?(?:({_NUMBER})h)?(?:({_NUMBER})m)?(?:({_NUMBER})s)?(?:({_NUMBER})ms)?"
+
+
+def parse_memory(value: Written) -> int:
+    """Bytes; raises FieldError for what is not a size above zero."""
+    text = _text(value, MEMORY_FORM)
+    match = re.fullmatch(_MEMORY, text)
+    if match is None:
+        raise FieldError(f"must be {MEMORY_FORM}, not {quote(text)}")
+    number, unit = match.groups()
+    if unit not in MEMORY_UNITS:
+        raise FieldError(
+            f"has the unknown unit {quote(unit)}; there are {_memory_units()}", suggestion=_unit(number, unit)
+        )
+    size, rest = divmod(_parts_of_one(number) * MEMORY_UNITS[unit], _FINEST)
+    _refuse_zero(size + rest, MEMORY_FORM)
+    if rest:
+        raise FieldError(f"is not a whole number of bytes: {quote(text)}")
+    if size > MAX_MEMORY:
+        raise FieldError(f"{TOO_MUCH_MEMORY}: {quote(text)}")
+    return size
+
+
+def parse_cpus(value: Written) -> int:
+    """Thousandths of a CPU; raises FieldError for what is not a number of CPUs above zero."""
+    text = _text(value, CPUS_FORM)
+    match = re.fullmatch(_CPUS, text)
+    if match is None:
+        raise FieldError(f"must be {CPUS_FORM}, not {quote(text)}")
+    number, milli = match.groups()
+    millis, rest = divmod(_parts_of_one(number) * (1 if milli else MILLIS_PER_CPU), _FINEST)
+    _refuse_zero(millis + rest, CPUS_FORM)
+    if rest:
+        raise FieldError(f"is finer than a thousandth of a CPU: {quote(text)}")
+    if millis > MAX_CPUS * MILLIS_PER_CPU:
+        raise FieldError(f"{TOO_MANY_CPUS}: {quote(text)}")
+    return millis
+
+
+def parse_duration(value: Written) -> timedelta:
+    """A span of time; raises FieldError for what is not a duration above zero."""
+    text = _text(value, DURATION_FORM)
+    microseconds, rest = divmod(_seconds(text) if re.fullmatch(_NUMBER, text) else _parts(text), _FINEST)
+    _refuse_zero(microseconds + rest, DURATION_FORM)
+    if rest:
+        raise FieldError(f"is finer than a microsecond: {quote(text)}")
+    if microseconds > MAX_DURATION // timedelta(microseconds=1):
+        raise FieldError(f"{TOO_LONG}: {quote(text)}")
+    return timedelta(microseconds=microseconds)
+
+
+def _text(value: Written, form: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise FieldError(f"must be {form}, not {str(value).lower()}")
+    text = str(value).strip()
+    if text.startswith("-"):
+        raise FieldError(f"must be above zero, not {text if isinstance(value, (int, float)) else quote(text)}")
+    return text
+
+
+def _refuse_zero(amount: int, form: str) -> None:
+    if amount == 0:
+        raise FieldError(f"must be above zero: {form}")
+
+
+def _memory_units() -> str:
+    return ", ".join([*(unit for unit in MEMORY_UNITS if unit and unit not in BINARY_UNITS), *BINARY_UNITS])
+
+
+def _unit(number: str, unit: str) -> str | None:
+    """The quantity with the unit that was probably meant (`16GB`, `16gb`, `16GiB`, `16gi`)."""
+    letters = unit.lower().removesuffix("b")
+    return next((number + known for known in MEMORY_UNITS if known and known.lower() == letters), None)
+
+
+def _parts_of_one(number: str) -> int:
+    whole, _, rest = number.partition(".")
+    return int(whole + rest.ljust(_DIGITS, "0"))
+
+
+def _seconds(text: str) -> int:
+    return _parts_of_one(text) * MICROSECONDS["s"]
+
+
+def _parts(text: str) -> int:
+    match = re.fullmatch(_DURATION, text)
+    if not text or match is None:
+        raise FieldError(f"must be {DURATION_FORM}, not {quote(text)}")
+    pairs = zip(match.groups(), MICROSECONDS.values(), strict=True)
+    return sum(_parts_of_one(number) * size for number, size in pairs if number)

@@ -1,0 +1,98 @@
+"""The reference of the job file's keys in Markdown, from the models.
+
+`python -m muster.jobfile.reference --write docs/job-file.md` refreshes the part between the two markers; a house test
+fails while the page is behind the models.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from muster.jobfile.models import (
+    FileKeys,
+    JobKeys,
+    MountKeys,
+    PortKeys,
+    ResourcesKeys,
+    RestartsKeys,
+    RoleDefaults,
+    RoleKeys,
+    TimeoutsKeys,
+    UlimitKeys,
+)
+from muster.jobfile.secret_keys import SecretKeys
+from muster.jobfile.section import SecurityKeys
+
+BEGIN = "<!-- keys: made by `python -m muster.jobfile.reference --write docs/job-file.md` -->"
+END = "<!-- end of keys -->"
+
+_SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
+    ("The job", JobKeys, RoleDefaults),
+    ("What executions run", RoleDefaults, None),
+    ("`roles[]`", RoleKeys, RoleDefaults),
+    ("`resources`", ResourcesKeys, None),
+    ("`ports[]`", PortKeys, None),
+    ("`mounts[]`", MountKeys, None),
+    ("`ulimits.NAME`", UlimitKeys, None),
+    ("`files[]`", FileKeys, None),
+    ("`secrets[]`", SecretKeys, None),
+    ("`security`", SecurityKeys, None),
+    ("`timeouts`", TimeoutsKeys, None),
+    ("`restarts`", RestartsKeys, None),
+)
+"""Heading, keys, and the keys that another section already lists."""
+
+
+def tables() -> str:
+    """A section with a table for every map of a job file."""
+    return "\n".join(_section(*section) for section in _SECTIONS)
+
+
+def refreshed(page: str) -> str:
+    """The page with the part between the markers made anew; raises ValueError for a page without them."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the page has no part between {BEGIN} and {END}")
+    return f"{before}{begin}\n\n{tables()}\n{end}{after}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables, or with `--write PAGE` put them into a page."""
+    match arguments:
+        case []:
+            sys.stdout.write(tables())
+        case ["--write", name]:
+            page = Path(name)
+            page.write_text(refreshed(page.read_text()))
+        case _:
+            sys.stderr.write("usage: python -m muster.jobfile.reference [--write PAGE]\n")
+            return 2
+    return 0
+
+
+def _section(heading: str, model: type[BaseModel], elsewhere: type[BaseModel] | None) -> str:
+    listed = elsewhere.model_fields if elsewhere else {}
+    rows = [_row(key, info) for key, info in model.model_fields.items() if key not in listed]
+    head = ["| key | value | default | meaning |", "|---|---|---|---|"]
+    return "\n".join([f"### {heading}", "", model.__doc__ or "", "", *head, *rows, ""])
+
+
+def _row(key: str, info: FieldInfo) -> str:
+    cells = (f"`{key}`", info.title or "", _default(info), info.description or "")
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "required"
+    if info.default in (None, [], {}):
+        return ""
+    return f"`{str(info.default).lower()}`"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

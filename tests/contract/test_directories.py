@@ -1,0 +1,182 @@
+"""Rooms of executions: whether one was made before it was needed cannot be seen in it, and nothing is used twice."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.executions.directories import KEPT, SPARES, ExecutionDirectories
+from agent.executions.files import write_config, write_inline
+from agent.executions.layout import ExecutionDirectory
+from agent.executions.record import ExecutionRecord, noted
+from agent.executions.trees import remove_tree
+from agent.executions.whole_file import write_unseen
+from agent.runtimes.process.record import read_record
+from muster.domain.gangs.plan import Launch
+from muster.domain.gangs.roster import CONFIG_FILES
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.job import InlineFile
+
+RECORD = ExecutionRecord(job="j", attempt=1, rank=0, address="10.0.0.1")
+WITH_FILES = Launch(env={}, config_files=dict.fromkeys(CONFIG_FILES, b"content"))
+
+
+@pytest.fixture
+def rooms(tmp_path: Path) -> ExecutionDirectories:
+    rooms = ExecutionDirectories(tmp_path / "executions", tmp_path / "outputs")
+    rooms.begin()
+    return rooms
+
+
+def room(rooms: ExecutionDirectories, number: int = 0) -> ExecutionDirectory:
+    """One that is made; the first ones are spares."""
+    it = ExecutionDirectory(rooms.path, ExecutionId(f"j-1-{number}"))
+    if not rooms.take_spare(it, RECORD):
+        rooms.make(it, RECORD)
+    return it
+
+
+def spares(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "spares").glob("*"))
+
+
+def modes(it: ExecutionDirectory) -> dict[str, int]:
+    return {str(path.relative_to(it.path)): path.stat().st_mode for path in sorted(it.path.rglob("*"))}
+
+
+@pytest.mark.parametrize("number", [0, SPARES])
+def test_a_room_has_its_directories_and_tells_whose_it_is(rooms: ExecutionDirectories, number: int) -> None:
+    made = [room(rooms, each) for each in range(number + 1)][-1]
+    assert [list(directory.iterdir()) for directory in (made.work, made.outputs)] == [[], []]
+    assert noted(made) == RECORD
+    write_config(made, WITH_FILES)
+    assert {path.name: path.read_bytes() for path in made.config.iterdir()} == dict.fromkeys(CONFIG_FILES, b"content")
+
+
+def test_rooms_that_were_made_before_have_the_same_rights_as_others(rooms: ExecutionDirectories) -> None:
+    made = [room(rooms, number) for number in range(SPARES + 1)]
+    for each in made:
+        write_config(each, WITH_FILES)
+        write_unseen(each.log, b"", 0o600)
+    first, last = modes(made[0]), modes(made[-1])
+    by_supervisors = {"bell": stat.S_IFIFO | 0o600, "process.json": stat.S_IFREG | 0o600}  # where they are not there
+    assert first == last | by_supervisors
+
+
+def test_in_a_new_room_nothing_was_started(rooms: ExecutionDirectories) -> None:
+    assert [read_record(room(rooms, number).path) for number in range(SPARES + 1)] == [None] * (SPARES + 1)
+
+
+def test_what_was_made_before_becomes_the_room_and_nobody_gets_to_it_until_then(
+    rooms: ExecutionDirectories, tmp_path: Path
+) -> None:
+    before = {path.stat().st_ino for path in spares(tmp_path)}
+    assert stat.S_IMODE((tmp_path / "spares").stat().st_mode) == 0o700
+    made = [room(rooms, number) for number in range(SPARES)]
+    assert {each.path.stat().st_ino for each in made} == before
+    assert spares(tmp_path) == []
+
+
+def test_a_room_that_was_cleared_is_nobody_elses_afterwards(rooms: ExecutionDirectories) -> None:
+    held = []
+    for number in range(SPARES + 2):
+        used = room(rooms, number)
+        held += [os.open(directory, os.O_RDONLY) for directory in (used.path, used.config, used.work, used.outputs)]
+        rooms.clear(used)
+    try:
+        for number in range(KEPT):
+            later = room(rooms, number)
+            for directory in (later.path, later.config, later.work, later.outputs):
+                (directory / "file").touch()
+        assert [os.listdir(descriptor) for descriptor in held] == [[]] * len(held)  # noqa: PTH208 (what is open)
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def test_clearing_removes_whatever_is_there_but_keeps_outputs(rooms: ExecutionDirectories, tmp_path: Path) -> None:
+    used = room(rooms)
+    (used.work / "deep" / "deeper").mkdir(parents=True)
+    (used.work / "deep" / "file").write_text("of the job")
+    (used.path / "home").mkdir()
+    (used.outputs / "model").write_text("42")
+    rooms.clear(used)
+    assert list(rooms.path.iterdir()) == []
+    assert [(path.name, path.read_text()) for path in (tmp_path / "outputs" / used.path.name).iterdir()] == [
+        ("model", "42")
+    ]
+
+
+def test_clearing_twice_is_harmless(rooms: ExecutionDirectories) -> None:
+    used = room(rooms)
+    rooms.clear(used)
+    rooms.clear(used)
+    assert list(rooms.path.iterdir()) == []
+
+
+def test_there_are_never_more_spare_rooms_than_a_few(rooms: ExecutionDirectories, tmp_path: Path) -> None:
+    for each in [room(rooms, number) for number in range(2 * KEPT)]:
+        rooms.clear(each)
+    assert len(spares(tmp_path)) == KEPT
+
+
+def test_an_agent_does_away_with_the_spare_rooms_of_the_one_before(rooms: ExecutionDirectories, tmp_path: Path) -> None:
+    rooms.clear(room(rooms))
+    before = {path.stat().st_ino: os.open(path, os.O_RDONLY) for path in spares(tmp_path)}
+    try:
+        ExecutionDirectories(rooms.path, tmp_path / "outputs").begin()
+        assert len(spares(tmp_path)) == SPARES
+        assert before.keys().isdisjoint(path.stat().st_ino for path in spares(tmp_path))
+    finally:
+        for descriptor in before.values():
+            os.close(descriptor)
+
+
+def test_an_agent_that_ends_leaves_no_spare_rooms(rooms: ExecutionDirectories, tmp_path: Path) -> None:
+    rooms.close()
+    assert not (tmp_path / "spares").exists()
+
+
+def test_a_room_is_made_at_once_where_there_can_be_no_spare_ones(tmp_path: Path) -> None:
+    (tmp_path / "spares").write_text("in the way")
+    rooms = ExecutionDirectories(tmp_path / "executions", tmp_path / "outputs")
+    rooms.begin()
+    assert noted(room(rooms)) == RECORD
+
+
+def test_a_room_that_is_there_already_is_used_as_it_is(rooms: ExecutionDirectories) -> None:
+    (rooms.path / "j-1-0" / "work").mkdir(parents=True)
+    (rooms.path / "j-1-0" / "work" / "file").write_text("left")
+    assert [path.name for path in room(rooms).work.iterdir()] == ["file"]
+
+
+def test_what_is_written_over_is_all_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content, mode in ((b"longer than that", 0o600), (b"short", 0o644), (b"", 0o644)):
+        write_unseen(path, content, mode)
+        assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (content, mode)
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        write_unseen(tmp_path / "link", b"content", 0o600)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_room_is_cleared_however_deep_the_directories_are_that_user_code_made(rooms: ExecutionDirectories) -> None:
+    it = room(rooms)
+    dig = "import os\nfor _ in range(3000): os.mkdir('deep'); os.chdir('deep')"
+    subprocess.run([sys.executable, "-c", dig], cwd=it.work, check=True)
+    rooms.clear(it)
+    assert not it.path.exists()
+
+
+def test_files_are_written_however_deep_their_directories_are(tmp_path: Path) -> None:
+    path = "a/" * 1500 + "file"
+    write_inline((InlineFile(path=path, content=b"x"),), tmp_path)
+    assert (tmp_path / path).read_bytes() == b"x"
+    remove_tree(tmp_path / "a")

@@ -1,0 +1,80 @@
+"""Values that the tests of the agent's core need, with what a test does not care about filled in."""
+
+from datetime import UTC, datetime
+
+from agent.core.actions import Action
+from agent.core.events import Event, PlanReceived
+from agent.core.ledger import Ledger
+from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
+from muster.domain.gangs.roster import MASTER_PORT_NAME, Member, PortLease, Roster
+from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
+from muster.domain.jobs.job import Network, Role
+
+JOB = JobId("j")
+NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+MASTER = PortLease(name=MASTER_PORT_NAME, host_port=20000, container_port=20000)
+
+
+def execution(rank: int = 0, attempt: int = 1) -> ExecutionId:
+    return execution_id(JOB, attempt, rank)
+
+
+def assignment(rank: int = 0, *, size: int = 2, attempt: int = 1, **changes: object) -> Assignment:
+    fields: dict[str, object] = {
+        "execution": execution(rank, attempt),
+        "job": JOB,
+        "job_name": "train",
+        "attempt": attempt,
+        "rank": rank,
+        "world_size": size,
+        "local_rank": 0,
+        "local_world_size": 1,
+        "node_rank": rank,
+        "node_count": size,
+        "role": Role(command=("train",), count=size),
+        "network": Network.HOST,
+    }
+    return Assignment(**{**fields, **changes})  # type: ignore[arg-type]  # a builder takes any field
+
+
+def roster(size: int = 2, attempt: int = 1) -> Roster:
+    members = tuple(
+        Member(
+            rank=rank,
+            execution=execution(rank, attempt),
+            role="worker",
+            node=NodeId(f"node-{rank}"),
+            address=f"10.0.0.{rank + 1}",
+            checked_in_at=NOW,
+            ports=(MASTER,) if rank == 0 else (),
+        )
+        for rank in range(size)
+    )
+    return Roster.of(job=JOB, job_name="train", attempt=attempt, network=Network.HOST, members=members)
+
+
+def desired(goal: Goal, rank: int = 0) -> Desired:
+    known = assignment(rank) if goal is Goal.PREPARE else None
+    return Desired(execution=execution(rank), goal=goal, assignment=known)
+
+
+class Agent:
+    """Feeds a ledger and keeps count of the plans' revisions."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+
+    def step(self, event: Event) -> list[Action]:
+        return self.ledger.step(event, NOW)
+
+    def plan(
+        self, *lines: Desired, removed: tuple[ExecutionId, ...] = (), rosters: tuple[Roster, ...] = ()
+    ) -> list[Action]:
+        """A change of the plan before."""
+        revision = self.ledger.revision
+        plan = Plan(revision=revision + 1, base=revision, desired=lines, removed=removed, rosters=rosters)
+        return self.step(PlanReceived(plan=plan))
+
+    def whole_plan(self, *lines: Desired, rosters: tuple[Roster, ...] = ()) -> list[Action]:
+        plan = Plan(revision=self.ledger.revision + 1, desired=lines, rosters=rosters)
+        return self.step(PlanReceived(plan=plan))

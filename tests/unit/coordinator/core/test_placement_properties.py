@@ -1,0 +1,200 @@
+"""What holds of every placement, whatever the nodes and the job."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations_with_replacement
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator.core.placement.capacity import Capacity
+from coordinator.core.placement.placement import NoFit, Placement, fits, place, refusals
+from muster.domain.fleet.node import RuntimeOffer
+from muster.domain.ids import NodeId
+from muster.domain.jobs.job import JobSpec, Packing, RuntimeKind
+from tests.builders import gpu, offer, role, room, spec
+from tests.unit.coordinator.core.plain_placement import place_plainly
+
+MODELS = ("A100", "H100")
+every_case = settings(max_examples=100)
+
+
+@st.composite
+def rooms(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capacity]:
+    found = []
+    for number in range(draw(st.integers(0, most))):
+        name = f"n{number}"
+        count = draw(st.integers(0, most_gpus))
+        found.append(
+            room(
+                name,
+                gpus=tuple(
+                    gpu(name, index, draw(st.sampled_from(MODELS)), numa_node=draw(st.none() | st.integers(0, 1)))
+                    for index in range(count)
+                ),
+                cpus=draw(st.integers(-1, 8)),
+                memory=draw(st.integers(0, 8)),
+                labels=draw(st.sampled_from([{}, {"zone": "a"}])),
+                problem=draw(st.sampled_from([None, None, None, "is lost"])),
+                runtimes=draw(
+                    st.sampled_from([room("x").runtimes, room("x").runtimes, (RuntimeOffer(kind=RuntimeKind.DOCKER),)])
+                ),
+            )
+        )
+    return found
+
+
+@st.composite
+def roles(draw: st.DrawFn, most: int = 4) -> list[object]:
+    return [
+        role(
+            draw(st.integers(1, most)),
+            draw(st.integers(0, 3)),
+            name=f"role{number}",
+            cpus=draw(st.integers(0, 3)),
+            memory=draw(st.none() | st.integers(1, 4)),
+            gpu_model=draw(st.sampled_from([None, "h100"])),
+        )
+        for number in range(draw(st.integers(1, 3)))
+    ]
+
+
+@st.composite
+def specs(draw: st.DrawFn, *, single_role: bool = False, packing: Packing | None = None) -> JobSpec:
+    wanted = draw(roles())
+    return spec(
+        roles=tuple(wanted[:1] if single_role else wanted),
+        packing=packing or draw(st.sampled_from(Packing)),
+        max_per_node=draw(st.none() | st.integers(1, 3)),
+        node_labels=draw(st.sampled_from([{}, {}, {"zone": "a"}])),
+    )
+
+
+@given(specs(), rooms())
+@every_case
+def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, having: list[Capacity]) -> None:
+    fit = place(wanted, offer(*having))
+    if isinstance(fit, NoFit):
+        return
+    assert [seat.rank for seat in fit.seats] == list(range(wanted.size))
+    given_away = [gpu for seat in fit.seats for gpu in seat.gpus]
+    assert len(given_away) == len(set(given_away))
+    for one in having:
+        seats = [seat for seat in fit.seats if seat.node == one.node]
+        needs = [wanted.role_of(seat.rank).resources for seat in seats]
+        models = {gpu.uuid: gpu.model.lower() for gpu in one.gpus}
+        assert all(len(seat.gpus) == need.gpus for seat, need in zip(seats, needs, strict=True))
+        assert all(
+            (need.gpu_model or "") in models[gpu] for seat, need in zip(seats, needs, strict=True) for gpu in seat.gpus
+        )
+        assert not seats or sum(need.cpu_millis for need in needs) <= max(0, one.cpu_millis)
+        assert sum(need.memory or 0 for need in needs) <= one.memory
+        assert wanted.max_per_node is None or len(seats) <= wanted.max_per_node
+        assert not seats or (one.problem is None and wanted.node_labels.items() <= one.labels.items())
+        assert not seats or any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
+
+
+@given(specs(), rooms())
+@every_case
+def test_a_refusal_names_every_node_and_is_never_empty(wanted: JobSpec, having: list[Capacity]) -> None:
+    fit = place(wanted, offer(*having))
+    if isinstance(fit, Placement):
+        return
+    why = refusals(wanted, offer(*having))
+    assert [refusal.node for refusal in why] == sorted(one.node for one in having)
+    assert all(refusal.reason for refusal in why)
+    assert 0 <= fit.found < fit.wanted == wanted.size
+
+
+@given(specs(), rooms())
+@every_case
+def test_whether_it_fits_is_told_alike_with_and_without_seats(wanted: JobSpec, having: list[Capacity]) -> None:
+    assert fits(wanted, offer(*having)) == isinstance(place(wanted, offer(*having)), Placement)
+
+
+@given(specs(), rooms(most=9))
+@settings(max_examples=300)
+def test_it_comes_to_the_same_as_looking_at_every_node(wanted: JobSpec, having: list[Capacity]) -> None:
+    fit = place(wanted, offer(*having))
+
+    seats = [(seat.node, seat.gpus) for seat in fit.seats] if isinstance(fit, Placement) else None
+    assert seats == place_plainly(wanted, having)
+
+
+@given(specs(), rooms(), st.integers(0, 4))
+@every_case
+def test_a_node_that_is_left_out_might_as_well_not_be_there(
+    wanted: JobSpec, having: list[Capacity], which: int
+) -> None:
+    without = NodeId(f"n{which}")
+    others = [room for room in having if room.node != without]
+
+    assert place(wanted, replace(offer(*having), without=without)) == place(wanted, offer(*others))
+
+
+@given(specs(), rooms(), st.randoms())
+@every_case
+def test_the_order_of_the_rooms_does_not_matter(wanted: JobSpec, having: list[Capacity], chance: object) -> None:
+    shuffled = list(having)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+
+    assert place(wanted, offer(*shuffled)) == place(wanted, offer(*having))
+
+
+def fits_somehow(wanted: JobSpec, having: Sequence[Capacity]) -> bool:
+    """By trying every way to deal out the executions; only for one role."""
+    return any(
+        all(fits_on(wanted, count, one) for one, count in ((one, dealt.count(one.node)) for one in having))
+        for dealt in combinations_with_replacement([one.node for one in having], wanted.size)
+    )
+
+
+def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
+    """Whether a node can hold so many executions."""
+    need = wanted.roles[0].resources
+    if count == 0:
+        return True
+    free = [gpu for gpu in one.gpus if (need.gpu_model or "") in gpu.model.lower()]
+    return (
+        one.problem is None
+        and wanted.node_labels.items() <= one.labels.items()
+        and any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
+        and len(free) >= count * need.gpus
+        and (need.cpu_millis == 0 or one.cpu_millis >= count * need.cpu_millis)
+        and one.memory >= count * (need.memory or 0)
+        and (wanted.max_per_node is None or count <= wanted.max_per_node)
+    )
+
+
+@given(specs(single_role=True), rooms(most=4))
+@every_case
+def test_identical_executions_are_placed_whenever_there_is_any_way_to(wanted: JobSpec, having: list[Capacity]) -> None:
+    assert isinstance(place(wanted, offer(*having)), Placement) == fits_somehow(wanted, having)
+
+
+@given(specs(single_role=True, packing=Packing.PACK), rooms(most=4))
+@every_case
+def test_pack_uses_as_few_nodes_as_possible(wanted: JobSpec, having: list[Capacity]) -> None:
+    fit = place(wanted, offer(*having))
+    if isinstance(fit, NoFit):
+        return
+    used = len({seat.node for seat in fit.seats})
+    fewer = (list(some) for some in combinations_with_replacement(having, used - 1)) if used > 1 else iter(())
+    assert not any(fits_somehow(wanted, some) for some in fewer if len({one.node for one in some}) == len(some)), (
+        "fewer nodes would do"
+    )
+
+
+@given(specs(single_role=True, packing=Packing.SPREAD), rooms(most=4))
+@every_case
+def test_spread_gives_no_node_two_more_than_another_that_could_take_one(
+    wanted: JobSpec, having: list[Capacity]
+) -> None:
+    fit = place(wanted, offer(*having))
+    if isinstance(fit, NoFit):
+        return
+    counts = Counter(seat.node for seat in fit.seats)
+    for one in having:
+        if fits_on(wanted, counts[one.node] + 1, one):
+            assert max(counts.values()) <= counts[one.node] + 1

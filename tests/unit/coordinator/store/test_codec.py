@@ -1,0 +1,121 @@
+"""Every record comes back from JSON exactly as it was."""
+
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.store.codec import decode, encode
+from muster.domain.fleet.node import Inventory
+from muster.domain.ids import JobId, NodeId
+from muster.domain.jobs.job import InlineFile, JobSpec, Role
+from muster.domain.jobs.lifecycle import State
+
+AT = datetime(2026, 11, 21, 8, 48, 50, 123456, tzinfo=UTC)
+
+LEAVES: dict[object, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=12),
+    int: st.integers(-(2**63), 2**63 - 1),
+    bool: st.booleans(),
+    bytes: st.binary(max_size=12),
+    datetime: st.datetimes(timezones=st.just(UTC)),
+    timedelta: st.timedeltas(),
+    type(None): st.none(),
+    ...: st.nothing(),  # as in tuple[int, ...]
+}
+
+
+def values(kind: object) -> st.SearchStrategy[Any]:
+    """Any value of a type, with every optional field there or not."""
+    if isinstance(kind, NewType):
+        return values(kind.__supertype__)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{field.name: values(hints[field.name]) for field in fields(kind)})
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return st.sampled_from(kind)
+    return containers(kind, *map(values, get_args(kind))) if get_args(kind) else LEAVES[kind]
+
+
+def containers(kind: object, first: st.SearchStrategy[Any], *rest: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    if get_origin(kind) in {Union, types.UnionType}:
+        return st.one_of(first, *rest)
+    if get_origin(kind) is tuple and ... not in get_args(kind):
+        return st.tuples(first, *rest)
+    if get_origin(kind) is tuple:
+        return st.lists(first, max_size=2).map(tuple)
+    if get_origin(kind) is Mapping:
+        return st.dictionaries(first, *rest, max_size=3)
+    raise NotImplementedError(f"a record has a field of type {kind}: say here how to make one")
+
+
+@given(record=st.one_of(values(Job), values(Attempt), values(Execution), values(Node)))
+def test_every_record_comes_back_exactly(record: Record) -> None:
+    back = decode(type(record), encode(record))
+
+    assert back == record
+    assert type(back) is type(record)
+
+
+def test_enums_tuples_and_times_come_back_as_what_they_were() -> None:
+    execution = Execution(
+        id="j-1-0",
+        job=JobId("j"),
+        attempt=1,
+        rank=0,
+        state=State.ARMED,
+        times={State.QUEUED: AT, State.ARMED: AT + timedelta(microseconds=1)},
+        gpus=("GPU-1",),
+    )
+
+    back = decode(Execution, encode(execution))
+
+    assert [(type(state), at.utcoffset()) for state, at in back.times.items()] == [(State, timedelta(0))] * 2
+    assert list(back.times) == [State.QUEUED, State.ARMED]
+    assert type(back.gpus) is tuple
+
+
+def test_a_body_is_json_that_people_can_read() -> None:
+    node = Node(
+        name=NodeId("node-ä"),
+        identity="i",
+        address="10.0.0.1",
+        inventory=Inventory(cpus=2, memory=1),
+        agent_version="0.1",
+        joined_at=AT,
+    )
+
+    body = json.loads(encode(node))
+
+    assert (body["name"], body["joined_at"], body["inventory"]["cpus"]) == ("node-ä", "2026-11-21T08:48:50.123456Z", 2)
+
+
+def test_files_of_any_bytes_come_back() -> None:
+    content = bytes(range(256))
+    role = Role(files=(InlineFile(path="/f", content=content),))
+    job = Job(id=JobId("j"), spec=JobSpec(name="n", roles=(role,)), sequence=1, submitted_at=AT)
+
+    assert decode(Job, encode(job)).spec.roles[0].files[0].content == content
+
+
+def test_a_field_that_was_not_there_yet_gets_its_default() -> None:
+    job = Job(id=JobId("j"), spec=JobSpec(name="n", roles=(Role(),)), sequence=1, submitted_at=AT)
+    old = json.loads(encode(job))
+    del old["delete_when_ended"]
+    del old["spec"]["packing"]
+
+    assert decode(Job, json.dumps(old)) == job
+
+
+@pytest.mark.parametrize("body", ["", "null", "{}", '{"job": 1}', "[]"])
+def test_a_body_that_is_no_record_is_refused(body: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        decode(Attempt, body)

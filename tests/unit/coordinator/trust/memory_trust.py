@@ -1,0 +1,43 @@
+"""A trust store without a disk."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from coordinator.store.store import StoreError
+from coordinator.trust.records import AuditWish, TrustChange, TrustSnapshot
+from muster.domain.fleet.access import AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+class MemoryTrust:
+    """Keeps the audit log, and what was changed; nothing while something is wrong with it."""
+
+    def __init__(self) -> None:
+        self.entries: list[AuditEntry] = []
+        self.changes: list[TrustChange] = []
+        self.wrong = ""
+        self.commits = 0
+
+    def load_trust(self) -> TrustSnapshot:
+        return TrustSnapshot()
+
+    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
+        if self.wrong:
+            raise StoreError(self.wrong)
+        self.commits += 1
+        self.changes += changes
+        self.entries += entries
+
+    def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:
+        raise NotImplementedError
+
+    def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
+        del wish
+        return self.entries
+
+    def audit_anchor(self) -> AuditAnchor:
+        return AuditAnchor()
+
+    def prune_audit(self, before: datetime, most: int | None, now: datetime) -> int:
+        raise NotImplementedError

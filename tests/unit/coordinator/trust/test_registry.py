@@ -1,0 +1,99 @@
+"""What becomes of changes of trust that meet each other."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from coordinator.trust.records import TokensUsed
+from coordinator.trust.registry import RefusedError, Registry
+from muster.domain.errors import UnknownNameError
+from muster.domain.fleet.access import Access, Account, AccountKind, AuditEntry, EnrolledNode, IssuedToken
+from muster.domain.ids import NodeId
+from muster.trust.tokens import new_api_token
+from tests.unit.coordinator.trust.memory_trust import NOW, MemoryTrust
+
+ENTRY = AuditEntry(at=NOW, who="admin", what="", target="", origin="", result="ok")
+
+
+async def test_an_account_that_is_being_removed_gets_no_token_any_more() -> None:
+    registry = Registry(MemoryTrust(), NOW)
+    await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants={}), ENTRY)
+    secret = new_api_token()
+    token = IssuedToken(id=secret.id, account="ada", note="", created_at=NOW)
+    _, outcome = await asyncio.gather(
+        registry.remove_account("ada", AccountKind.USER, ENTRY),
+        registry.add_token(secret, token, ENTRY),
+        return_exceptions=True,
+    )
+    assert isinstance(outcome, UnknownNameError)
+    assert registry.tokens == {}
+
+
+async def test_the_use_of_a_token_is_noted_in_memory_and_written_once_for_all_calls() -> None:
+    store = MemoryTrust()
+    registry = Registry(store, NOW)
+    await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants={}), ENTRY)
+    secret = new_api_token()
+    await registry.add_token(secret, IssuedToken(id=secret.id, account="ada", note="", created_at=NOW), ENTRY)
+    before = len(store.changes)
+    for second in range(100):
+        registry.caller_with(str(secret), NOW + timedelta(seconds=second))
+    last = NOW + timedelta(seconds=99)
+    assert ([token.used_at for token in registry.issued_tokens()], len(store.changes)) == ([last], before)
+    await registry.keep_uses()
+    await registry.keep_uses()
+    assert store.changes[before:] == [TokensUsed(times={secret.id: last})]
+
+
+async def test_a_token_that_is_narrowed_counts_as_long_as_its_account_has_the_same_access() -> None:
+    registry = Registry(MemoryTrust(), NOW)
+    grants = {"red": Access.ADMIN, "blue": Access.ADMIN}
+    await registry.add_project("red", NOW, ENTRY)
+    await registry.add_project("blue", NOW, ENTRY)
+    await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants=grants), ENTRY)
+    secret = new_api_token()
+    token = IssuedToken(id=secret.id, account="ada", note="", created_at=NOW, access=Access.MEMBER, projects=("red",))
+    await registry.add_token(secret, token, ENTRY)
+    who = registry.caller_with(str(secret), NOW)
+    assert who.grants == {"red": Access.MEMBER}
+    await registry.grant("ada", "blue", None, ENTRY)
+    assert registry.still_counts(who, NOW)
+    await registry.grant("ada", "red", Access.VIEWER, ENTRY)
+    assert not registry.still_counts(who, NOW)
+
+
+async def test_two_keys_of_a_node_count_until_it_shows_the_newer_one() -> None:
+    registry, name = Registry(MemoryTrust(), NOW), NodeId("a")
+    registry.nodes[name] = EnrolledNode(name=name, key="old", enrolled_at=NOW, token="t")
+    before = registry.node_with(name, "old", NOW)
+    await registry.offer_key(name, "lost", 1, ENTRY)
+    await registry.offer_key(name, "new", 1, ENTRY)
+    with pytest.raises(RefusedError):
+        registry.node_with(name, "lost", NOW)
+    assert (registry.still_counts(before, NOW), registry.nodes[name].epoch) == (True, 0)
+    await registry.settle_key(name, "old", ENTRY)
+    assert registry.still_counts(before, NOW)
+    after = registry.node_with(name, "new", NOW)
+    less: list[NodeId | None] = []
+    registry.on_less = less.append
+    await registry.settle_key(name, "new", ENTRY)
+    assert less == [name]  # whose streams alone are looked at again
+    assert (registry.still_counts(before, NOW), registry.still_counts(after, NOW)) == (False, True)
+    assert registry.nodes[name].epoch == 1
+    with pytest.raises(RefusedError):
+        registry.node_with(name, "", NOW)
+
+
+async def test_certificates_of_a_former_authority_count_no_more_and_those_of_the_next_go_on() -> None:
+    registry, name = Registry(MemoryTrust(), NOW), NodeId("a")
+    registry.nodes[name] = EnrolledNode(name=name, key="key", enrolled_at=NOW, token="t")
+    registry.count_authorities(frozenset({"former", "next"}))
+    streams = [registry.node_with(name, "key", NOW, authority) for authority in ("former", "next")]
+    ended: list[str] = []
+    registry.on_less = lambda _: ended.extend(who.authority for who in streams if not registry.still_counts(who, NOW))
+    registry.count_authorities(frozenset({"next"}))
+    assert ended == ["former"]
+    assert registry.node_with(name, "key", NOW, "next") == streams[1]
+    with pytest.raises(RefusedError, match="of an authority that counts no more: make a token"):
+        registry.node_with(name, "key", NOW, "former")

@@ -1,0 +1,233 @@
+"""Job files, the wire and the SDK give the same verdict on every job, and the same sentence for what is wrong."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster import wire
+from muster.domain.errors import InvalidJobError
+from muster.domain.jobs.job import (
+    InlineFile,
+    JobSpec,
+    Mount,
+    Network,
+    PortRequest,
+    Resources,
+    Role,
+    Security,
+    Timeouts,
+    Ulimit,
+)
+from muster.domain.jobs.job_rules import faults, refuse_faults, spell
+from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.secret_use import SecretUse
+from muster.jobfile import JobFileError, dump_job, job_from
+from tests.unit.jobfile.valid_jobs import any_job
+
+Damage = Callable[[JobSpec], JobSpec]
+
+PROCESS = JobSpec(name="train", roles=(Role(command=("python", "train.py")),))
+CONTAINER = JobSpec(name="train", roles=(Role(image="trainer:1", command=("python", "train.py")),))
+TWO = JobSpec(name="train", roles=(Role(name="a", command=("x",)), Role(name="b", command=("x",))))
+
+MIXED = replace(TWO, roles=(TWO.roles[0], Role(name="b", image="trainer:1")))
+
+
+def job(spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
+    return replace(spec, **changes)  # type: ignore[arg-type]
+
+
+def role(spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
+    return replace(spec, roles=(replace(spec.roles[0], **changes),))  # type: ignore[arg-type]
+
+
+def needs(**resources: object) -> JobSpec:
+    return role(resources=Resources(**resources))  # type: ignore[arg-type]
+
+
+def times(**spans: timedelta) -> JobSpec:
+    return job(timeouts=Timeouts(**spans))
+
+
+REFUSED: Sequence[tuple[JobSpec, str]] = (
+    (job(name="Train"), "name: must be 1 to 63 lower-case letters, digits and hyphens"),
+    (job(name=""), "name: must be 1 to 63 lower-case letters"),
+    (job(project="a_b"), "project: must be 1 to 63 lower-case letters"),
+    (job(priority=1001), "priority: must be at most 1000, not 1001"),
+    (job(labels={"a b": "x"}), 'labels["a b"]: "a b" is no name of a label'),
+    (job(labels={"a": "x" * 257}), "labels.a: has 257 characters; the value of a label has at most 256"),
+    (job(labels={f"a{number}": "" for number in range(65)}), "labels: has 65 labels; 64 are the most"),
+    (job(max_per_node=0), "max_per_node: must be at least 1, not 0"),
+    (job(node_labels={"a b": "x"}), 'node_labels["a b"]: "a b" is no name of a label'),
+    (job(node_labels={"a": "x\x1b[2J"}), "node_labels.a: has the character \\x1b, which cannot be seen"),
+    (role(workdir="/a\u202eb"), "roles[0].workdir: has the character \\u202e, which cannot be seen"),
+    (job(roles=()), "roles: is empty; leave it out, or name at least one role"),
+    (job(TWO, roles=(TWO.roles[0], TWO.roles[0])), 'roles: has the role name "a" twice'),
+    (job(TWO, roles=tuple(replace(each, count=6000) for each in TWO.roles)), "roles: has 12000 executions"),
+    (job(network=Network.BRIDGE), "network: bridge needs an image"),
+    (job(MIXED, network=Network.BRIDGE), "network: bridge needs an image; role a has none"),
+    (role(count=10_001), "roles[0].count: must be at most 10000, not 10001"),
+    (role(name="x" * 62, count=1000), "roles[0].name: makes host names longer than 63 characters"),
+    (role(CONTAINER, image="UPPER"), "roles[0].image: is not the name of an image (lower case only)"),
+    (role(command=()), "roles[0].command: is missing: without an image there is nothing to run"),
+    (role(command=(" ",)), "roles[0].command: begins with an empty word"),
+    (role(command=("x", "a" * 2**17)), "roles[0].command: has a word of 131072 bytes; Linux takes at most 131071"),
+    (role(env={"a b": "x"}), 'roles[0].env["a b"]: "a b" is no name of a variable'),
+    (role(env={"MUSTER_RANK": "1"}), "roles[0].env.MUSTER_RANK: is set by Muster for every execution"),
+    (role(env={"A": "x" * 200_000}), "roles[0].env.A: has with its name 200002 bytes; Linux takes at most 131071"),
+    (role(workdir="data"), "roles[0].workdir: must be an absolute path without .."),
+    (role(CONTAINER, user="a b"), "roles[0].user: must be a name or number"),
+    (role(user="root"), "roles[0].user: needs an image: a plain process cannot have it"),
+    (role(entrypoint=()), "roles[0].entrypoint: needs an image"),
+    (role(mounts=(Mount(source="/a", target="/b"),)), "roles[0].mounts: needs an image"),
+    (role(ulimits=(Ulimit(name="nofile", soft=1, hard=1),)), "roles[0].ulimits: needs an image"),
+    (role(security=Security(privileged=True)), "roles[0].security.privileged: needs an image"),
+    (needs(shm=2**30), "roles[0].resources.shm: needs an image"),
+    (needs(gpus=1000), "roles[0].resources.gpus: must be at most 64, not 1000"),
+    (needs(gpu_model=" "), "roles[0].resources.gpu_model: is empty"),
+    (needs(cpu_millis=0), "roles[0].resources.cpus: must be above zero"),
+    (needs(cpu_millis=100_000_001), "roles[0].resources.cpus: is more than 100000 CPUs"),
+    (needs(memory=5), "roles[0].resources.memory: is 5 bytes; the least is 6Mi"),
+    (needs(memory=2**61), "roles[0].resources.memory: is more than 1024Pi"),
+    (role(ports=(PortRequest(name="a_b"),)), "roles[0].ports[0].name: must be a word of at most 15 lower-case"),
+    (role(ports=(PortRequest(name="a" * 32),)), "roles[0].ports[0].name: must be a word of at most 15 lower-case"),
+    (role(ports=(PortRequest(name="a", port=70_000),)), "roles[0].ports[0].port: must be at most 65535"),
+    (role(ports=(PortRequest(name="a"), PortRequest(name="a"))), 'roles[0].ports: has the port name "a" twice'),
+    (role(CONTAINER, mounts=(Mount(source="/a", target="/"),)), "roles[0].mounts[0]: cannot cover the whole container"),
+    (
+        role(CONTAINER, mounts=(Mount(source="/a", target="/muster/config"),)),
+        "roles[0].mounts[0]: cannot cover /muster",
+    ),
+    (
+        role(CONTAINER, mounts=(Mount(source="/a", target="/t"), Mount(source="/b", target="/t"))),
+        'roles[0].mounts: has the target "/t" twice',
+    ),
+    (
+        role(CONTAINER, ulimits=(Ulimit(name="nofile", soft=2, hard=1),)),
+        "roles[0].ulimits.nofile: has a soft limit above the hard one",
+    ),
+    (role(CONTAINER, ulimits=(Ulimit(name="x", soft=1, hard=1),)), 'roles[0].ulimits.x: "x" is no resource limit'),
+    (
+        role(CONTAINER, security=Security(capabilities=("CAP_CHOWN",))),
+        'roles[0].security.capabilities[0]: "CAP_CHOWN" is no capability of Linux',
+    ),
+    (role(CONTAINER, user="1", security=Security(image_user=True)), "roles[0].security.image_user: stands beside user"),
+    (role(files=(InlineFile(path="../x", content=b""),)), "roles[0].files[0].path: must be the path of a file"),
+    (
+        role(files=(InlineFile(path="a/" * 99 + "x", content=b""),)),
+        "roles[0].files[0].path: leads through more than 64",
+    ),
+    (role(files=(InlineFile(path="x", content=b"x" * 2**21),)), "roles[0].files[0]: makes the files of the job larger"),
+    (
+        role(files=(InlineFile(path="x", content=b""), InlineFile(path="x", content=b""))),
+        'roles[0].files: has the path "x" twice',
+    ),
+    (role(secrets=(SecretUse(secret="A", directory="/muster/secrets/A"),)), "roles[0].secrets[0].secret: must be 1 to"),
+    (role(secrets=(SecretUse(secret="a", env={"RANK": "k"}),)), "roles[0].secrets[0].env: is set by Muster"),
+    (
+        role(secrets=(SecretUse(secret="a", directory="/dev/a"),)),
+        'roles[0].secrets[0].directory: "/dev/a" is the system\'s own',
+    ),
+    (
+        role(env={"X": "1"}, secrets=(SecretUse(secret="a", env={"X": "k"}),)),
+        "roles[0].secrets[0]: sets X, which env sets, too",
+    ),
+    (times(grace=timedelta()), "timeouts.grace: must be above zero"),
+    (times(run=timedelta(days=366)), "timeouts.run: is longer than 365d"),
+    (times(lost_after=timedelta(seconds=59)), "timeouts.lost_after: is 59s; the least is 1m"),
+    (job(restarts=RestartPolicy(limit=5000)), "restarts.limit: must be at most 1000, not 5000"),
+    (job(restarts=RestartPolicy(limit=1, backoff=timedelta())), "restarts.backoff: must be above zero"),
+)
+
+
+def from_a_file(spec: JobSpec) -> list[str]:
+    try:
+        job_from(dump_job(spec), "job")
+    except JobFileError as error:
+        return [problem.message for problem in error.problems]
+    return []
+
+
+def over_the_wire(spec: JobSpec) -> str:
+    try:
+        refuse_faults(wire.job_spec_from_wire(wire.job_spec_to_wire(spec)))
+    except InvalidJobError as error:
+        return str(error)
+    return ""
+
+
+def from_the_sdk(spec: JobSpec) -> str:
+    try:
+        refuse_faults(spec)
+    except InvalidJobError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("spec", "sentence"), REFUSED, ids=[sentence[:60] for _, sentence in REFUSED])
+def test_every_door_refuses_a_wrong_job_with_the_same_sentence(spec: JobSpec, sentence: str) -> None:
+    [fault] = faults(spec)
+
+    assert str(fault).startswith(sentence)
+    assert over_the_wire(spec) == from_the_sdk(spec) == str(fault)
+    assert from_a_file(spec) == [fault.message]
+
+
+@settings(max_examples=60)
+@given(any_job)
+def test_every_door_takes_a_valid_job(spec: JobSpec) -> None:
+    assert (from_a_file(spec), over_the_wire(spec), from_the_sdk(spec)) == ([], "", "")
+
+
+WRONG_BY_ITSELF: Sequence[Damage] = (
+    lambda spec: replace(spec, name=spec.name.upper() + "_"),
+    lambda spec: replace(spec, priority=2000),
+    lambda spec: replace(spec, project="-"),
+    lambda spec: replace(spec, timeouts=replace(spec.timeouts, check_in=timedelta(days=400))),
+    lambda spec: replace(spec, restarts=replace(spec.restarts, infrastructure=1001)),
+    lambda spec: _last(spec, count=0),
+    lambda spec: _last(spec, workdir="x/../y"),
+    lambda spec: _last(spec, env={**spec.roles[-1].env, "MUSTER_X": "1"}),
+    lambda spec: _last(spec, resources=replace(spec.roles[-1].resources, gpus=65)),
+    lambda spec: _last(spec, ports=(*spec.roles[-1].ports, PortRequest(name="A"))),
+    lambda spec: _last(spec, files=(*spec.roles[-1].files, InlineFile(path="/muster/x", content=b""))),
+)
+
+
+def _last(spec: JobSpec, **changes: object) -> JobSpec:
+    return replace(spec, roles=(*spec.roles[:-1], replace(spec.roles[-1], **changes)))  # type: ignore[arg-type]
+
+
+@settings(max_examples=100)
+@given(any_job, st.sampled_from(WRONG_BY_ITSELF))
+def test_any_job_with_one_fault_is_refused_for_it_at_every_door(spec: JobSpec, damage: Damage) -> None:
+    wrong = damage(spec)
+    [fault] = faults(wrong)
+
+    assert from_a_file(wrong) == [fault.message]
+    assert over_the_wire(wrong) == from_the_sdk(wrong) == str(fault)
+
+
+def test_a_command_written_as_one_text_is_refused_and_not_run_letter_by_letter() -> None:
+    wrong = role(command="echo hi")
+
+    assert [str(fault) for fault in faults(wrong)] == ["roles[0].command: must be a list of words, not one text"]
+
+
+def test_a_value_that_is_no_text_is_refused_with_its_name() -> None:
+    assert from_the_sdk(role(env={"A": 1})) == "roles[0].env.A: must be text, not 1"
+
+
+def test_of_very_many_faults_the_first_are_told() -> None:
+    told = from_the_sdk(role(env={f"MUSTER_{number}": "" for number in range(25)}))
+
+    assert len(told.splitlines()) == 11
+    assert told.endswith("and 15 more")
+
+
+def test_paths_are_spelled_as_people_write_them() -> None:
+    assert spell(("roles", 0, "env", "A B")) == 'roles[0].env["A B"]'

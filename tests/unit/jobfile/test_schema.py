@@ -1,0 +1,85 @@
+"""The JSON Schema says what the models say."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from muster.jobfile import dump_job, job_schema, load_job
+
+GOOD = [
+    {"name": "a", "command": "x"},
+    {"name": "a", "image": "b", "command": ["sleep", 10], "env": {"A": 1, "B": True}},
+    {"name": "a", "image": "b", "ports": ["rdzv", {"name": "m", "port": 5}], "mounts": ["/a:/b:rw"]},
+    {"name": "a", "image": "b", "ulimits": {"nofile": 5, "core": "unlimited", "stack": {"soft": 1, "hard": 2}}},
+    {"name": "a", "command": "x", "resources": {"cpus": "500m", "memory": "16Gi"}, "timeouts": {"run": "1h30m"}},
+    {"name": "a", "command": "x", "resources": {"cpus": 0.5, "memory": 8388608}, "timeouts": {"run": 90}},
+    {"name": "a", "command": "x", "roles": [{"name": "b", "count": 2}]},
+    {"name": "a", "command": "x", "timeouts": {"lost_after": 60}, "on_disconnect": "stop"},
+    {"name": "a", "command": "x", "timeouts": {"lost_after": "7d"}, "on_disconnect": "keep"},
+    {"name": "a", "command": "x", "secrets": ["b", {"secret": "c", "env": True}, {"secret": "d", "env": "X"}]},
+    {"name": "a", "image": "b", "secrets": [{"secret": "c", "env": {"X": "k.y", "Y": ""}, "directory": "/run/c"}]},
+]
+BAD = [
+    {"command": "x"},
+    {"name": "A", "command": "x"},
+    {"name": "a", "command": "x", "comand": 1},
+    {"name": "a", "command": "x", "workers": 0},
+    {"name": "a", "command": "x", "workers": None},
+    {"name": "a", "command": "x", "resources": {"gpus": 65}},
+    {"name": "a", "command": "x", "resources": {"memory": "1Gx"}},
+    {"name": "a", "command": "x", "ports": [{"name": "m", "port": 0}]},
+    {"name": "a", "command": "x", "network": "none"},
+    {"name": "a", "command": "x", "timeouts": {"lost_after": 59}},
+    {"name": "a", "command": "x", "on_disconnect": "wait"},
+    {"name": "a", "command": "x", "secrets": ["B"]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "env": False}]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "env": {"X": "a b"}}]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "value": "x"}]},
+    {"name": "a", "command": "x", "workers": 1, "roles": [{"name": "b"}]},
+]
+
+
+@pytest.mark.parametrize("document", GOOD, ids=json.dumps)
+def test_what_loads_is_valid(document: dict[str, Any]) -> None:
+    spec = load_job(json.dumps(document), "job.json")
+    validator = Draft202012Validator(job_schema())
+    assert list(validator.iter_errors(document)) == []
+    assert list(validator.iter_errors(dump_job(spec))) == []
+
+
+@pytest.mark.parametrize("document", BAD, ids=json.dumps)
+def test_what_is_refused_is_invalid(document: dict[str, Any]) -> None:
+    assert not Draft202012Validator(job_schema()).is_valid(document)
+
+
+def test_the_schema_is_itself_valid() -> None:
+    Draft202012Validator.check_schema(job_schema())
+
+
+def properties(node: object) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(node, dict):
+        yield from node.get("properties", {}).items()
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from properties(inner)
+
+
+def test_every_key_is_described() -> None:
+    found = list(properties(job_schema()))
+    assert {"name", "gpu_model", "check_in", "content_base64"} <= {key for key, _ in found}
+    assert [key for key, schema in found if not schema.get("description", "").endswith(".")] == []
+
+
+def test_no_key_may_be_null() -> None:
+    assert '"null"' not in json.dumps(job_schema())
+
+
+def test_importing_the_package_reads_no_yaml_and_makes_no_models() -> None:
+    code = (
+        "import sys, muster.jobfile, muster.jobfile.quantity; print({'pydantic', 'ruamel.yaml'} & sys.modules.keys())"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "set()\n"

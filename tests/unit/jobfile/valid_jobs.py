@@ -1,0 +1,179 @@
+"""Hypothesis strategies for valid jobs, as a job file can describe them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import strategies as st
+
+from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.job import (
+    CAPABILITIES,
+    MOST_PIDS,
+    InlineFile,
+    JobSpec,
+    Mount,
+    Network,
+    Packing,
+    PortRequest,
+    PullPolicy,
+    Resources,
+    Role,
+    Security,
+    Timeouts,
+    Ulimit,
+)
+from muster.domain.jobs.job_values import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
+from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
+from muster.domain.visible_text import hidden_in
+
+labels = st.from_regex(f"{LABEL}", fullmatch=True).filter(lambda name: len(name) <= 40)
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
+names = texts.filter(lambda text: hidden_in(text) is None)
+env_names = st.from_regex(ENV_NAME, fullmatch=True).filter(
+    lambda name: name not in RESERVED_ENV and not name.startswith(RESERVED_PREFIX),
+)
+paths = st.from_regex(r"/[a-z][a-z:._ ]{0,8}[a-z]", fullmatch=True).filter(lambda path: path != "/muster")
+spans = st.timedeltas(timedelta(microseconds=1), timedelta(days=365))
+limits = st.integers(-1, 2**40)
+exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
+restarts = st.just(RestartPolicy()) | st.builds(
+    RestartPolicy,
+    limit=st.integers(0, MOST_RESTARTS),
+    infrastructure=st.integers(0, MOST_RESTARTS),
+    backoff=st.timedeltas(SHORTEST_BACKOFF, timedelta(days=365)),
+    restart_on=st.none() | exit_codes,
+    fail_on=st.just(ExitCodes()) | exit_codes,
+)
+resources = st.builds(
+    Resources,
+    gpus=st.integers(0, 64),
+    gpu_model=st.none() | st.sampled_from(["H100", "RTX 4090", "5090", "no"]),
+    cpu_millis=st.integers(1, 10**6),
+    memory=st.none() | st.integers(6 * 2**20, 2**50),
+)
+ports = st.lists(
+    st.builds(PortRequest, name=st.from_regex(PORT_NAME, fullmatch=True)),
+    max_size=3,
+    unique_by=lambda port: port.name,
+).map(tuple)
+files = st.lists(
+    st.builds(
+        InlineFile,
+        path=paths,
+        content=st.binary(max_size=20) | st.text(max_size=20).map(str.encode),
+        executable=st.booleans(),
+    ),
+    max_size=2,
+    unique_by=lambda file: file.path,
+).map(tuple)
+secret_keys = st.from_regex(KEY_FORM, fullmatch=True)
+
+
+@st.composite
+def secret_uses(draw: st.DrawFn, taken: frozenset[str], *, contained: bool) -> tuple[SecretUse, ...]:
+    """Of a role that has variables of these names, with no mount where they lie."""
+    uses: list[SecretUse] = []
+    for name in draw(st.lists(labels, max_size=3, unique=True)):
+        drawn = draw(st.dictionaries(env_names, st.just(ONLY_KEY) | secret_keys, max_size=2))
+        env = {variable: key for variable, key in drawn.items() if variable not in taken}
+        taken |= env.keys()
+        own = f"{SECRETS_DIRECTORY}/{name}"
+        places = [own, *([f"/secrets-of-{name}"] if contained else [])]
+        standard = not env and draw(st.booleans())
+        files = st.sampled_from(places) if not env and not standard else st.none() | st.sampled_from(places)
+        uses.append(SecretUse(secret=name, env=env, directory=draw(files), standard_env=standard))
+    return tuple(uses)
+
+
+words = st.lists(texts, min_size=1, max_size=4).filter(lambda items: bool(items[0].strip())).map(tuple)
+plain_processes = st.builds(
+    Role,
+    name=labels,
+    count=st.integers(1, 50),
+    command=words,
+    env=st.dictionaries(env_names, texts, max_size=3),
+    workdir=st.none() | paths,
+    resources=resources,
+    ports=ports,
+    files=files,
+)
+
+
+@st.composite
+def processes_with_secrets(draw: st.DrawFn) -> Role:
+    role = draw(plain_processes)
+    return replace(role, secrets=draw(secret_uses(frozenset(role.env), contained=False)))
+
+
+processes = processes_with_secrets()
+
+
+@st.composite
+def ulimits(draw: st.DrawFn) -> Ulimit:
+    soft = draw(limits)
+    hard = -1 if soft == -1 else draw(st.just(-1) | st.integers(soft, 2**41))
+    return Ulimit(name=draw(st.sampled_from(ULIMITS)), soft=soft, hard=hard)
+
+
+securities = st.builds(
+    Security,
+    capabilities=st.sets(st.sampled_from(sorted(CAPABILITIES)), max_size=3).map(sorted).map(tuple),
+    privileged=st.booleans(),
+    gain_privileges=st.booleans(),
+    pids=st.none() | st.integers(1, MOST_PIDS),
+)
+
+
+@st.composite
+def containers(draw: st.DrawFn) -> Role:
+    role = draw(processes)
+    limits_of = draw(st.lists(ulimits(), max_size=2, unique_by=lambda limit: limit.name))
+    user = draw(st.none() | st.sampled_from(["root", "1000", "1000:100"]))
+    mounts = st.builds(Mount, source=paths, target=paths, read_only=st.booleans())
+    return Role(
+        name=role.name,
+        count=role.count,
+        image=draw(st.sampled_from(["a", "reg:5000/a/b:1.0", "a@sha256:00"])),
+        pull=draw(st.sampled_from(PullPolicy)),
+        entrypoint=draw(st.none() | st.just(()) | words),
+        command=draw(st.just(()) | words),
+        env=role.env,
+        user=user,
+        security=replace(draw(securities), image_user=user is None and draw(st.booleans())),
+        resources=draw(st.builds(Resources, shm=st.none() | st.integers(2**20, 2**40))),
+        ports=role.ports,
+        mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
+        ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
+        files=role.files,
+        secrets=draw(secret_uses(frozenset(role.env), contained=True)),
+    )
+
+
+def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchStrategy[JobSpec]:
+    return st.builds(
+        JobSpec,
+        name=labels,
+        roles=st.lists(roles, min_size=1, max_size=3, unique_by=lambda role: role.name).map(tuple),
+        network=st.sampled_from(networks),
+        success=st.sampled_from(SuccessRule),
+        priority=st.integers(-1000, 1000),
+        project=labels,
+        packing=st.sampled_from(Packing),
+        max_per_node=st.none() | st.integers(1, 10_000),
+        node_labels=st.dictionaries(st.sampled_from(["rack", "muster.io/zone", "1"]), names, max_size=2),
+        timeouts=st.builds(
+            Timeouts,
+            check_in=spans,
+            grace=spans,
+            run=st.none() | spans,
+            lost_after=st.timedeltas(SHORTEST_LOST_AFTER, LONGEST_LOST_AFTER),
+        ),
+        restarts=restarts,
+        on_disconnect=st.sampled_from(OnDisconnect),
+        labels=st.dictionaries(st.sampled_from(["paper", "team/owner", "1"]), names, max_size=2),
+    )
+
+
+any_job = jobs(containers(), [Network.HOST, Network.BRIDGE]) | jobs(processes | containers(), [Network.HOST])
