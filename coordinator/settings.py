@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.logins.settings import LoginSettings, add_arguments, login_settings, without_login
+from coordinator.trust.audit.exports.audit_syslog import SyslogTarget
 from muster.client.endpoint import DEFAULT_ADDRESS
 from muster.daemon.options_file import parse_with_file
 
@@ -14,21 +15,6 @@ DEFAULT_LOG_LIMIT = 1024
 NO_LOG_QUOTA = 0
 """Value of a quota of logs that sets no limit."""
 _LAST_PORT = 65535
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyslogTarget:
-    """Where a syslog listens: `unix:/dev/log`, `udp://HOST:PORT` or `tcp://HOST:PORT`."""
-
-    scheme: str
-    path: str = ""
-    host: str = ""
-    port: int = 0
-
-    def __str__(self) -> str:
-        if self.scheme == "unix":
-            return f"unix:{self.path}"
-        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 _RENAMED = frozenset({"name", "bundle_signer"})

@@ -1,4 +1,4 @@
-"""The certificate program: `python -m agent.identity.certificate_program` makes keys and reads certificates for the agent.
+"""The certificate program: `python -m agent.identity.certificate_program` makes keys and reads certificates.
 
 What that takes is a third of the memory of an agent, which needs it for a moment twice a day. Every line on
 standard input is a question, every line on standard output the answer to it, both JSON; bytes are told as latin-1. So

@@ -97,8 +97,8 @@ class BundleManifest:
 def read_manifest(text: bytes) -> BundleManifest:
     """What a bundle says of itself; raises InvalidBundleError for anything that no bundle would say.
 
-    The text must be laid out as `BundleManifest.written` does it, so that the installer, which reads lines, and whoever reads
-    JSON understand the same.
+    The text must be laid out as `BundleManifest.written` does it, so that the installer, which reads lines, and whoever
+    reads JSON understand the same.
     """
     try:
         said = json.loads(text, object_pairs_hook=_table)

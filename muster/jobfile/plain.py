@@ -23,7 +23,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 def plain_job(document: Mapping[str, Any]) -> JobSpec | None:
     """The job of plain processes that a document with the keys of a job file describes.
 
-    None: it says more than is understood here, or something is wrong with it; `muster.jobfile.load` reads every document,
+    None: it says more than is understood here, or something is wrong with it; `muster.jobfile.load` reads every one,
     and what is understood here as it is here.
     """
     try:

@@ -17,8 +17,8 @@ import os, signal, sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from agent.core.deadlines import read
-from agent.fencing.killer import Keeper
-keeper = Keeper()
+from agent.fencing.killer import Killer
+keeper = Killer()
 notes = read(sys.stdin.buffer.read())
 keeper.tell(Path({state!r}), notes)
 os.kill(os.getpid(), signal.SIGKILL)

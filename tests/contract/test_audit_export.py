@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.settings import SyslogTarget
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.exports.audit_file import AuditFile
-from coordinator.trust.audit.exports.audit_syslog import AuditSyslog, message_of
+from coordinator.trust.audit.exports.audit_syslog import AuditSyslog, SyslogTarget, message_of
 from coordinator.trust.audit.exports.exporter import Exporter
 from coordinator.trust.registry import Registry
 from muster.domain.fleet.access import AuditEntry

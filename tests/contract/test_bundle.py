@@ -219,7 +219,9 @@ def test_our_own_wheels_install_what_runs_here(tmp_path: Path) -> None:
     run = [sys.executable, "-P", str(tmp_path / "there" / "bin" / "muster"), "version"]
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "there")}
     assert subprocess.run(run, check=True, capture_output=True, text=True, env=environ).stdout == "0.1.0\n"
-    assert (tmp_path / "there" / "agent" / "runtimes" / "holder_program" / "holder-aarch64").stat().st_size > 0
+    assert (
+        tmp_path / "there" / "agent" / "runtimes" / "docker" / "holder_program" / "holder-aarch64"
+    ).stat().st_size > 0
 
 
 INSTALLER = Path(__file__).parents[2] / "muster" / "bundle" / "install.sh"

@@ -11,8 +11,8 @@ from tests.house.generate_stubs import ROOT
 MODULES = (
     "muster.worker",
     *(
-        f"muster.domain.{path.stem}"
-        for path in sorted((ROOT / "muster" / "domain").glob("*.py"))
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in sorted((ROOT / "muster" / "domain").rglob("*.py"))
         if path.stem != "__init__"
     ),
 )

@@ -87,7 +87,7 @@ def test_a_machine_without_internet_becomes_a_fleet_runs_a_job_and_is_rid_of_it_
         assert _install(machine, "/opt/muster/current/install.sh", "remove", role, "--purge")[-1] == "changed"
     assert [path for path in TRACES if machine.run("sh", "-c", f"ls -d {path} 2>/dev/null || true")] == []
     assert machine.run("sh", "-c", "getent passwd | grep muster || true") == ""
-    assert machine.run("sh", "-c", "ps axo args | grep '[m]uster-\\|[a]gent.keeper' || true") == ""
+    assert machine.run("sh", "-c", "ps axo args | grep '[m]uster-\\|[a]gent.fencing.killer' || true") == ""
     assert machine.run("sh", "-c", "ls /usr/local/bin") == ""
 
 

@@ -1,6 +1,7 @@
 """An agent as a program that can crash: the real ledger, with the order of things of its loop, link and log pusher.
 
-What `agent/loop/loop.py`, `agent/link.py` and `agent/logs/push.py` do with asyncio and gRPC stands here in virtual time.
+What `agent/loop/loop.py`, `agent/link.py` and `agent/logs/push.py` do with asyncio and gRPC stands here in virtual
+time.
 """
 
 from collections.abc import Callable

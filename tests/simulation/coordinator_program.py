@@ -1,7 +1,7 @@
 """The coordinator as a program that can crash: the real core and a real store, with the engine's order of things.
 
-What `coordinator/engine.py` and `coordinator/rpc/agents/service.py` do with asyncio and gRPC stands here in virtual time:
-take all that waits, step each, commit once, answer, perform the effects.
+What `coordinator/engine.py` and `coordinator/rpc/agents/service.py` do with asyncio and gRPC stands here in virtual
+time: take all that waits, step each, commit once, answer, perform the effects.
 """
 
 from collections.abc import Callable

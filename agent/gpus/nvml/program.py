@@ -1,4 +1,4 @@
-"""The NVML process: `python -m agent.gpus.nvml.program` reads the GPUs for the agent, because a driver call can hang for ever.
+"""The NVML process: `python -m agent.gpus.nvml.program` reads GPUs for the agent, as a driver call can hang for ever.
 
 A call that is stuck in the driver cannot be interrupted, not even by a signal; in a process of its own it costs the
 agent nothing but a child that does not answer. Every line on standard input is a request; answers and faults are lines

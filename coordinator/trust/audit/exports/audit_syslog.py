@@ -3,8 +3,8 @@
 import os
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from coordinator.settings import SyslogTarget
 from muster.domain.fleet.access import AuditEntry
 from muster.domain.fleet.audit_chain import line_of
 
@@ -13,6 +13,21 @@ SYSLOG_PATIENCE = 5.0
 _AUDIT = 13
 """The facility "log audit"."""
 _INFO, _WARNING = 6, 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyslogTarget:
+    """Where a syslog listens: `unix:/dev/log`, `udp://HOST:PORT` or `tcp://HOST:PORT`."""
+
+    scheme: str
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        if self.scheme == "unix":
+            return f"unix:{self.path}"
+        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 class AuditSyslog:
