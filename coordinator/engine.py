@@ -22,6 +22,9 @@ from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
 from coordinator.signals import Signals
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
+from coordinator.story.job_events import event_changes
+from coordinator.story.lines import lines
+from coordinator.story.moves import Told, told
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
 from muster.domain.gangs.plan import Plan
 from muster.domain.ids import JobId
@@ -244,7 +247,9 @@ class Engine:
         while turn.may_wait and not self._taken and clock() < until and (more := await self._batch(until)):
             turn.go_on(self._clock.now())
             answers = self._take(turn, more)
-        if changes := turn.changes():
+        stories = told(turn.notes.taken)
+        changes = (*turn.changes(), *event_changes(self._cluster, stories, turn.now))
+        if changes:
             try:
                 await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
             except StoreError as error:
@@ -258,6 +263,7 @@ class Engine:
                 question.reply(self._cluster, turn.now)
         for effect in turn.take_effects():
             self._perform(effect)
+        self._tell(stories)
         self._in_turn = False
         if changes:
             await asyncio.sleep(0)  # who was told of them looks at them before there are others
@@ -321,6 +327,13 @@ class Engine:
             waiting.append(self._inbox.get_nowait())
         for each in waiting:
             each.refuse(UnavailableError("the coordinator has ended; ask again once it is back"))
+
+    def _tell(self, stories: Sequence[Told]) -> None:
+        """Write what a turn did into the journal."""
+        if not log.isEnabledFor(logging.INFO):
+            return
+        for line in lines(self._cluster, stories):
+            log.log(logging.DEBUG if line.debug else logging.INFO, line.sentence, extra=line.fields)
 
     def _perform(self, effect: Effect) -> None:
         match effect:

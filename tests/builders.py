@@ -30,6 +30,8 @@ from coordinator.core.turn import plans
 from coordinator.core.turn.turn import Turn
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import snapshot_of
+from coordinator.story.job_events import event_changes
+from coordinator.story.moves import told
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease, Roster
@@ -169,7 +171,7 @@ class World:
         finish(turn)
         stored = snapshot_of(tuple(lasting(remembered(stored_records(self.store)))))
         assert snapshot_of(tuple(lasting(turn.before()))) == stored, "a turn does not know what was before it"
-        self.store.commit(turn.changes())
+        self.store.commit((*turn.changes(), *event_changes(self.cluster, told(turn.notes.taken), self.now)))
         self.effects = list(turn.take_effects())
         for effect in self.effects:
             if isinstance(effect, SendPlan) and effect.node not in self.undelivered:

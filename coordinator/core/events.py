@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from coordinator.core.causes import UNKNOWN, EventCause
 from muster.domain.fleet.node import Inventory
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -21,6 +22,7 @@ class JobSubmitted:
     queue_anyway: bool = False
     dry_run: bool = False
     idempotency_key: str = ""
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class JobsSubmitted:
     """A client asks for many jobs, all of them or none."""
 
     jobs: tuple[JobSubmitted, ...]
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,7 @@ class StopRequested:
     """A client wants a job to stop."""
 
     job: JobId
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class DeleteRequested:
 
     job: JobId
     force: bool = False
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,7 @@ class NodeConnected:
     peer_port: int = 0
     opened: int = 0
     """Grows from one stream of the agent to its next, by the agent's own count."""
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +77,7 @@ class NodeDisconnected:
 
     node: NodeId
     session: int
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +88,7 @@ class HeartbeatReceived:
     plan_revision: int
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +99,7 @@ class InventoryChanged:
     inventory: Inventory
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +108,7 @@ class NodeLabelled:
 
     node: NodeId
     labels: Mapping[str, str]
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +121,7 @@ class ExecutionsReported:
     """Executions in the reports whose log is complete and in the log store."""
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +133,7 @@ class PlanTooLarge:
     attempt: int
     message: str
     """One sentence for people: what is too large."""
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +141,7 @@ class RemovalRequested:
     """An operator says that a node will not come back, and that nothing runs there any more."""
 
     node: NodeId
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +152,7 @@ class CordonRequested:
     reason: str = ""
     restart_jobs: bool = False
     """Whether what runs there begins anew elsewhere, now."""
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +160,7 @@ class UncordonRequested:
     """An operator wants a node to take jobs again."""
 
     node: NodeId
+    cause: EventCause = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

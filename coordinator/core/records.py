@@ -8,6 +8,7 @@ from muster.domain.fleet.node import Cordon, Inventory
 from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.jobs.event import JobEvent
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.lifecycle import State
@@ -146,4 +147,19 @@ class DropNode:
     node: NodeId
 
 
-Change = Put | DropJob | DropExecutions | DropNode
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepEvent:
+    """Store an event of a job after those that are there, unless one with its id is there already."""
+
+    event: JobEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropEvents:
+    """Forget the events of an attempt."""
+
+    job: JobId
+    attempt: int
+
+
+Change = Put | DropJob | DropExecutions | DropNode | KeepEvent | DropEvents

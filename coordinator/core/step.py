@@ -5,6 +5,7 @@ from typing import assert_never
 
 from coordinator.core.answers import Answer, Noted
 from coordinator.core.attempts import attempts, starts
+from coordinator.core.causes import EventCause
 from coordinator.core.cluster.deadlines import CheckInDue, ClearanceDue, Deadline, LeaseDue, RunTimeDue, StartDue
 from coordinator.core.events import (
     CordonRequested,
@@ -32,8 +33,14 @@ OVERSLEPT = timedelta(seconds=10)
 """A deadline that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
 
 
-def step(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 - one line for each kind of event
-    """Take one event into the cluster; the changes and orders that follow are in the turn."""
+def step(turn: Turn, event: Event) -> Answer:
+    """Take one event into the cluster; the changes, orders and notes that follow are in the turn."""
+    if not isinstance(event, TimePassed):  # several deadlines may have come, each a cause of its own
+        turn.notes.cause = event.cause
+    return _take(turn, event)
+
+
+def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 - one line for each kind of event
     match event:
         case JobSubmitted():
             return jobs.submit(turn, event)
@@ -72,6 +79,7 @@ def finish(turn: Turn) -> None:
     turn.drop_doomed()
     if turn.room_changed:
         turn.queue_considered()
+        turn.notes.cause = turn.notes.room_cause
         schedule(turn)
 
 
@@ -85,8 +93,19 @@ def _pass_time(turn: Turn) -> Answer:
     if due and turn.now - due[0][0] > OVERSLEPT:
         turn.cluster.presence.woke_up(turn.now)
     for _, deadline in due:
+        turn.notes.cause = _cause(deadline)
         _come_due(turn, deadline)
     return Noted()
+
+
+def _cause(deadline: Deadline) -> EventCause:
+    match deadline:
+        case LeaseDue(node=node) | ClearanceDue(node=node):
+            return EventCause(f"deadline {type(deadline).__name__} of {node}")
+        case StartDue(attempt=(job, number)) | CheckInDue(attempt=(job, number)) | RunTimeDue(attempt=(job, number)):
+            return EventCause(f"deadline {type(deadline).__name__} of {job}-{number}")
+        case _:
+            assert_never(deadline)
 
 
 def _come_due(turn: Turn, deadline: Deadline) -> None:

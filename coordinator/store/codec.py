@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, TypeAdapter
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.jobs.event import JobEvent
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node)
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, JobEvent)
 
 
-def encode(record: Record) -> str:
+def encode(record: Record | JobEvent) -> str:
     """The whole record as a JSON object."""
     return _ADAPTERS[type(record)].dump_json(record).decode()
 
@@ -30,9 +31,10 @@ def decode(kind: type[RecordT], body: str) -> RecordT:
 # and hands it on to the dataclasses inside.
 _CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
-_ADAPTERS: Mapping[type[Record], TypeAdapter[Any]] = {
+_ADAPTERS: Mapping[type[Record | JobEvent], TypeAdapter[Any]] = {
     Job: TypeAdapter(Job | None, config=_CONFIG),
     Attempt: TypeAdapter(Attempt | None, config=_CONFIG),
     Execution: TypeAdapter(Execution | None, config=_CONFIG),
     Node: TypeAdapter(Node | None, config=_CONFIG),
+    JobEvent: TypeAdapter(JobEvent | None, config=_CONFIG),
 }

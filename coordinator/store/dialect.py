@@ -52,19 +52,26 @@ def upsert(dialect: Dialect, table: Table) -> Insert:
     return statement.on_conflict_do_update(index_elements=list(key), set_=values)
 
 
-class Upsert:
-    """An upsert of whole rows that is compiled once: SQLAlchemy by itself looks at every row of every batch."""
+def addition(dialect: Dialect, table: Table, unique: Sequence[str]) -> Insert:
+    """Insert a row, unless one with the same values in these columns is there."""
+    return _insert(dialect, table).on_conflict_do_nothing(index_elements=list(unique))
 
-    def __init__(self, dialect: Dialect, table: Table) -> None:
-        compiled = upsert(dialect, table).compile(dialect=dialect)
+
+class Written:
+    """A statement that writes rows and is compiled once: SQLAlchemy by itself looks at every row of every batch."""
+
+    def __init__(self, dialect: Dialect, table: Table, statement: Insert, given: Sequence[str] | None = None) -> None:
+        """`given`: names of the columns that rows have; None: all of the table."""
+        compiled = statement.compile(dialect=dialect, column_keys=given)
         self._statement = str(compiled)
         self._names: Sequence[str] | None = compiled.positiontup
         """The order of the parameters; None: they go by name."""
-        processors = ((column.name, column.type.bind_processor(dialect)) for column in table.columns)
+        columns = (column for column in table.columns if given is None or column.name in given)
+        processors = ((column.name, column.type.bind_processor(dialect)) for column in columns)
         self._processors = [(name, processor) for name, processor in processors if processor is not None]
 
     def execute(self, connection: Connection, rows: Collection[dict[str, Any]]) -> None:
-        """Insert rows, or replace those that have their keys."""
+        """Write rows."""
         for name, processor in self._processors:
             for row in rows:
                 row[name] = processor(row[name])

@@ -24,8 +24,9 @@ from sqlalchemy import (
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
+from muster.domain.jobs.event import JobEvent
 
-VERSION = "0009"
+VERSION = "0010"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -120,6 +121,26 @@ nodes = Table(
     Column("body", Text, nullable=False),
 )
 
+EVENT_ID = ("job", "attempt", "kind", "rank")
+"""What the id of an event of a job is made of."""
+GIVEN_OF_EVENTS = (*EVENT_ID, "at", "body")
+"""Columns of an event that the program writes; the database gives the number."""
+
+job_events = Table(
+    "job_events",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("job", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+    _child_of(["job"], ["jobs.id"]),
+    UniqueConstraint(*EVENT_ID),
+)
+"""Events of jobs in the order in which they were stored; `rank` is -1 where an event concerns a whole attempt."""
+
 fleet = Table("fleet", metadata, Column("id", String, primary_key=True))
 """One row, written at the first start: whose database this is."""
 
@@ -139,6 +160,18 @@ def row(record: Record) -> tuple[Table, Row]:
             return nodes, _node(record)
         case _:
             assert_never(record)
+
+
+def event_row(event: JobEvent) -> Row:
+    """An event as it is kept; the database gives it its number."""
+    return {
+        "job": event.job,
+        "attempt": event.attempt,
+        "kind": event.kind,
+        "rank": -1 if event.rank is None else event.rank,
+        "at": event.at,
+        "body": encode(event),
+    }
 
 
 def _job(job: Job) -> Row:

@@ -7,6 +7,7 @@ from typing import Protocol
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from muster.domain.errors import MusterError
 from muster.domain.ids import JobId
+from muster.domain.jobs.event import JobEvent
 
 
 class StoreError(MusterError):
@@ -42,11 +43,15 @@ class Store(Protocol):
         """Those of one attempt as last committed, by rank; any thread may ask, also while another one commits."""
         ...
 
+    def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of a job with a higher number than `after`, by number, at most so many; any thread may ask."""
+        ...
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, in order, in one transaction.
 
         When it returns they are durable; when it raises StoreError, none of them is there. After the last change
-        every attempt must have its job and every execution its attempt; in between they may come in any order.
+        every attempt and event must have its job and every execution its attempt; in between any order will do.
         """
         ...
 

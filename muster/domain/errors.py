@@ -63,13 +63,20 @@ class JobsRefusedError(MusterError):
 
 
 class IllegalTransitionError(MusterError):
-    """A move that the transition table does not list; carries subject, state and trigger."""
+    """A move that the transition table does not list; carries subject, state, trigger and the subject's last moves."""
 
-    def __init__(self, subject: str, state: str, trigger: str) -> None:
-        super().__init__(f"{subject} is {state}; the trigger {trigger} is not possible there")
+    def __init__(self, subject: str, state: str, trigger: str, moves: Sequence[str] = ()) -> None:
+        told = f" (last moves: {'; '.join(moves)})" if moves else ""
+        super().__init__(f"{subject} is {state}; the trigger {trigger} is not possible there{told}")
         self.subject = subject
         self.state = state
         self.trigger = trigger
+        self.moves = tuple(moves)
+        """Each with its time and, where it is known, its cause; oldest first."""
+
+    def after(self, moves: Sequence[str]) -> "IllegalTransitionError":
+        """The same error with the last moves of its subject."""
+        return IllegalTransitionError(self.subject, self.state, self.trigger, moves)
 
 
 def first_of(group: BaseExceptionGroup[MusterError]) -> MusterError:

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from coordinator.core.records import Attempt, Execution, Job, Node, Put, Record
+from coordinator.core.records import Attempt, Execution, Job, KeepEvent, Node, Put, Record
 from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
+from muster.domain.jobs.event import JobEvent, JobEventKind
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
 from muster.domain.jobs.lifecycle import PROGRESS, State
 
@@ -57,6 +58,14 @@ def gang(name: str = "a", *, sequence: int = 1, size: int = 2) -> list[Put]:
 
 def puts(*records: Record) -> list[Put]:
     return [Put(record=record) for record in records]
+
+
+def events(of: str, *kinds: JobEventKind) -> list[KeepEvent]:
+    """Events of the first attempt of a job."""
+    return [
+        KeepEvent(event=JobEvent(job=JobId(of), attempt=1, kind=kind, at=AT, text="text", by="ä", cause="call 1"))
+        for kind in kinds
+    ]
 
 
 def ids(*numbers: tuple[str, int, int]) -> list[ExecutionId]:

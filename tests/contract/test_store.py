@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.core.records import Change, DropExecutions, DropJob, DropNode
+from coordinator.core.records import Change, DropEvents, DropExecutions, DropJob, DropNode, KeepEvent
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.records.reserve import ReservingStore
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.ids import JobId, NodeId
+from muster.domain.jobs.event import JobEventKind
 from muster.domain.jobs.lifecycle import State
-from tests.contract.records import attempt, execution, gang, ids, job, node, puts
+from tests.contract.records import attempt, events, execution, gang, ids, job, node, puts
 
 Open = Callable[[], Store]
 """Opens the same state again."""
@@ -141,6 +142,47 @@ def test_dropping_a_job_drops_all_that_belongs_to_it_and_no_more(store: Store) -
     assert {each.job for each in loaded.attempts} == {"b"}
     assert [each.id for each in loaded.executions] == ids(("b", 1, 0), ("b", 1, 1))
     assert loaded.nodes == (node(),)
+
+
+def test_events_of_a_job_come_in_the_order_in_which_they_were_stored_and_in_pages(open_store: Open) -> None:
+    store = open_store()
+    kinds = (JobEventKind.SUBMITTED, JobEventKind.PLACED, JobEventKind.RUNNING, JobEventKind.SUCCEEDED)
+    store.commit([*gang("a"), *gang("b", sequence=2), *events("b", JobEventKind.SUBMITTED), *events("a", *kinds[:2])])
+    store.commit(events("a", *kinds[2:]))
+
+    first = open_store().events(JobId("a"), 0, 3)
+    rest = open_store().events(JobId("a"), first[-1].number, 3)
+
+    assert [event.kind for event in (*first, *rest)] == list(kinds)
+    assert [replace(event, number=0) for event in (*first, *rest)] == [kept.event for kept in events("a", *kinds)]
+    assert open_store().events(JobId("nobody"), 0, 3) == ()
+
+
+def test_an_event_with_an_id_that_is_there_changes_nothing(store: Store) -> None:
+    first, second = events("a", JobEventKind.EXITED, JobEventKind.EXITED)
+    store.commit([*gang("a"), first, KeepEvent(event=replace(second.event, text="another text"))])
+    store.commit([KeepEvent(event=replace(first.event, rank=1)), second])
+
+    assert [(event.rank, event.text) for event in store.events(JobId("a"), 0, 9)] == [(None, "text"), (1, "text")]
+
+
+def test_events_go_with_their_job_and_with_their_attempt(store: Store) -> None:
+    again = KeepEvent(event=replace(events("a", JobEventKind.PLACED)[0].event, attempt=2))
+    store.commit([*gang("a"), *gang("b", sequence=2), *events("a", JobEventKind.PLACED), again])
+    store.commit(events("b", JobEventKind.PLACED))
+
+    store.commit([DropEvents(job=JobId("a"), attempt=1)])
+    assert [event.attempt for event in store.events(JobId("a"), 0, 9)] == [2]
+
+    store.commit([DropJob(job=JobId("b"))])
+    assert store.events(JobId("b"), 0, 9) == ()
+
+
+def test_an_event_of_a_job_that_is_not_there_is_refused_with_all_beside_it(store: Store) -> None:
+    with pytest.raises(StoreError):
+        store.commit([*gang("a"), *events("b", JobEventKind.PLACED)])
+
+    assert store.load() == Snapshot()
 
 
 def test_dropping_the_executions_of_an_attempt_keeps_the_attempt_and_all_others(store: Store) -> None:

@@ -68,11 +68,13 @@ def _cycle(turn: Turn) -> bool:
             continue
         head = not failed
         fit = _place_head(cluster, job) if head else _place(cluster, job, _beside(cluster))
+        refusal = "" if isinstance(fit, Placement) else str(fit)
+        turn.notes.offer(job, head=head, refusal=refusal, first=bool(refusal) and job.id not in cluster.queue.refused)
         if isinstance(fit, Placement):
             _seat(turn, job, fit)
             continue
         failed.add(shape)
-        cluster.queue.note_refusal(job.id, str(fit))
+        cluster.queue.note_refusal(job.id, refusal)
         if head:
             cluster.load.reserve(_reservation(cluster, job))
     return bool(waiting) and not failed and len(waiting) == BACKFILL_DEPTH

@@ -1,8 +1,9 @@
 """What each node shall run, worked out from the records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import Execution
@@ -49,22 +50,27 @@ class GangFacts:
         return self._fences[(key, node)]
 
 
-def whole(cluster: Cluster, node: NodeId, facts: GangFacts) -> Plan:
-    """Everything that a node shall run; what it does not list must go."""
+def whole(cluster: Cluster, node: NodeId, facts: GangFacts, cause: EventCause) -> Plan:
+    """Everything that a node shall run, and why it is told; what the plan does not list must go."""
     planned = list(cluster.load.planned(node))
     armed = {_attempt_of(member) for member in planned if Goal.ARM <= goal(cluster, member) < Goal.STOP}
     return Plan(
         revision=cluster.presence[node].next_revision(),
         desired=tuple(
-            Desired(execution=member.id, goal=goal(cluster, member), assignment=_assignment(cluster, member, facts))
+            Desired(
+                execution=member.id,
+                goal=goal(cluster, member),
+                assignment=_assignment(cluster, member, facts),
+                cause=cause.what,
+            )
             for member in planned
         ),
         rosters=tuple(cluster.gangs.roster(key) for key in sorted(armed)),
     )
 
 
-def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], facts: GangFacts) -> Plan:
-    """What a node shall do otherwise than in the plan before."""
+def change(cluster: Cluster, node: NodeId, executions: Mapping[ExecutionId, EventCause], facts: GangFacts) -> Plan:
+    """What a node shall do otherwise than in the plan before, and why."""
     base = cluster.presence[node].plan_revision
     listed = [execution for execution in executions if cluster.load.is_planned(node, execution)]
     members = [cluster.executions[execution] for execution in listed]
@@ -78,6 +84,7 @@ def change(cluster: Cluster, node: NodeId, executions: Iterable[ExecutionId], fa
                 execution=member.id,
                 goal=goals[member.id],
                 assignment=_assignment(cluster, member, facts) if goals[member.id] is Goal.PREPARE else None,
+                cause=executions[member.id].what,
             )
             for member in members
         ),

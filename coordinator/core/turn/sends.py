@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from coordinator.core.causes import UNKNOWN, EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import CloseSession, SendPlan
+from coordinator.core.notes import TurnNotes
 from coordinator.core.records import Execution
 from coordinator.core.turn import plans
 from muster.domain.ids import ExecutionId, NodeId
@@ -13,20 +15,22 @@ from muster.domain.jobs.lifecycle import TERMINAL
 class Sends:
     """Plans that are to be sent and streams that are to be closed."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, notes: TurnNotes) -> None:
+        """`notes`: where the cause of each line is found."""
         self._cluster = cluster
-        self._lines: dict[NodeId, dict[ExecutionId, None]] = {}
-        self._whole: dict[NodeId, None] = {}
+        self._notes = notes
+        self._lines: dict[NodeId, dict[ExecutionId, EventCause]] = {}
+        self._whole: dict[NodeId, EventCause] = {}
         self._closed: dict[int, NodeId] = {}
 
     def line(self, execution: Execution) -> None:
         """Have the plan line of an execution sent to its node."""
         if execution.node is not None:
-            self._lines.setdefault(execution.node, {})[execution.id] = None
+            self._lines.setdefault(execution.node, {})[execution.id] = self._notes.cause
 
     def whole(self, node: NodeId) -> None:
         """Have the whole plan of a node sent."""
-        self._whole[node] = None
+        self._whole[node] = self._notes.cause
 
     def dismissals(self, node: NodeId) -> None:
         """Have a node told now what it may clear away, unless it was told by the way."""
@@ -65,9 +69,10 @@ class Sends:
                 continue
             dismissed = presence.take_dismissed()
             if node in whole:
-                plan = plans.whole(self._cluster, node, facts)
+                plan = plans.whole(self._cluster, node, facts, whole[node])
             else:
-                plan = plans.change(self._cluster, node, {**lines[node], **dismissed}, facts)
+                changed = {**lines[node], **dict.fromkeys(dismissed, UNKNOWN)}
+                plan = plans.change(self._cluster, node, changed, facts)
             yield SendPlan(node=node, session=presence.session, plan=plan)
 
     def _is_over(self, execution: ExecutionId) -> bool:

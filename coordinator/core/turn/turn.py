@@ -6,15 +6,19 @@ from datetime import datetime, timedelta
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import AttemptKey, ClearanceDue
 from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs
-from coordinator.core.records import Change, Execution, Job, Node, Record
+from coordinator.core.notes import TurnNotes
+from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from coordinator.core.turn.changes import Changes
 from coordinator.core.turn.sends import Sends
+from muster.domain.errors import IllegalTransitionError
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import State, Trigger, advance
 
 _AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED})
 """States that an agent reached because it was told to; what it does next, or does not, needs no other order."""
 
+MOVES_TOLD = 5
+"""Last moves of an execution that the error about an impossible one tells."""
 DISMISSED_WITHIN = timedelta(seconds=0.2)
 """Seconds by which a node is told to clear ended executions away; the delay lets the order share a message.
 
@@ -31,7 +35,8 @@ class Turn:
         """The time of the events that are stepped."""
         self.room_changed = False
         """Whether the queue is worth another look."""
-        self.sends = Sends(cluster)
+        self.notes = TurnNotes()
+        self.sends = Sends(cluster, self.notes)
         self._changes = Changes()
         self._jobs: dict[JobId, None] = {}
         """Jobs that are other than before."""
@@ -43,6 +48,8 @@ class Turn:
 
     def reconsider_queue(self) -> None:
         """Have the queue looked at: something came free, or somebody joined the queue."""
+        if not self.room_changed:
+            self.notes.room_cause = self.notes.cause
         self.room_changed = True
 
     def queue_considered(self) -> None:
@@ -53,14 +60,21 @@ class Turn:
 
     def put(self, record: Record) -> None:
         """Add or replace a record."""
-        self._changes.put(self.cluster.put(record), record)
+        before = self.cluster.put(record)
+        self._changes.put(before, record)
+        if isinstance(record, Job | Attempt):
+            self.notes.change(before if isinstance(before, Job | Attempt) else None, record)
         if not isinstance(record, Node):
             self._jobs[record.id if isinstance(record, Job) else record.job] = None
 
     def move(self, execution: Execution, trigger: Trigger) -> Execution:
         """Bring an execution to its next state, note the time, and tell its node if it shall do something else now."""
-        state = advance(f"execution {execution.id}", execution.state, trigger)
+        try:
+            state = advance(f"execution {execution.id}", execution.state, trigger)
+        except IllegalTransitionError as error:
+            raise error.after(_moves(execution, self.notes)) from None
         after = replace(execution, state=state, times={**execution.times, state: self.now})
+        self.notes.transition(execution, after)
         self.put(after)
         if state not in _AS_ORDERED:
             self.replan(after)
@@ -79,6 +93,7 @@ class Turn:
         """Forget a job that has ended, and its logs."""
         cluster = self.cluster
         record = cluster.jobs[job]
+        self.notes.drop(record)
         keys = [(job, number) for number in range(1, record.attempt + 1)]
         members = [member for key in keys for member in cluster.gangs.members(key)]
         for member in members:
@@ -165,3 +180,12 @@ class Turn:
             *(AnnounceJob(job=job) for job in self._jobs if job not in ended),
             *(ForgetLogs(job=job) for job in self._changes.dropped_jobs),
         )
+
+
+def _moves(execution: Execution, notes: TurnNotes) -> tuple[str, ...]:
+    """The last moves of an execution, each with its time and, if it was in this turn, its cause."""
+    causes = {note.after.state: note.cause for note in notes.of(execution.id)}
+    return tuple(
+        f"{state} at {at.isoformat()}" + (f" ({causes[state]})" if state in causes else "")
+        for state, at in list(execution.times.items())[-MOVES_TOLD:]
+    )

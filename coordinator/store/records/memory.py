@@ -1,12 +1,26 @@
 """A store without a disk: for unit tests and the simulator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from typing import assert_never
 
-from coordinator.core.records import Attempt, Change, DropExecutions, DropJob, DropNode, Execution, Job, Node, Put
+from coordinator.core.records import (
+    Attempt,
+    Change,
+    DropEvents,
+    DropExecutions,
+    DropJob,
+    DropNode,
+    Execution,
+    Job,
+    KeepEvent,
+    Node,
+    Put,
+)
 from coordinator.store.store import Snapshot, StoreError, snapshot
 from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.jobs.event import JobEvent
 
 
 class MemoryStore:
@@ -15,6 +29,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._jobs: dict[JobId, _Kept] = {}
         self._nodes: dict[NodeId, Node] = {}
+        self._numbers = count(1)
 
     def load(self) -> Snapshot:
         """Everything, as last committed."""
@@ -30,6 +45,11 @@ class MemoryStore:
         """Those of one attempt as last committed, by rank."""
         every = self._jobs.get(job, _Kept()).executions.values()
         return tuple(sorted((each for each in every if each.attempt == attempt), key=lambda each: each.rank))
+
+    def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of a job after a number."""
+        every = self._jobs.get(job, _Kept()).events.values()
+        return tuple(islice((event for event in every if event.number > after), most))
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, or none if one is impossible."""
@@ -48,6 +68,10 @@ class MemoryStore:
                     self._draft(jobs, job).drop(number)
                 case DropNode(node=name):
                     nodes[name] = None
+                case KeepEvent(event=event):
+                    self._draft(jobs, event.job).keep(replace(event, number=next(self._numbers)))
+                case DropEvents(job=job, attempt=number):
+                    self._draft(jobs, job).drop_events(number)
                 case _:
                     assert_never(change)
         for job, kept in jobs.items():
@@ -80,9 +104,13 @@ class _Kept:
     job: Job | None = None
     attempts: dict[int, Attempt] = field(default_factory=dict)
     executions: dict[ExecutionId, Execution] = field(default_factory=dict)
+    events: dict[str, JobEvent] = field(default_factory=dict)
+    """By id, in the order of their numbers."""
 
     def copy(self) -> "_Kept":
-        return _Kept(job=self.job, attempts=dict(self.attempts), executions=dict(self.executions))
+        return _Kept(
+            job=self.job, attempts=dict(self.attempts), executions=dict(self.executions), events=dict(self.events)
+        )
 
     def put(self, record: Job | Attempt | Execution) -> None:
         match record:
@@ -99,9 +127,15 @@ class _Kept:
         kept = self.executions.items()
         self.executions = {key: execution for key, execution in kept if execution.attempt != attempt}
 
+    def keep(self, event: JobEvent) -> None:
+        self.events.setdefault(event.id, event)
+
+    def drop_events(self, attempt: int) -> None:
+        self.events = {key: event for key, event in self.events.items() if event.attempt != attempt}
+
     def check(self, job: JobId) -> None:
-        if self.job is None and (self.attempts or self.executions):
-            raise StoreError(f"cannot store attempts or executions of {job}: there is no such job")
+        if self.job is None and (self.attempts or self.executions or self.events):
+            raise StoreError(f"cannot store attempts, executions or events of {job}: there is no such job")
         for execution in self.executions.values():
             if execution.attempt not in self.attempts:
                 raise StoreError(f"cannot store execution {execution.id}: there is no attempt {execution.attempt}")

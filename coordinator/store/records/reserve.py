@@ -9,6 +9,7 @@ from coordinator.core.records import Change, DropJob, Execution
 from coordinator.store.held_room import hold_room
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.ids import JobId
+from muster.domain.jobs.event import JobEvent
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,10 @@ class ReservingStore:
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
         """Those of one attempt as last committed, by rank."""
         return self._store.executions(job, attempt)
+
+    def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of a job after a number."""
+        return self._store.events(job, after, most)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; those that delete a job may use the reserve."""

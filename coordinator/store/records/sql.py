@@ -1,6 +1,7 @@
 """The store on disk: SQLAlchemy Core over SQLite, written so that another database needs `dialect` only."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -9,21 +10,24 @@ from sqlalchemy import Connection, Engine, Table, bindparam, delete, select
 from coordinator.core.records import (
     Attempt,
     Change,
+    DropEvents,
     DropExecutions,
     DropJob,
     DropNode,
     Execution,
     Job,
+    KeepEvent,
     Node,
     Put,
     Record,
 )
 from coordinator.store import schema
 from coordinator.store.codec import RecordT, decode
-from coordinator.store.dialect import Upsert, connect, explained, reading
+from coordinator.store.dialect import Written, addition, connect, explained, reading, upsert
 from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, StoreError, snapshot
 from muster.domain.ids import JobId
+from muster.domain.jobs.event import JobEvent
 
 _PARENTS_FIRST = (schema.jobs, schema.attempts, schema.executions, schema.nodes)
 
@@ -33,7 +37,20 @@ class SqlStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._upserts = {table: Upsert(engine.dialect, table) for table in _PARENTS_FIRST}
+        self._upserts = {
+            table: Written(engine.dialect, table, upsert(engine.dialect, table)) for table in _PARENTS_FIRST
+        }
+        events, given = schema.job_events, schema.GIVEN_OF_EVENTS
+        self._add_events = Written(engine.dialect, events, addition(engine.dialect, events, schema.EVENT_ID), given)
+        self._delete_events = delete(events).where(
+            events.c.job == bindparam("of"), events.c.attempt == bindparam("number")
+        )
+        self._select_events = (
+            select(events.c.number, events.c.body)
+            .where(events.c.job == bindparam("of"), events.c.number > bindparam("past"))
+            .order_by(events.c.number)
+            .limit(bindparam("most"))
+        )
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
         members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
         self._delete_members = delete(schema.executions).where(*members)
@@ -65,6 +82,13 @@ class SqlStore:
             found = connection.execute(self._select_members, {"of": job, "number": attempt})
             return tuple(_decoded(schema.executions, Execution, found.scalars()))
 
+    def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of a job after a number."""
+        with reading(self._engine) as connection:
+            found = connection.execute(self._select_events, {"of": job, "past": after, "most": most}).all()
+            events = _decoded(schema.job_events, JobEvent, (body for _, body in found))
+            return tuple(replace(event, number=number) for event, (number, _) in zip(events, found, strict=True))
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
@@ -79,6 +103,10 @@ class SqlStore:
                     case DropExecutions(job=job, attempt=number):
                         self._write(connection, batch)
                         connection.execute(self._delete_members, {"of": job, "number": number})
+                    case KeepEvent(event=event):
+                        batch.events.append(schema.event_row(event))
+                    case DropEvents(job=job, attempt=number):
+                        connection.execute(self._delete_events, {"of": job, "number": number})
                     case DropNode(node=node):
                         self._write(connection, batch)
                         connection.execute(self._delete_node, {"key": node})
@@ -94,6 +122,9 @@ class SqlStore:
         for table in _PARENTS_FIRST:
             if rows := batch.rows.pop(table, None):
                 self._upserts[table].execute(connection, rows.values())
+        if batch.events:
+            self._add_events.execute(connection, batch.events)
+            batch.events = []
 
 
 class _Batch:
@@ -101,6 +132,8 @@ class _Batch:
 
     def __init__(self) -> None:
         self.rows: dict[Table, dict[tuple[object, ...], schema.Row]] = {}
+        self.events: list[schema.Row] = []
+        """Events in the order in which they are to be numbered."""
 
     def add(self, record: Record) -> None:
         table, row = schema.row(record)

@@ -53,6 +53,8 @@ class Desired:
     goal: Goal
     assignment: Assignment | None = None
     """There whenever the agent may not have it yet: with goal PREPARE, and in whole plans."""
+    cause: str = ""
+    """Why this line is sent, for the agent's journal: the call, message or deadline that the coordinator acted on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from coordinator.core.events import JobSubmitted, NodeConnected
-from coordinator.core.records import Change
+from coordinator.core.records import Change, Put
 from coordinator.engine import AgentStream, Engine
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import StoreError
@@ -43,7 +43,8 @@ class StoreThatIsFull(MemoryStore):
     def commit(self, changes: Sequence[Change]) -> None:
         self.tries += 1
         if self.full:
-            raise StoreError(f"cannot store {len(changes)} records: the disk is full")
+            records = sum(isinstance(change, Put) for change in changes)
+            raise StoreError(f"cannot store {records} records: the disk is full")
         super().commit(changes)
 
 

@@ -17,7 +17,7 @@ from coordinator.core.events import (
     NodeDisconnected,
     StopRequested,
 )
-from coordinator.core.records import Change
+from coordinator.core.records import Change, Put
 from coordinator.engine import OUTBOX, Engine
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import UnavailableError
@@ -40,14 +40,14 @@ from tests.unit.coordinator.engines import (
 
 
 class StoreThatCounts(MemoryStore):
-    """Remembers how large its commits were."""
+    """Remembers how many records each commit had."""
 
     def __init__(self) -> None:
         super().__init__()
         self.commits: list[int] = []
 
     def commit(self, changes: Sequence[Change]) -> None:
-        self.commits.append(len(changes))
+        self.commits.append(sum(isinstance(change, Put) for change in changes))
         super().commit(changes)
 
 

@@ -1,0 +1,81 @@
+"""What the steps of a turn did and why: transitions, changed records and looks of the scheduler, each with its cause.
+
+Notes are only collected here; `story` makes lines for the journal and events for people of them once the turn is whole.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from coordinator.core.causes import UNKNOWN, EventCause
+from coordinator.core.records import Attempt, Execution, Job
+from muster.domain.ids import ExecutionId
+
+
+class Transitioned(NamedTuple):
+    """An execution entered another state."""
+
+    before: Execution
+    after: Execution
+    cause: EventCause
+
+
+class Changed(NamedTuple):
+    """A job or an attempt was added or changed; `before` is None for a new one."""
+
+    before: Job | Attempt | None
+    after: Job | Attempt
+    cause: EventCause
+
+
+class Dropped(NamedTuple):
+    """A job was forgotten."""
+
+    job: Job
+    cause: EventCause
+
+
+class Offered(NamedTuple):
+    """The scheduler looked for seats for a queued job."""
+
+    job: Job
+    head: bool
+    """Whether everything that is free was offered; others get what is not kept for the head of the queue."""
+    refusal: str
+    """Why the job did not fit; empty: it was placed."""
+    first: bool
+    """Whether this is the first refusal since the job was queued or the coordinator started."""
+    cause: EventCause
+
+
+Note = Transitioned | Changed | Dropped | Offered
+
+
+class TurnNotes:
+    """Collects the notes of one turn under the cause of the event that is being taken in."""
+
+    def __init__(self) -> None:
+        self.cause: EventCause = UNKNOWN
+        """The cause of the event that is being taken in."""
+        self.room_cause: EventCause = UNKNOWN
+        """The cause of the first event after which the queue was worth another look."""
+        self.taken: list[Note] = []
+
+    def of(self, execution: ExecutionId) -> Iterator[Transitioned]:
+        """Transitions of one execution in this turn, oldest first."""
+        return (note for note in self.taken if isinstance(note, Transitioned) and note.after.id == execution)
+
+    def transition(self, before: Execution, after: Execution) -> None:
+        """Note that an execution entered another state."""
+        self.taken.append(Transitioned(before, after, self.cause))
+
+    def change(self, before: Job | Attempt | None, after: Job | Attempt) -> None:
+        """Note that a job or an attempt was added or changed."""
+        self.taken.append(Changed(before, after, self.cause))
+
+    def drop(self, job: Job) -> None:
+        """Note that a job was forgotten."""
+        self.taken.append(Dropped(job, self.cause))
+
+    def offer(self, job: Job, *, head: bool, refusal: str, first: bool) -> None:
+        """Note what came of a look for seats."""
+        self.taken.append(Offered(job, head, refusal, first, self.cause))

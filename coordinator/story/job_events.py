@@ -1,0 +1,195 @@
+"""Events of jobs, made from what a turn did; they are stored in the transaction of that turn."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from coordinator.core.causes import EventCause
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.deadlines import AttemptKey
+from coordinator.core.notes import Changed, Dropped, Offered
+from coordinator.core.records import Attempt, DropEvents, Execution, Job, KeepEvent
+from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
+from muster.domain.gangs.plan import Goal
+from muster.domain.ids import JobId, NodeId
+from muster.domain.jobs.event import END_OF, JobEvent, JobEventKind
+from muster.domain.jobs.lifecycle import State
+
+NODES_KEPT = 32
+"""Nodes that one event lists; its text says how many there are."""
+ENDS_KEPT = 64
+"""Executions of an attempt whose ends are stored, good and bad ones counted apart; the end of the job counts all."""
+ATTEMPTS_KEPT = 100
+"""Newest attempts of a job whose events are stored, beside those of the first one."""
+
+_BAD = (State.FAILED, State.LOST)
+
+
+def event_changes(cluster: Cluster, stories: Iterable[Told], now: datetime) -> tuple[KeepEvent | DropEvents, ...]:
+    """What of a turn is stored as events, and which old ones go; the cluster is as it is after the turn."""
+    writer = _Writer(cluster, now)
+    found: list[KeepEvent | DropEvents] = []
+    for each in stories:
+        found += [KeepEvent(event=event) for event in writer.events(each)]
+        match each:
+            case Changed(before=None, after=Attempt(job=job, number=number)) if number - ATTEMPTS_KEPT > 1:
+                found.append(DropEvents(job=job, attempt=number - ATTEMPTS_KEPT))
+    return tuple(found)
+
+
+class _Writer:
+    """Puts what a turn did into words, one thing after the other."""
+
+    def __init__(self, cluster: Cluster, now: datetime) -> None:
+        self._cluster = cluster
+        self._now = now
+        self._last: dict[tuple[AttemptKey, State], Execution] = {}
+        """Which execution of an attempt came last into a state, in this turn."""
+
+    def events(self, told: Told) -> Iterator[JobEvent]:
+        """The events of something that was done; none of a job that is gone."""
+        if isinstance(told, CommonMove):
+            self._last[((told.job, told.attempt), told.after)] = told.members[-1]
+            if told.job in self._cluster.jobs:
+                yield from self._move(told)
+        elif not isinstance(told, Dropped) and _job_of(told) in self._cluster.jobs:
+            match told:
+                case Changed():
+                    yield from self._change(told)
+                case Offered(first=True):
+                    text = f"there is no room for it yet: {told.refusal}"
+                    yield self._event((told.job.id, told.job.attempt), JobEventKind.NO_ROOM, text, told.cause)
+
+    def _move(self, move: CommonMove) -> Iterator[JobEvent]:
+        tally = self._cluster.gangs.tally((move.job, move.attempt))
+        count = len(move.members)
+        if move.after is State.PREPARING:
+            if tally[State.PLACED] + count == sum(tally.values()):  # the first ones
+                text = "images, directories and ports are being prepared"
+                yield self._event((move.job, move.attempt), JobEventKind.PREPARING, text, move.cause)
+            return
+        if move.after is State.SUCCEEDED:
+            ended = tally[State.SUCCEEDED]
+        elif move.after in _BAD:
+            ended = sum(tally[state] for state in _BAD)
+        else:
+            return
+        if ended - count < ENDS_KEPT:
+            yield self._end(move)
+
+    def _end(self, move: CommonMove) -> JobEvent:
+        how = "ended well" if move.after is State.SUCCEEDED else move.end
+        who = f"rank {move.ranks}" if len(move.members) == 1 else f"ranks {move.ranks}"
+        text = f"{who} on {listed_nodes(move.nodes)}: {how}"
+        return replace(
+            self._event((move.job, move.attempt), JobEventKind.EXITED, text, move.cause),
+            rank=min(member.rank for member in move.members),
+            ranks=move.ranks,
+            nodes=move.nodes[:NODES_KEPT],
+        )
+
+    def _change(self, change: Changed) -> Iterator[JobEvent]:
+        before, after, cause = change
+        match before, after:
+            case None, Job():
+                by = f" by {cause.who}" if cause.who else ""
+                text = f"submitted{by}: {_counted(after.spec.size)}"
+                yield self._event((after.id, 1), JobEventKind.SUBMITTED, text, cause)
+            case None, Attempt(number=number) if number > 1:
+                yield self._event((after.job, number), JobEventKind.QUEUED, self._pause(after), cause)
+            case Job(), Job():
+                if after.stop_requested_at is not None and before.stop_requested_at is None:
+                    text = f"{cause.who or 'somebody'} asked for it to be stopped"
+                    yield self._event((after.id, after.attempt), JobEventKind.STOPPING, text, cause)
+                if after.ended_at is not None and before.ended_at is None:
+                    kind = END_OF[self._cluster.phase(after.id)]
+                    yield self._event((after.id, after.attempt), kind, self._ending(after), cause)
+            case Attempt(), Attempt():
+                yield from self._attempt(before, after, cause)
+
+    def _attempt(self, before: Attempt, after: Attempt, cause: EventCause) -> Iterator[JobEvent]:
+        key, size = (after.job, after.number), self._cluster.jobs[after.job].spec.size
+        since = f"{_since(after.placed_at, self._now)} after placement"
+        if after.placed_at is not None and before.placed_at is None:
+            nodes = nodes_of(self._cluster.gangs.members(key))
+            text = f"{_counted(size)} on {_nodes(nodes)}"
+            yield replace(self._event(key, JobEventKind.PLACED, text, cause), nodes=nodes[:NODES_KEPT])
+        if after.checked_in_at is not None and before.checked_in_at is None:
+            text = f"all {size} are prepared, {since}{self._slowest(key, State.CHECKED_IN)}"
+            yield self._event(key, JobEventKind.CHECKED_IN, text, cause)
+        if after.released_at is not None and before.released_at is None:
+            text = f"all {size} are armed and were told to start{self._slowest(key, State.ARMED)}"
+            yield self._event(key, JobEventKind.RELEASED, text, cause)
+        if after.started_at is not None and before.started_at is None:
+            text = f"user code was started in all {size}, {since}{self._slowest(key, State.RUNNING)}"
+            yield self._event(key, JobEventKind.RUNNING, text, cause)
+        if after.goal is Goal.STOP and before.goal is not Goal.STOP:
+            yield from self._stopping(after, cause)
+        if after.ended_at is not None and before.ended_at is None and self._cluster.jobs[after.job].attempt > key[1]:
+            text = f"{after.failure}; another attempt follows"
+            yield _placed(self._event(key, JobEventKind.ATTEMPT_FAILED, text, cause), after)
+
+    def _stopping(self, attempt: Attempt, cause: EventCause) -> Iterator[JobEvent]:
+        """Why what still runs of an attempt is stopped, unless somebody asked for that, which is told already."""
+        key = (attempt.job, attempt.number)
+        if self._cluster.attempts[key].ended_at is not None or self._cluster.jobs[attempt.job].stop_requested_at:
+            return
+        why = "rank 0 ended well" if attempt.failure is None else str(attempt.failure)
+        text = f"{why}; the others are stopped"
+        yield _placed(self._event(key, JobEventKind.STOPPING, text, cause), attempt)
+
+    def _slowest(self, key: AttemptKey, state: State) -> str:
+        """Who came last, where there are several."""
+        last = self._last.get((key, state))
+        if last is None or self._cluster.jobs[key[0]].spec.size == 1:
+            return ""
+        return f"; the last was rank {last.rank} on {last.node}"
+
+    def _pause(self, attempt: Attempt) -> str:
+        text = f"attempt {attempt.number} is queued"
+        if attempt.not_before is None:
+            return text
+        return f"{text} and begins in {_since(self._now, attempt.not_before)} at the earliest"
+
+    def _ending(self, job: Job) -> str:
+        """How a job ended, and what became of each of its executions."""
+        attempt = self._cluster.newest_attempt(job.id)
+        tally = self._cluster.gangs.tally((job.id, job.attempt))
+        counts = ", ".join(f"{tally[state]} {state}" for state in State if tally[state])
+        ran = "" if attempt.released_at is None else f", {_since(attempt.released_at, self._now)} after its release"
+        failure = "" if attempt.failure is None else f": {attempt.failure}"
+        gave_up = f"; not started again: {job.gave_up}" if job.gave_up else ""
+        return f"{counts}{ran}{failure}{gave_up}"
+
+    def _event(self, key: AttemptKey, kind: JobEventKind, text: str, cause: EventCause) -> JobEvent:
+        return JobEvent(job=key[0], attempt=key[1], kind=kind, at=self._now, text=text, by=cause.who, cause=cause.what)
+
+
+def _job_of(told: Changed | Offered) -> JobId:
+    if isinstance(told, Offered):
+        return told.job.id
+    return told.after.id if isinstance(told.after, Job) else told.after.job
+
+
+def _placed(event: JobEvent, attempt: Attempt) -> JobEvent:
+    """An event with the rank and the node that are to blame."""
+    failure = attempt.failure
+    if failure is None or failure.rank is None:
+        return event
+    return replace(event, ranks=str(failure.rank), nodes=() if failure.node is None else (failure.node,))
+
+
+def _counted(executions: int) -> str:
+    return "1 execution" if executions == 1 else f"{executions} executions"
+
+
+def _nodes(nodes: tuple[NodeId, ...]) -> str:
+    return (
+        listed_nodes(nodes)
+        if len(nodes) == 1
+        else f"{len(nodes)} nodes: {', '.join(nodes[:NODES_TOLD])}" + (", …" if len(nodes) > NODES_TOLD else "")
+    )
+
+
+def _since(begin: datetime | None, end: datetime) -> str:
+    return "0 s" if begin is None else f"{(end - begin).total_seconds():.1f} s"
