@@ -17,11 +17,15 @@ from agent.executions.layout import BELL, EXECUTION_RECORD, PROCESS_RECORD, Exec
 from agent.executions.record import PRIVATE, ExecutionRecord, note_first
 from agent.executions.trees import remove_tree
 from agent.executions.whole_file import write_unseen
+from muster import worker
 from muster.domain.gangs.roster import CONFIG_FILES
 from muster.domain.ids import ExecutionId
 
 SPARES = 2
 """Rooms that are made before the first is needed."""
+
+WORKER_MODULE = "muster_worker.py"
+"""The module `muster.worker` as it lies beside the roster files, for user code where Muster is not installed."""
 
 KEPT = 8
 """Spare rooms at most: as many as a node with eight GPUs may need at once."""
@@ -35,6 +39,7 @@ class ExecutionDirectories:
         """Where they are."""
         self._outputs = outputs
         self._spares_path = path.with_name("spares")
+        self._worker = Path(worker.__file__).with_name("worker.py").read_bytes()
         self._spares: deque[ExecutionDirectory] = deque()
         self._numbers = count()
 
@@ -60,7 +65,7 @@ class ExecutionDirectories:
 
     def make(self, room: ExecutionDirectory, record: ExecutionRecord) -> None:
         """Have the directories that every execution has, and note whose they are. Raises OSError."""
-        _make_directories(room)
+        self._make_directories(room)
         note_first(room, record)
 
     def clear(self, room: ExecutionDirectory) -> None:
@@ -80,7 +85,7 @@ class ExecutionDirectories:
         spare = ExecutionDirectory(self._spares_path, ExecutionId(str(next(self._numbers))))
         with suppress(OSError):
             self._spares_path.mkdir(mode=0o700, exist_ok=True)
-            _make_directories(spare)
+            self._make_directories(spare)
             _make_files(spare)
             self._spares.append(spare)
 
@@ -88,10 +93,10 @@ class ExecutionDirectories:
         self._spares.clear()
         shutil.rmtree(self._spares_path, ignore_errors=True)
 
-
-def _make_directories(room: ExecutionDirectory) -> None:
-    for directory in (room.config, room.work, room.outputs):
-        directory.mkdir(parents=True, exist_ok=True)
+    def _make_directories(self, room: ExecutionDirectory) -> None:
+        for directory in (room.config, room.work, room.outputs):
+            directory.mkdir(parents=True, exist_ok=True)
+        write_unseen(room.config / WORKER_MODULE, self._worker, READABLE)
 
 
 def _make_files(room: ExecutionDirectory) -> None:

@@ -102,9 +102,9 @@ def _freeze(source: Path, work: Path) -> None:
     command += [f"--paths={source}", *(f"--copy-metadata={each.name}" for each in DISTRIBUTIONS)]
     for package in PACKAGES:
         command += [f"--collect-submodules={package}", f"--collect-data={package}"]
-    # Migrations and examples are read as files; no import leads to them.
-    for read in (Path("coordinator", "store", "migrations"), Path("muster", "examples")):
-        command += [f"--add-data={source / read}:{read}"]
+    # Migrations, examples and what user code imports are read as files; no import leads to them.
+    for read in (Path("coordinator", "store", "migrations"), Path("muster", "examples"), Path("muster", "worker.py")):
+        command += [f"--add-data={source / read}:{read if (source / read).is_dir() else read.parent}"]
     command += [f"--exclude-module={name}" for name in _LEFT_OUT]
     environ = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "1", "SOURCE_DATE_EPOCH": "315532800"}
     try:

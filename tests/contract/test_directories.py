@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.executions.directories import KEPT, SPARES, ExecutionDirectories
+from agent.executions.directories import KEPT, SPARES, WORKER_MODULE, ExecutionDirectories
 from agent.executions.files import write_config, write_inline
 from agent.executions.layout import ExecutionDirectory
 from agent.executions.record import ExecutionRecord, noted
 from agent.executions.trees import remove_tree
 from agent.executions.whole_file import write_unseen
 from agent.runtimes.process.record import read_record
+from muster import worker
 from muster.domain.gangs.plan import Launch
 from muster.domain.gangs.roster import CONFIG_FILES
 from muster.domain.ids import ExecutionId
@@ -53,7 +54,9 @@ def test_a_room_has_its_directories_and_tells_whose_it_is(rooms: ExecutionDirect
     assert [list(directory.iterdir()) for directory in (made.work, made.outputs)] == [[], []]
     assert noted(made) == RECORD
     write_config(made, WITH_FILES)
-    assert {path.name: path.read_bytes() for path in made.config.iterdir()} == dict.fromkeys(CONFIG_FILES, b"content")
+    found = {path.name: path.read_bytes() for path in made.config.iterdir()}
+    assert found.pop(WORKER_MODULE) == Path(worker.__file__).read_bytes()
+    assert found == dict.fromkeys(CONFIG_FILES, b"content")
 
 
 def test_rooms_that_were_made_before_have_the_same_rights_as_others(rooms: ExecutionDirectories) -> None:

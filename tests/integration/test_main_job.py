@@ -21,7 +21,7 @@ modes = {file.name: oct(stat.S_IMODE(file.stat().st_mode)) for file in config.it
 print(json.dumps({"env": dict(os.environ), "files": files, "modes": modes}))
 """
 )
-FILES = {"distributed.json", "distributed.yaml", "hostfile", "hosts"}
+FILES = {"distributed.json", "distributed.yaml", "hostfile", "hosts", "muster_worker.py"}
 
 
 def entered(job: JobView, state: State) -> list[datetime]:
@@ -48,6 +48,17 @@ async def test_every_worker_sees_the_same_roster_and_its_own_place_in_it(tmp_pat
         view = executions(job)[rank]
         assert (roster["self"]["address"], roster["self"]["node"]) == (view.address, view.node)
         assert roster["self"]["ports"] == {lease.name: lease.host_port for lease in view.ports}
+
+
+async def test_user_code_finds_its_peers_where_muster_is_not_installed(tmp_path: Path) -> None:
+    program = "import muster_worker; me = muster_worker.load(); print(me.rank, [peer.rank for peer in me.peers])"
+    lean = f"PYTHONPATH=$MUSTER_CONFIG_DIR {sys.executable} -S -P -c '{program}'"
+    async with running_fleet(tmp_path, "a", "b") as fleet:
+        job = await fleet.run(shell(lean, workers=2, max_per_node=1))
+        assert job.phase is JobPhase.SUCCEEDED
+        shown = {line.rank: line.text for line in await fleet.output(job.id)}
+
+    assert shown == {0: b"0 [1]", 1: b"1 [0]"}
 
 
 async def test_the_environment_tells_rank_and_size_and_where_the_master_is(tmp_path: Path) -> None:
