@@ -11,7 +11,7 @@ import yaml
 from muster.jobfile import load_job
 from tests.house.generate_stubs import ROOT
 
-JOB_FILES = sorted((ROOT / "examples").glob("*/job.yaml"))
+JOB_FILES = sorted((ROOT / "examples").glob("*/*.yaml"))
 PROGRAMS = sorted((ROOT / "examples").glob("*/*.py"))
 INSTALLED = {"torch", "sklearn"}
 """What the image of an example brings along."""
@@ -29,6 +29,16 @@ def test_an_example_is_a_valid_job_that_brings_its_program(path: Path) -> None:
     assert {file.path: file.content for file in job.roles[0].files} == {
         program.name: program.read_bytes() for program in PROGRAMS if program.parent == path.parent
     }
+
+
+@pytest.mark.parametrize("path", [path for path in JOB_FILES if "image:" in path.read_text()], ids=_named)
+def test_an_example_in_containers_tells_how_its_image_is_made(path: Path) -> None:
+    image = load_job(path.read_text(), str(path), base=path.parent).roles[0].image
+    assert image is not None
+    made = f"docker build -t {image.partition(':')[0]} examples/{path.parent.name}"
+    assert made in path.with_name("Dockerfile").read_text()
+    assert made in (ROOT / "examples" / "README.md").read_text()
+    assert path.with_name("processes.yaml") in JOB_FILES
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=_named)
