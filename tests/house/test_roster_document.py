@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from agent.core.launching.launch import launch
+from agent.executions.directories import WORKER_MODULE
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import MASTER_PORT_NAME, Json, Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
@@ -76,4 +77,4 @@ def test_every_key_of_the_roster_file_is_named_and_no_other() -> None:
     given = set(_keys(json.loads(config_files(_roster(), 0)["distributed.json"])))
     in_prose = {"config", "master", "port", "members", "self", "network"}
     documented = {word.removeprefix("network.") for word in _first_cells() if re.fullmatch(r"[a-z_.]+", word)}
-    assert documented == (given - in_prose) | set(config_files(_roster(), 0))
+    assert documented == (given - in_prose) | set(config_files(_roster(), 0)) | {WORKER_MODULE}
