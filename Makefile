@@ -85,8 +85,11 @@ check: setup     ## formatting, lint, types, layers
 protos: setup    ## generate the stubs from protos/
 	$(PY) tests/house/generate_stubs.py
 
+sync: setup      ## make the synchronous client from the asynchronous one
+	$(PY) tests/house/generate_sync_client.py
+
 docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.jobfile.reference --write docs/job-file.md
 
-.PHONY: help setup demo wheels test e2e chaos fuzz simulate soak bench check protos docs
+.PHONY: help setup demo wheels test e2e chaos fuzz simulate soak bench check protos sync docs

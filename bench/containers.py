@@ -61,7 +61,7 @@ async def measure(setting: Setting) -> None:
         offer = ("--cpus", str(max(SIZES) * Resources().cpu_millis // 1000))
         options = ("--docker-socket", socket, "--mount-root", setting.scratch.path, *offer)
         async with fleet(setting.scratch, 1, *options) as muster, connected(socket) as docker:
-            await muster.client.trust.set_policy("default", Policy(host_paths=(str(setting.scratch.path),)))
+            await muster.client.projects.set_policy("default", Policy(host_paths=(str(setting.scratch.path),)))
             for size in SIZES:
                 await setting.quiet(f"{size} containers: bare API, Muster")
                 await _compare(setting, muster, docker, size)
@@ -146,7 +146,7 @@ async def _muster(muster: Fleet, size: int, directory: Path) -> float:
         mounts=(Mount(source=str(directory), target=STAMPS, read_only=False),),
     )
     began = time.time_ns()
-    job = await muster.client.submit(JobSpec(name="bench", roles=(role,)))
+    job = await muster.client.jobs.submit(JobSpec(name="bench", roles=(role,)))
     await muster.ended(job.id)
     taken = _last(directory, began, size)
     await muster.settled(job.id)

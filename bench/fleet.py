@@ -65,7 +65,7 @@ class Fleet:
     async def ended(self, job: str, *, well: bool = True) -> None:
         """Wait for the end of a job; ProgramError if it is not the right one."""
         async with asyncio.timeout(ENDED_WITHIN):
-            view = await self.client.wait(job)
+            view = await self.client.jobs.wait(job)
         if well and view.phase is not JobPhase.SUCCEEDED:
             raise ProgramError(f"{job} {view.phase}: {view.summary}")
 
@@ -73,7 +73,7 @@ class Fleet:
         """The job once its logs are here and its agents have cleared up, so that nothing of it slows the next one."""
         async with asyncio.timeout(ENDED_WITHIN):
             while True:
-                view = await self.client.job(job)
+                view = await self.client.jobs.get(job)
                 if all(each.log_complete for each in view.attempts[-1].executions):
                     break
                 await asyncio.sleep(0.02)
@@ -92,7 +92,7 @@ class Fleet:
     async def nodes_ready(self, count: int) -> None:
         """Wait until so many nodes can be used."""
         async with asyncio.timeout(READY_WITHIN):
-            while sum(node.state is NodeState.READY for node in await self.client.nodes()) < count:
+            while sum(node.state is NodeState.READY for node in await self.client.nodes.list()) < count:
                 await asyncio.sleep(0.05)
 
 
@@ -112,7 +112,7 @@ async def coordinator(directory: Path, log_level: str = LOG_LEVEL) -> AsyncItera
         process, address = await start_coordinator(directory, log_level=log_level)
         programs.append(process)
         async with Client(address, credentials(state), timeout=60) as client:
-            join_token, _ = await client.trust.create_join_token(uses=MOST_NODES)
+            join_token, _ = await client.join_tokens.create(uses=MOST_NODES)
             yield Fleet(client, address, state, join_token, process.pid)
 
 

@@ -58,7 +58,7 @@ class Stamped:
         """Through a client that is connected."""
         before = self._muster.used()
         file, began = self._file(), time.time_ns()
-        job = await self._muster.client.submit(gang(size, self._program, file))
+        job = await self._muster.client.jobs.submit(gang(size, self._program, file))
         accepted = time.time_ns()
         await self._muster.ended(job.id)
         phases = _phases(await self._muster.settled(job.id))
@@ -76,7 +76,7 @@ class Stamped:
         began = time.time_ns()
         await finished([*words, *options, "--", self._program, file], COMMAND_WITHIN, **environment)
         returned = (time.time_ns() - began) / 1e6
-        newest = [job async for job in self._muster.client.jobs(limit=1)]
+        newest = [job async for job in self._muster.client.jobs.list(limit=1)]
         await self._muster.settled(newest[0].id)
         return {"CLI whole command": returned, **_times("CLI", file, began, size)}
 

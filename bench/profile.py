@@ -87,7 +87,7 @@ async def _warmth(setting: Setting, muster: Fleet, groups: int) -> None:
 
 async def _run(muster: Fleet, size: int, group: str | None = None) -> None:
     spec = gang(size, "/bin/true")
-    job = await muster.client.submit(spec if group is None else replace(spec, node_labels={"local/group": group}))
+    job = await muster.client.jobs.submit(spec if group is None else replace(spec, node_labels={"local/group": group}))
     await muster.ended(job.id)
     await muster.settled(job.id)
 

@@ -87,7 +87,7 @@ class Mortal:
 
     async def gang(self, client: Client) -> Gang:
         """One that lasts."""
-        job = await client.submit(_job("lasting", GANG, self.workers))
+        job = await client.jobs.submit(_job("lasting", GANG, self.workers))
         return Gang(job.id, await self.workers.of(job.id, 1, GANG))
 
 
@@ -97,7 +97,7 @@ async def measure(setting: Setting) -> None:
     async with fleet(setting.scratch, NODES, *ROOM) as it:
         directory = setting.scratch.path / "muster"
         with closing(Workers(directory / "workers")) as workers:
-            mortal = Mortal(it, directory, await it.client.agents_port(), workers)
+            mortal = Mortal(it, directory, await it.client.nodes.agents_port(), workers)
             for size in SIZES:
                 await setting.quiet(f"a worker of {size} is killed")
                 _take(setting, f"worker of {size} killed", await _worker_deaths(mortal, size, SCRIPT, repeats))
@@ -127,14 +127,14 @@ async def _worker_deaths(mortal: Mortal, size: int, script: str, repeats: int) -
 async def _worker_death(mortal: Mortal, size: int, script: str) -> Mapping[str, float]:
     """Seconds from the end of a worker to that of the others, and to the new attempt."""
     client, workers = mortal.it.client, mortal.workers
-    job = await client.submit(_job("mortal", size, workers, script=script, restarts=1))
+    job = await client.jobs.submit(_job("mortal", size, workers, script=script, restarts=1))
     pids = [worker.pid for worker in await workers.of(job.id, 1, size)]
     with all_ends(pids) as ends:
         victim = random.randrange(size)  # noqa: S311 - a choice, not a secret
         os.kill(pids[victim], signal.SIGKILL)
         died, *others = [await ends[victim], *[await end for end in ends]]
     again = await workers.of(job.id, 2, size)
-    await client.delete(job.id, force=True)
+    await client.jobs.delete(job.id, force=True)
     await until_gone(worker.pid for worker in again)
     return {"others stopped": max(others) - died, "new attempt": max(worker.began for worker in again) - died}
 
@@ -164,7 +164,7 @@ async def _coordinator_deaths(setting: Setting, mortal: Mortal) -> None:
 async def _in_control(mortal: Mortal, gangs: list[Gang]) -> Mapping[str, float]:
     """When a new coordinator could do each thing again; stops the first of the gangs."""
     async with mortal.client() as client, asyncio.TaskGroup() as tasks:
-        await client.nodes()
+        await client.nodes.list()
         answered = time.perf_counter()
         done = {
             "nodes connected, all adopted": tasks.create_task(_adopted(client, len(gangs)), name="adopted"),
@@ -180,9 +180,9 @@ async def _in_control(mortal: Mortal, gangs: list[Gang]) -> Mapping[str, float]:
 
 async def _adopted(client: Client, gangs: int) -> float:
     """When all nodes were connected and all gangs (but one that is being stopped) counted as running."""
-    while sum(node.state is NodeState.READY for node in await client.nodes()) < NODES:
+    while sum(node.state is NodeState.READY for node in await client.nodes.list()) < NODES:
         await asyncio.sleep(0.02)
-    running = [job async for job in client.jobs(phases=[JobPhase.RUNNING], name_contains="lasting")]
+    running = [job async for job in client.jobs.list(phases=[JobPhase.RUNNING], name_contains="lasting")]
     if len(running) < gangs - 1:
         raise ProgramError(f"only {len(running)} of {gangs} gangs run")
     return time.perf_counter()
@@ -190,21 +190,21 @@ async def _adopted(client: Client, gangs: int) -> float:
 
 async def _placed(client: Client, workers: Workers) -> float:
     """When a job ran that was submitted just now."""
-    job = await client.submit(_job("fresh", 1, workers), queue_anyway=True)
+    job = await client.jobs.submit(_job("fresh", 1, workers), queue_anyway=True)
     (worker,) = await workers.of(job.id, 1, 1)
-    await client.delete(job.id, force=True)
+    await client.jobs.delete(job.id, force=True)
     return worker.began
 
 
 async def _stopped(client: Client, it: Gang) -> float:
     """When nothing ran any more of a gang that was stopped just now."""
     with all_ends([worker.pid for worker in it.workers]) as ends:
-        await client.stop(it.job)
+        await client.jobs.stop(it.job)
         last = max([await end for end in ends])
-    phase = (await client.wait(it.job)).phase
+    phase = (await client.jobs.wait(it.job)).phase
     if phase is not JobPhase.STOPPED:
         raise ProgramError(f"{it.job} was stopped and is {phase}")
-    await client.delete(it.job)
+    await client.jobs.delete(it.job)
     return last
 
 

@@ -99,7 +99,7 @@ class Ranks:
     async def muster(self) -> Mapping[str, float]:
         """A job through a client that is connected."""
         file, began = self._file(), time.time_ns()
-        job = await self._muster.client.submit(gang(self.size, self._python, WORKER, file, env=GLOO))
+        job = await self._muster.client.jobs.submit(gang(self.size, self._python, WORKER, file, env=GLOO))
         times = _times("Muster", await self._written(file), began)
         await self._muster.ended(job.id)
         await self._muster.settled(job.id)

@@ -128,7 +128,7 @@ async def _fill(muster: Fleet, jobs: int, parts: int) -> tuple[dict[str, list[fl
     try:
         for _ in range(parts):
             began = time.perf_counter()
-            await muster.client.submit_many([waiting] * bulk, queue_anyway=True)
+            await muster.client.jobs.submit_many([waiting] * bulk, queue_anyway=True)
             rates["bulk submits"].append(bulk / (time.perf_counter() - began))
             began = time.perf_counter()
             await submit_all(muster, waiting, one_by_one, queue_anyway=True)
@@ -145,12 +145,12 @@ async def _lists(setting: Setting, muster: Fleet, jobs: int) -> None:
         for name, values in found.items():
             began = time.perf_counter()
             phases = [] if name.startswith("first") else [JobPhase.RUNNING]
-            [job async for job in muster.client.jobs(limit=20, phases=phases)]
+            [job async for job in muster.client.jobs.list(limit=20, phases=phases)]
             values.append((time.perf_counter() - began) * 1000)
     for name, values in found.items():
         setting.findings.take(f"queue of {jobs}: {name}", values, "ms")
     began = time.perf_counter()
-    count = len([job async for job in muster.client.jobs()])
+    count = len([job async for job in muster.client.jobs.list()])
     took = time.perf_counter() - began
     setting.findings.take(f"queue of {jobs}: the whole list of {count}, paged", [took], "s")
 
@@ -241,13 +241,13 @@ async def _gangs(setting: Setting, muster: Fleet, nodes: int) -> None:
 
 async def _run(muster: Fleet, spec: JobSpec, count: int = 1) -> list[JobView]:
     """Submit and wait until all of it runs."""
-    await asyncio.gather(*(muster.client.submit(spec) for _ in range(count)))
+    await asyncio.gather(*(muster.client.jobs.submit(spec) for _ in range(count)))
     return await _newest(muster, count, lambda job: job.attempts[-1].started_at is not None)
 
 
 async def _stop(muster: Fleet, jobs: list[JobView]) -> None:
     """Stop them and wait until nothing of them runs."""
-    await asyncio.gather(*(muster.client.stop(job.id) for job in jobs))
+    await asyncio.gather(*(muster.client.jobs.stop(job.id) for job in jobs))
     await _newest(muster, len(jobs), lambda job: job.ended_at is not None)
 
 
@@ -255,7 +255,7 @@ async def _newest(muster: Fleet, count: int, wanted: Callable[[JobView], bool]) 
     """The newest jobs once all are as wanted; of lists, because a watcher is sent all executions at each change."""
     async with asyncio.timeout(RUNNING_WITHIN):
         while True:
-            newest = [job async for job in muster.client.jobs(limit=count)]
+            newest = [job async for job in muster.client.jobs.list(limit=count)]
             if all(map(wanted, newest)):
                 return newest
             await asyncio.sleep(0.1)

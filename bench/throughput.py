@@ -70,7 +70,7 @@ async def _muster_jobs(muster: Fleet, spec: JobSpec, jobs: int) -> float:
     began = time.monotonic()
     await submit_all(muster, spec, jobs)
     async with asyncio.timeout(COMPLETED_WITHIN):
-        while [job async for job in muster.client.jobs(phases=UNENDED, limit=1)]:
+        while [job async for job in muster.client.jobs.list(phases=UNENDED, limit=1)]:
             await asyncio.sleep(0.02)
     return jobs / (time.monotonic() - began)
 
@@ -83,7 +83,7 @@ async def submit_all(muster: Fleet, spec: JobSpec, jobs: int, *, queue_anyway: b
     async def some() -> None:
         for _ in left:
             began = time.perf_counter()
-            await muster.client.submit(spec, queue_anyway=queue_anyway)
+            await muster.client.jobs.submit(spec, queue_anyway=queue_anyway)
             waits.append((time.perf_counter() - began) * 1000)
 
     async with asyncio.TaskGroup() as tasks:
@@ -99,14 +99,14 @@ async def _submits(setting: Setting, muster: Fleet) -> None:
     jobs = 1000 if setting.quick else 4000
     for _ in range(setting.repeats(5, 2)):
         began = time.monotonic()
-        await muster.client.submit_many([waiting] * jobs, queue_anyway=True)
+        await muster.client.jobs.submit_many([waiting] * jobs, queue_anyway=True)
         bulk.append(jobs / (time.monotonic() - began))
         began = time.monotonic()
         waits += await submit_all(muster, waiting, jobs, queue_anyway=True)
         rates.append(jobs / (time.monotonic() - began))
         began = time.monotonic()
         for _ in range(ONE_BY_ONE):
-            await muster.client.submit(waiting, queue_anyway=True)
+            await muster.client.jobs.submit(waiting, queue_anyway=True)
         single.append(ONE_BY_ONE / (time.monotonic() - began))
     setting.findings.take("durable submits, one after the other", single, "/s")
     setting.findings.take(f"durable submits, {IN_FLIGHT} calls in flight", rates, "/s")

@@ -1,22 +1,194 @@
-"""Muster: gathers machines, calls the roll, and starts every worker of a distributed job at once."""
+"""Muster: gathers machines, calls the roll, and starts every worker of a distributed job at once.
 
+What programs use is here: `from muster import Client, SyncClient, JobSpec, Role, Resources, load_job, errors`. A name
+is loaded when it is first asked for, so that `from muster import worker` needs nothing but the standard library.
+"""
+
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from muster.client.client import Client
+    from muster.client.connection import Connection
+    from muster.client.sync.client import SyncClient
+    from muster.client.sync.stream import SyncStream
+    from muster.domain import errors
+    from muster.domain.errors import (
+        ClientNotOpenError,
+        ConflictError,
+        ExhaustedError,
+        InvalidJobError,
+        JobsRefusedError,
+        MusterError,
+        PermissionDeniedError,
+        UnavailableError,
+        UnknownNameError,
+    )
+    from muster.domain.fault import Fault
+    from muster.domain.fleet.access import Access, AccountKind, Policy
+    from muster.domain.fleet.node import NodeState, NodeView
+    from muster.domain.fleet.secret import SecretKind
+    from muster.domain.ids import JobId
+    from muster.domain.jobs.disconnect import OnDisconnect
+    from muster.domain.jobs.explanation import Explanation
+    from muster.domain.jobs.job import (
+        InlineFile,
+        JobSpec,
+        Mount,
+        Network,
+        Packing,
+        PortRequest,
+        PullPolicy,
+        Resources,
+        Role,
+        Security,
+        Timeouts,
+        Ulimit,
+    )
+    from muster.domain.jobs.lifecycle import JobPhase, State, SuccessRule
+    from muster.domain.jobs.restart import RestartPolicy
+    from muster.domain.jobs.secret_use import SecretUse
+    from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
+    from muster.jobfile import JobFileError, dump_job, job_from, load_job, load_jobs
     from muster.rpc.channel import Credentials
 
 __version__ = "0.1.0"
 
-_LAZY = {"Client": "muster.client.client", "Credentials": "muster.rpc.channel"}
-"""Loaded when first asked for, so that `import muster.worker` in a container needs nothing but the standard library."""
+_FROM: Mapping[str, tuple[str, ...]] = {
+    "muster.client.client": ("Client",),
+    "muster.client.connection": ("Connection",),
+    "muster.client.sync.client": ("SyncClient",),
+    "muster.client.sync.stream": ("SyncStream",),
+    "muster.domain.errors": (
+        "ClientNotOpenError",
+        "ConflictError",
+        "ExhaustedError",
+        "InvalidJobError",
+        "JobsRefusedError",
+        "MusterError",
+        "PermissionDeniedError",
+        "UnavailableError",
+        "UnknownNameError",
+    ),
+    "muster.domain.fleet.access": (
+        "Access",
+        "AccountKind",
+        "Policy",
+    ),
+    "muster.domain.fleet.node": (
+        "NodeState",
+        "NodeView",
+    ),
+    "muster.domain.fleet.secret": ("SecretKind",),
+    "muster.domain.ids": ("JobId",),
+    "muster.domain.jobs.disconnect": ("OnDisconnect",),
+    "muster.domain.jobs.explanation": ("Explanation",),
+    "muster.domain.jobs.job": (
+        "InlineFile",
+        "JobSpec",
+        "Mount",
+        "Network",
+        "Packing",
+        "PortRequest",
+        "PullPolicy",
+        "Resources",
+        "Role",
+        "Security",
+        "Timeouts",
+        "Ulimit",
+    ),
+    "muster.domain.fault": ("Fault",),
+    "muster.domain.jobs.lifecycle": (
+        "JobPhase",
+        "State",
+        "SuccessRule",
+    ),
+    "muster.domain.jobs.restart": ("RestartPolicy",),
+    "muster.domain.jobs.secret_use": ("SecretUse",),
+    "muster.domain.jobs.view": (
+        "AttemptView",
+        "ExecutionView",
+        "JobView",
+        "LogLine",
+    ),
+    "muster.jobfile": (
+        "JobFileError",
+        "dump_job",
+        "job_from",
+        "load_job",
+        "load_jobs",
+    ),
+    "muster.rpc.channel": ("Credentials",),
+}
+"""What comes from where; the imports above tell type checkers the same."""
 
-__all__ = ["Client", "Credentials", "__version__"]
+_MODULES = {name: module for module, names in _FROM.items() for name in names}
+
+__all__ = [
+    "Access",
+    "AccountKind",
+    "AttemptView",
+    "Client",
+    "ClientNotOpenError",
+    "ConflictError",
+    "Connection",
+    "Credentials",
+    "ExecutionView",
+    "ExhaustedError",
+    "Explanation",
+    "Fault",
+    "InlineFile",
+    "InvalidJobError",
+    "JobFileError",
+    "JobId",
+    "JobPhase",
+    "JobSpec",
+    "JobView",
+    "JobsRefusedError",
+    "LogLine",
+    "Mount",
+    "MusterError",
+    "Network",
+    "NodeState",
+    "NodeView",
+    "OnDisconnect",
+    "Packing",
+    "PermissionDeniedError",
+    "Policy",
+    "PortRequest",
+    "PullPolicy",
+    "Resources",
+    "RestartPolicy",
+    "Role",
+    "SecretKind",
+    "SecretUse",
+    "Security",
+    "State",
+    "SuccessRule",
+    "SyncClient",
+    "SyncStream",
+    "Timeouts",
+    "Ulimit",
+    "UnavailableError",
+    "UnknownNameError",
+    "__version__",
+    "dump_job",
+    "errors",
+    "job_from",
+    "load_job",
+    "load_jobs",
+]
 
 
 def __getattr__(name: str) -> object:
-    module = _LAZY.get(name)
+    if name == "errors":
+        return import_module("muster.domain.errors")
+    module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'muster' has no attribute {name!r}")
     return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -64,7 +64,7 @@ async def attend(client: Client, job: JobView, staying: Coroutine[Any, Any, _T],
             pressed += 1
             if stops and pressed == 1:
                 _say(f"stopping {job.spec.name} ({job.id}); Ctrl-C again leaves at once")
-                tasks.create_task(client.stop(job.id), name=f"stop {job.id}")
+                tasks.create_task(client.jobs.stop(job.id), name=f"stop {job.id}")
             else:
                 task.cancel()
 
@@ -85,7 +85,7 @@ async def _progress_then_logs(
     async with asyncio.TaskGroup() as tasks:
         printing: asyncio.Task[None] | None = None
         with closing(_progress_screen()) as shown:
-            async with aclosing(client.watch(job)) as views:
+            async with aclosing(client.jobs.watch(job)) as views:
                 async for view in views:
                     job = view
                     if printing is None:
@@ -104,7 +104,7 @@ async def _progress_then_logs(
 
 async def _print_logs(client: Client, job: JobView) -> None:
     with LogPrinter(style_for(job)) as printer:
-        async for line in client.logs(job, follow=True):
+        async for line in client.jobs.logs(job, follow=True):
             printer.print(line)
 
 

@@ -41,7 +41,7 @@ def _completing(context: typer.Context) -> CliContext:
 
 async def _jobs_like(session: CliContext, incomplete: str) -> Sequence[tuple[str, str]]:
     async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
-        jobs = [job async for job in client.jobs(limit=_COMPLETED)]
+        jobs = [job async for job in client.jobs.list(limit=_COMPLETED)]
     ids = [(str(job.id), f"{job.spec.name}, {job.phase}") for job in jobs]
     names = {job.spec.name: f"{job.id}, {job.phase}" for job in reversed(jobs)}
     return [(word, note) for word, note in (*ids, *names.items()) if word.startswith(incomplete)]
@@ -49,7 +49,7 @@ async def _jobs_like(session: CliContext, incomplete: str) -> Sequence[tuple[str
 
 async def _nodes_like(session: CliContext, incomplete: str) -> Sequence[tuple[str, str]]:
     async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
-        nodes = await client.nodes()
+        nodes = await client.nodes.list()
     return [(node.name, node.state) for node in nodes if node.name.startswith(incomplete)]
 
 

@@ -8,11 +8,14 @@ MusterError
 ├── ExhaustedError         a limit is reached, or the disk is full; nothing was accepted
 ├── PermissionDeniedError  the peer is not allowed to do that
 ├── JobsRefusedError       of many jobs that are accepted together or not at all, some were refused
+├── ClientNotOpenError     a client is used before it was opened, or after it was closed
 └── IllegalTransitionError a bug: a state machine was asked for a move that its table does not list
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Self
 
+from muster.domain.fault import Fault
 from muster.domain.ids import JobId
 
 
@@ -22,6 +25,16 @@ class MusterError(Exception):
 
 class InvalidJobError(MusterError):
     """The job as submitted cannot be accepted."""
+
+    faults: Sequence[Fault] = ()
+    """Everything that is wrong and where; empty when only the coordinator has found it."""
+
+    @classmethod
+    def of(cls, message: str, faults: Sequence[Fault]) -> Self:
+        """The error with this message about these faults."""
+        error = cls(message)
+        error.faults = tuple(faults)
+        return error
 
 
 class UnknownNameError(MusterError, LookupError):
@@ -34,6 +47,9 @@ class ConflictError(MusterError):
 
 class UnavailableError(MusterError):
     """A peer did not answer in time, or is not there."""
+
+    address: str | None = None
+    """Of the coordinator that was asked; None where it was somebody else."""
 
 
 class ExhaustedError(MusterError):
@@ -60,6 +76,16 @@ class JobsRefusedError(MusterError):
         accepted = f"the first {len(self.accepted)} were accepted" if self.accepted else "none was accepted"
         told = (f"\njob {place + 1} ({self.names[place]}): {error}" for place, error in self.refused.items())
         return f"of {len(self.names)} jobs {accepted}:{''.join(told)}"
+
+
+class ClientNotOpenError(MusterError):
+    """A client is used that is not open."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this client is not open: use it in `async with Client() as client:` or `with SyncClient() as client:`, "
+            "or call its `open` first"
+        )
 
 
 class IllegalTransitionError(MusterError):

@@ -3,8 +3,9 @@
 import pathlib
 from collections.abc import Iterator
 
+from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
-from muster.domain.jobs.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, Fault, Path, faults, needs_image
+from muster.domain.jobs.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
 from muster.domain.jobs.restart import ExitCodes, RestartPolicy
 from muster.domain.quoting import quote
 from muster.jobfile.document import Loc

@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from muster.domain.jobs import job_rules
+from muster.domain import fault
 from muster.domain.quoting import quote
 from muster.jobfile.errors import FieldError, lines_of
 
@@ -180,7 +180,7 @@ def scalar(value: object) -> Scalar:
 
 def spell(loc: Loc) -> str:
     """The path as people write it, without the mark of a key: `roles[0].resources.gpus`, `env["A B"]`."""
-    return job_rules.spell(tuple(part for part in loc if part != KEY))
+    return fault.spell(tuple(part for part in loc if part != KEY))
 
 
 def _composer(text: str) -> "_Composer":

@@ -50,10 +50,17 @@ def error_from(status: grpc.StatusCode, details: str, *, address: str) -> Muster
     if error is None:
         return MusterError(f"the coordinator at {address} failed ({status.name}): {details}")
     if status in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
-        return error(_nobody_answers(address, details))
+        return _of(address, error(_nobody_answers(address, details)))
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return error(f"the coordinator at {address} did not answer in time")
+        return _of(address, error(f"the coordinator at {address} did not answer in time"))
     return error(details)
+
+
+def _of(address: str, error: MusterError) -> MusterError:
+    """The error, which says who was asked."""
+    if isinstance(error, UnavailableError):
+        error.address = address
+    return error
 
 
 def _nobody_answers(address: str, details: str) -> str:

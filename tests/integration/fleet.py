@@ -201,11 +201,11 @@ class Fleet:
 
     async def run(self, spec: JobSpec) -> JobView:
         """The job once it has ended."""
-        return await self.client.wait((await self.client.submit(spec)).id)
+        return await self.client.jobs.wait((await self.client.jobs.submit(spec)).id)
 
     async def until(self, job: str, reached: Callable[[JobView], bool]) -> JobView:
         """The first view of a job that is as wanted."""
-        async with aclosing(self.client.watch(job)) as views:
+        async with aclosing(self.client.jobs.watch(job)) as views:
             async for view in views:
                 if reached(view):
                     return view
@@ -218,7 +218,7 @@ class Fleet:
     async def printed(self, job: str, lines: int) -> list[LogLine]:
         """The first lines of a job, once there are so many."""
         found: list[LogLine] = []
-        async with aclosing(self.client.logs(job, follow=True)) as log:
+        async with aclosing(self.client.jobs.logs(job, follow=True)) as log:
             async for line in log:
                 found.append(line)
                 if len(found) == lines:
@@ -231,7 +231,7 @@ class Fleet:
 
     async def output(self, job: str, **wish: object) -> list[LogLine]:
         """What a job printed."""
-        return [line async for line in self.client.logs(job, **wish)]  # type: ignore[arg-type]
+        return [line async for line in self.client.jobs.logs(job, **wish)]  # type: ignore[arg-type]
 
     async def texts(self, job: str, **wish: object) -> list[str]:
         """The lines that a job printed, with the rank in front."""

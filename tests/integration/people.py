@@ -28,5 +28,5 @@ def settings(provider: IdentityProvider, directory: Path, **chosen: object) -> L
 async def served(provider: IdentityProvider, directory: Path, **chosen: object) -> AsyncIterator[Secured]:
     async with secured(directory, login=settings(provider, directory, **chosen)) as fleet:
         async with fleet.client() as admin:
-            await admin.trust.add_project("vision")
+            await admin.projects.add("vision")
         yield fleet

@@ -66,18 +66,18 @@ class Secured:
     async def user(self, name: str, grants: Mapping[str, Access], ttl: timedelta | None = None) -> str:
         """The token of a new person."""
         async with self.client() as admin:
-            known = {project.name for project in await admin.trust.projects()}
+            known = {project.name for project in await admin.projects.list()}
             for project in grants.keys() - {EVERYWHERE} - known:
-                await admin.trust.add_project(project)
-            await admin.trust.add_account(name, AccountKind.USER, grants)
-            secret, _ = await admin.trust.create_token(name, ttl=ttl)
+                await admin.projects.add(project)
+            await admin.accounts.add(name, AccountKind.USER, grants)
+            secret, _ = await admin.tokens.create(name, ttl=ttl)
         self.secrets.append(secret)
         return secret
 
     async def join_token(self, **wish: object) -> str:
         """A new join token."""
         async with self.client() as admin:
-            secret, _ = await admin.trust.create_join_token(**wish)  # type: ignore[arg-type]
+            secret, _ = await admin.join_tokens.create(**wish)  # type: ignore[arg-type]
         self.secrets.append(secret)
         return secret
 
@@ -198,6 +198,6 @@ async def until_ready(client: Client, *names: str) -> None:
     """Wait until these nodes are ready."""
     async with asyncio.timeout(READY_WITHIN):
         while {  # noqa: ASYNC110 - nobody tells when
-            node.name for node in await client.nodes() if node.state.value == "ready"
+            node.name for node in await client.nodes.list() if node.state.value == "ready"
         } != set(names):
             await asyncio.sleep(0.05)

@@ -31,55 +31,55 @@ async def test_who_shows_no_token_or_a_wrong_one_is_refused(tmp_path: Path) -> N
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         short = await fleet.user("short", {EVERYWHERE: Access.VIEWER}, timedelta(milliseconds=1))
         gone = await fleet.user("gone", {EVERYWHERE: Access.VIEWER})
-        await admin.trust.remove_account("gone", (await admin.trust.accounts())[1].kind)
+        await admin.accounts.remove("gone", (await admin.accounts.list())[1].kind)
         revoked = await fleet.user("revoked", {EVERYWHERE: Access.VIEWER})
-        (token,) = [token for token in await admin.trust.tokens() if token.account == "revoked"]
-        await admin.trust.revoke_token(token.id)
+        (token,) = [token for token in await admin.tokens.list() if token.account == "revoked"]
+        await admin.tokens.revoke(token.id)
         for bad in (str(new_api_token()), "rubbish", short, gone, revoked):
             async with fleet.client(bad) as client:
                 with pytest.raises(PermissionDeniedError, match="not known, has expired or was revoked"):
-                    await client.nodes()
+                    await client.nodes.list()
         async with Client(fleet.doors.clients, Credentials(authority=fleet.authority.certificate)) as client:
             with pytest.raises(PermissionDeniedError, match="log in with `muster login`"):
-                await client.nodes()
-        assert {"no token", "wrong token", "malformed token"} <= {entry.result for entry in await admin.trust.audit()}
+                await client.nodes.list()
+        assert {"no token", "wrong token", "malformed token"} <= {entry.result for entry in await admin.audit.list()}
 
 
 async def test_plain_text_gets_no_answer(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, Client(fleet.doors.clients, Credentials(token=fleet.admin_token)) as client:
         with pytest.raises(UnavailableError):
-            await client.nodes()
+            await client.nodes.list()
 
 
 async def test_projects_do_not_learn_of_each_other(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         red, blue = [await fleet.user(name, {name: Access.MEMBER}) for name in ("red", "blue")]
         async with fleet.client(red) as a, fleet.client(blue) as b:
-            job = await b.submit(shell("true", project="blue"), queue_anyway=True)
-            own = await a.submit(shell("true", project="red"), queue_anyway=True)
+            job = await b.jobs.submit(shell("true", project="blue"), queue_anyway=True)
+            own = await a.jobs.submit(shell("true", project="red"), queue_anyway=True)
             nobodys = "nosuchjob"
             for name in (job.id, job.id[:5], job.spec.name if job.spec.name != own.spec.name else job.id):
-                for ask in (a.job, a.stop, a.delete, a.why, a.wait):
+                for ask in (a.jobs.get, a.jobs.stop, a.jobs.delete, a.jobs.why, a.jobs.wait):
                     with pytest.raises(UnknownNameError) as unseen:
                         await ask(name)
                     with pytest.raises(UnknownNameError) as unknown:
                         await ask(nobodys)
                     assert str(unseen.value).replace(name, nobodys) == str(unknown.value)
                 with pytest.raises(UnknownNameError):
-                    await anext(a.logs(name))
-            assert [each.id async for each in a.jobs()] == [own.id]
-            assert (await a.job(own.spec.name)).id == own.id
-            assert {each.id async for each in admin.jobs()} == {own.id, job.id}
+                    await anext(a.jobs.logs(name))
+            assert [each.id async for each in a.jobs.list()] == [own.id]
+            assert (await a.jobs.get(own.spec.name)).id == own.id
+            assert {each.id async for each in admin.jobs.list()} == {own.id, job.id}
             with pytest.raises(UnknownNameError, match="there is no project 'blue'"):
-                await a.submit(shell("true", project="blue"), queue_anyway=True)
-            assert (await b.stop(job.id)).phase is JobPhase.STOPPED
-            refused = [entry for entry in await admin.trust.audit(who="red") if entry.target == job.id]
+                await a.jobs.submit(shell("true", project="blue"), queue_anyway=True)
+            assert (await b.jobs.stop(job.id)).phase is JobPhase.STOPPED
+            refused = [entry for entry in await admin.audit.list(who="red") if entry.target == job.id]
             assert {entry.what for entry in refused} >= {"JobService.Get", "JobService.Stop", "JobService.Delete"}
 
 
 async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
-        job = await admin.submit(shell("true"), queue_anyway=True)
+        job = await admin.jobs.submit(shell("true"), queue_anyway=True)
         shown = Credentials(authority=fleet.authority.certificate, token=await fleet.user("r", {"red": Access.ADMIN}))
         async with open_channel(fleet.doors.clients, shown) as channel:
             stub: Any = jobs_pb2_grpc.JobServiceStub(channel)
@@ -93,7 +93,7 @@ async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_p
 @pytest.mark.parametrize("token", ["-1", "x", "9" * 19, "9" * 5000])
 async def test_pages_and_times_that_no_machine_can_count_are_refused(tmp_path: Path, token: str) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
-        job = await admin.submit(shell("true"), queue_anyway=True)
+        job = await admin.jobs.submit(shell("true"), queue_anyway=True)
         shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
         async with open_channel(fleet.doors.clients, shown) as channel:
             jobs: Any = jobs_pb2_grpc.JobServiceStub(channel)
@@ -111,10 +111,10 @@ async def test_who_waits_behind_a_job_of_another_project_does_not_learn_which(tm
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         red, blue = [await fleet.user(name, {name: Access.MEMBER}) for name in ("red", "blue")]
         async with fleet.client(red) as a, fleet.client(blue) as b:
-            first = await b.submit(shell("true", name="blues-own", project="blue"), queue_anyway=True)
-            second = await a.submit(shell("true", project="red"), queue_anyway=True)
-            assert (await admin.why(second.id)).summary.endswith(f"the next one is blues-own ({first.id})")
-            assert (await a.why(second.id)).summary.endswith("the next one is a job of another project")
+            first = await b.jobs.submit(shell("true", name="blues-own", project="blue"), queue_anyway=True)
+            second = await a.jobs.submit(shell("true", project="red"), queue_anyway=True)
+            assert (await admin.jobs.why(second.id)).summary.endswith(f"the next one is blues-own ({first.id})")
+            assert (await a.jobs.why(second.id)).summary.endswith("the next one is a job of another project")
 
 
 async def test_a_key_of_somebody_else_answers_with_none_of_his_jobs(tmp_path: Path) -> None:
@@ -135,15 +135,15 @@ async def test_a_key_of_somebody_else_answers_with_none_of_his_jobs(tmp_path: Pa
 
 async def test_everybody_may_what_his_access_says_and_no_more(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
-        job = await admin.submit(shell("true"), queue_anyway=True)
+        job = await admin.jobs.submit(shell("true"), queue_anyway=True)
         tokens = {access: await fleet.user(f"u-{access}", {EVERYWHERE: access}) for access in Access}
 
         async def may(access: Access, ask: str) -> bool:
             asks: dict[str, Any] = {
-                "look": lambda client: client.job(job.id),
-                "submit": lambda client: client.submit(shell("true"), queue_anyway=True, dry_run=True),
-                "let in": lambda client: client.trust.create_join_token(),
-                "rule": lambda client: client.trust.accounts(),
+                "look": lambda client: client.jobs.get(job.id),
+                "submit": lambda client: client.jobs.submit(shell("true"), queue_anyway=True, dry_run=True),
+                "let in": lambda client: client.join_tokens.create(),
+                "rule": lambda client: client.accounts.list(),
             }
             async with fleet.client(tokens[access]) as client:
                 try:
@@ -167,12 +167,12 @@ async def test_a_follower_whose_access_is_taken_away_is_told_so_at_once(tmp_path
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         token = await fleet.user("red", {"red": Access.MEMBER})
         async with fleet.client(token) as client:
-            job = await client.submit(shell("true", project="red"), queue_anyway=True)
-            watch = client.watch(job.id)
+            job = await client.jobs.submit(shell("true", project="red"), queue_anyway=True)
+            watch = client.jobs.watch(job.id)
             await anext(watch)
             waiting = asyncio.ensure_future(anext(watch))
             await asyncio.sleep(0.2)
-            await admin.trust.grant("red", "red", None)
+            await admin.accounts.grant("red", "red", None)
             async with asyncio.timeout(10):
                 with pytest.raises(PermissionDeniedError, match="counts no more"):
                     await waiting
@@ -183,27 +183,27 @@ async def test_nobody_makes_himself_or_others_more_than_he_is(tmp_path: Path) ->
         token = await fleet.user("red", {"red": Access.ADMIN}, timedelta(hours=1))
         async with fleet.client(token) as client:
             with pytest.raises(PermissionDeniedError):
-                await client.trust.create_token("admin")
+                await client.tokens.create("admin")
             with pytest.raises(PermissionDeniedError):
-                await client.trust.grant("red", EVERYWHERE, Access.ADMIN)
-            _, own = await client.trust.create_token(note="mine")
+                await client.accounts.grant("red", EVERYWHERE, Access.ADMIN)
+            _, own = await client.tokens.create(note="mine")
             assert own.expires_at is not None
-            assert {each.account for each in await client.trust.tokens()} == {"red"}
-            (theirs,) = [each for each in await admin.trust.tokens() if each.account == "admin"]
+            assert {each.account for each in await client.tokens.list()} == {"red"}
+            (theirs,) = [each for each in await admin.tokens.list() if each.account == "admin"]
             with pytest.raises(PermissionDeniedError):
-                await client.trust.revoke_token(theirs.id)
+                await client.tokens.revoke(theirs.id)
         with pytest.raises(ConflictError, match="leave nobody who may do everything"):
-            await admin.trust.grant("admin", EVERYWHERE, None)
+            await admin.accounts.grant("admin", EVERYWHERE, None)
 
 
 async def test_the_audit_log_says_who_did_what_from_where(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         red = await fleet.user("red", {"red": Access.VIEWER, "default": Access.MEMBER})
         async with fleet.client(red) as client:
-            job = await client.submit(shell("true"), queue_anyway=True)
+            job = await client.jobs.submit(shell("true"), queue_anyway=True)
             with pytest.raises(PermissionDeniedError):
-                await client.submit(shell("true", project="red"), queue_anyway=True)
-        entries = await admin.trust.audit(who="red")
+                await client.jobs.submit(shell("true", project="red"), queue_anyway=True)
+        entries = await admin.audit.list(who="red")
         assert [(e.what, e.target, e.result) for e in entries] == [
             ("JobService.Submit", job.id, "ok"),
             ("JobService.Submit", "run", "needs member (spec)"),
@@ -220,7 +220,7 @@ async def test_no_secret_is_left_in_the_database_or_a_log(tmp_path: Path) -> Non
             await join(fleet.doors.clients, wrong, NodeId("x"), new_key())
         async with joining(fleet, "a", token):
             await until_ready(client, "a")
-            await client.wait((await client.submit(shell("env"))).id)
+            await client.jobs.wait((await client.jobs.submit(shell("env"))).id)
         await fleet.audit.flush()
     assert secrets_in(tmp_path, fleet.secrets) == []
 

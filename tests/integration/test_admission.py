@@ -67,26 +67,26 @@ async def memory_within(coordinator: Open, most: int) -> int:
 
 async def viewer(admin: Client) -> tuple[str, str]:
     """A new account that may look at everything: its token, and the id of that."""
-    await admin.trust.add_account("vera", AccountKind.USER, {EVERYWHERE: Access.VIEWER})
-    secret, token = await admin.trust.create_token("vera")
+    await admin.accounts.add("vera", AccountKind.USER, {EVERYWHERE: Access.VIEWER})
+    secret, token = await admin.tokens.create("vera")
     return secret, token.id
 
 
 @pytest.mark.parametrize("path", [AUTHORITY, SUBMIT])
 async def test_a_stranger_with_open_calls_locks_nobody_out(tmp_path: Path, path: str) -> None:
     async with open_coordinator(tmp_path) as coordinator, coordinator.client() as admin:
-        assert await admin.nodes() == ()
+        assert await admin.nodes.list() == ()
         before = coordinator.memory()
         async with connections(coordinator, CONNECTIONS) as strangers:
             for stranger in strangers:
                 for _ in range(STREAMS):
                     await stranger.begin(path)
-            assert await admin.nodes() == ()
+            assert await admin.nodes.list() == ()
             assert await asks(coordinator, "127.0.0.2")
             for stranger in strangers:
                 assert await stranger.all_ended(ENDED_WITHIN)
         assert await memory_within(coordinator, before + 60) <= before + 60
-        refused = [entry.result for entry in await admin.trust.audit()]
+        refused = [entry.result for entry in await admin.audit.list()]
         assert set(refused) & {"too fast", "no token"}
         assert len(refused) < 60
         assert "Traceback" not in coordinator.log.read_text()
@@ -95,19 +95,19 @@ async def test_a_stranger_with_open_calls_locks_nobody_out(tmp_path: Path, path:
 async def test_an_account_with_thousands_of_streams_locks_nobody_out_and_ends_with_its_token(tmp_path: Path) -> None:
     async with open_coordinator(tmp_path) as coordinator, coordinator.client() as admin:
         token, id_ = await viewer(admin)
-        job = await admin.submit(shell("true"), queue_anyway=True)
+        job = await admin.jobs.submit(shell("true"), queue_anyway=True)
         asked = framed(jobs_pb2.WatchRequest(job=job.id).SerializeToString())
         async with connections(coordinator, CONNECTIONS) as many, coordinator.client(token) as vera:
             for each in many:
                 for _ in range(STREAMS):
                     await each.send(await each.begin(WATCH, token), asked)
-            assert (await admin.job(job.id)).id == job.id
-            assert (await vera.job(job.id)).id == job.id
+            assert (await admin.jobs.get(job.id)).id == job.id
+            assert (await vera.jobs.get(job.id)).id == job.id
             await until_open(many, ACCOUNT_STREAMS)
-            await admin.trust.revoke_token(id_)
+            await admin.tokens.revoke(id_)
             for each in many:
                 assert await each.all_ended(ENDED_WITHIN)
-        refused = [entry.result for entry in await admin.trust.audit() if entry.what == "JobService.Watch"]
+        refused = [entry.result for entry in await admin.audit.list() if entry.what == "JobService.Watch"]
         assert "too fast" in refused
         assert len(refused) <= 2 * REFUSALS
 
@@ -134,7 +134,7 @@ async def test_messages_that_never_end_hold_little_memory_and_give_it_back(tmp_p
                     taken = await each.send(number, unended, patience=0.05)
                     assert taken <= len(unended)
                     highest = max(highest, coordinator.memory())
-            assert await admin.nodes() == ()
+            assert await admin.nodes.list() == ()
             assert highest - before < (most >> 20) + 24
             if not known:
                 for each in many:
@@ -183,10 +183,10 @@ async def test_a_message_that_comes_after_its_token_was_revoked_is_not_acted_upo
             # What a stranger begins is ended after some seconds; so those have passed.
             stranger = await other.begin(REFLECTION)
             await other.end_of(stranger)
-            await admin.trust.revoke_token(id_)
+            await admin.tokens.revoke(id_)
             await other.send(late, framed(b""))
             await other.end_of(late)
-        refused = [entry.result for entry in await admin.trust.audit() if entry.what == "TrustService.WhoAmI"]
+        refused = [entry.result for entry in await admin.audit.list() if entry.what == "TrustService.WhoAmI"]
         assert refused == [f"revoked token {id_} vera"]
 
 

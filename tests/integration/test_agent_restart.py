@@ -33,8 +33,8 @@ async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, 
     role = Role(command=("/bin/sh", "-c", SCRIPT), env=env, ports=(PortRequest(name="master", port=PORTS.start),))
     async with coordinator(tmp_path) as login, client_of(login) as client:
         async with agent(tmp_path, login, ending=ending):
-            job = await client.submit(JobSpec(name="long", roles=(role,)), queue_anyway=True)
-            async for line in client.logs(job.id, follow=True):
+            job = await client.jobs.submit(JobSpec(name="long", roles=(role,)), queue_anyway=True)
+            async for line in client.jobs.logs(job.id, follow=True):
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
                     break
         if when == "meanwhile":
@@ -43,8 +43,8 @@ async def test_a_job_outlives_its_agent(tmp_path: Path, ending: signal.Signals, 
                 await asyncio.sleep(0.01)
         async with agent(tmp_path, login):
             go.touch()
-            ended = await client.wait(job.id)
-            lines = [(line.stream, int(line.text)) async for line in client.logs(job.id, follow=True)]
+            ended = await client.jobs.wait(job.id)
+            lines = [(line.stream, int(line.text)) async for line in client.jobs.logs(job.id, follow=True)]
     assert ended.phase is (JobPhase.FAILED if code else JobPhase.SUCCEEDED)
     assert (ended.failure.exit.code if ended.failure and ended.failure.exit else 0) == code
     assert [number for stream, number in lines if stream == "stdout"] == list(range(1, 2 * LINES + 1))
@@ -60,8 +60,8 @@ async def test_what_ended_without_an_agent_has_no_port_any_more(tmp_path: Path) 
     next_one = Role(command=("true",), ports=ports)
     async with coordinator(tmp_path) as login, client_of(login) as client:
         async with agent(tmp_path, login, ending=signal.SIGKILL):
-            job = await client.submit(JobSpec(name="first", roles=(left,)), queue_anyway=True)
-            async for line in client.logs(job.id, follow=True):
+            job = await client.jobs.submit(JobSpec(name="first", roles=(left,)), queue_anyway=True)
+            async for line in client.jobs.logs(job.id, follow=True):
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
                     break
         go.touch()
@@ -69,9 +69,9 @@ async def test_what_ended_without_an_agent_has_no_port_any_more(tmp_path: Path) 
         while '"complete"' not in record.read_text():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         async with agent(tmp_path, login):
-            assert (await client.wait(job.id)).phase is JobPhase.SUCCEEDED
-            second = await client.submit(JobSpec(name="second", roles=(next_one,)))
-            assert (await client.wait(second.id)).summary == "all succeeded"
+            assert (await client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
+            second = await client.jobs.submit(JobSpec(name="second", roles=(next_one,)))
+            assert (await client.jobs.wait(second.id)).summary == "all succeeded"
 
 
 async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> No
     )
     async with coordinator(tmp_path) as login, client_of(login) as client:
         async with agent(tmp_path, login, ending=signal.SIGKILL):
-            job = await client.submit(spec, queue_anyway=True)
-            async for line in client.logs(job.id, follow=True):
+            job = await client.jobs.submit(spec, queue_anyway=True)
+            async for line in client.jobs.logs(job.id, follow=True):
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
                     break
         go.touch()
@@ -94,5 +94,5 @@ async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> No
             await asyncio.sleep(0.01)
         (state / "deadlines.json").unlink()
         async with agent(tmp_path, login):
-            ended = await client.wait(job.id)
+            ended = await client.jobs.wait(job.id)
     assert (ended.failure.kind if ended.failure else None) is FailureKind.EXIT_CODE

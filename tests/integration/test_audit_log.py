@@ -40,17 +40,17 @@ async def test_orders_and_their_export_outlive_a_coordinator_that_is_killed_righ
     for _ in range(2):
         async with coordinator_program(tmp_path, ANYWHERE, "--audit-file", str(file)) as running:
             async with client(running.login) as user:
-                jobs.append((await user.submit(JOB, queue_anyway=True)).id)
-                await user.stop(jobs[-1])
+                jobs.append((await user.jobs.submit(JOB, queue_anyway=True)).id)
+                await user.jobs.stop(jobs[-1])
             await running.killed()
     async with coordinator_program(tmp_path, ANYWHERE, "--audit-file", str(file)) as running:
         async with client(running.login) as user:
-            entries, held = await user.trust.audit(), await user.trust.verify_audit()
+            entries, held = await user.audit.list(), await user.audit.verify()
         orders = [(each.what, each.target, each.result) for each in entries if each.what.startswith("JobService.")]
         assert orders == [(f"JobService.{what}", job, "ok") for job in jobs for what in ("Submit", "Stop")]
         while not file.exists() or len(lines := file.read_text().splitlines()) < held.count:
             async with client(running.login) as user:
-                await user.trust.audit()
+                await user.audit.list()
     check = ChainCheck()
     assert [check.take(entry_of(line)) for line in lines] == [None] * held.count
     assert check.last == held.last
@@ -63,13 +63,13 @@ async def test_a_database_that_is_locked_for_long_and_a_stranger_with_a_bad_toke
             other.execute("BEGIN IMMEDIATE")
             async with client(running.login, "0" * 64) as stranger:
                 with pytest.raises(MusterError):
-                    await stranger.trust.projects()
+                    await stranger.projects.list()
             await running.says(b"the audit log cannot be written")
             async with client(running.login) as user:
-                assert [job async for job in user.jobs()] == []
+                assert [job async for job in user.jobs.list()] == []
         await running.says(b"the audit log is written again")
         async with client(running.login) as user:
-            assert [each.result for each in await user.trust.audit()][-1:] == ["malformed token"]
+            assert [each.result for each in await user.audit.list()][-1:] == ["malformed token"]
 
 
 async def test_a_disk_that_is_full_and_a_refused_job_end_nothing(tmp_path: Path) -> None:
@@ -83,11 +83,11 @@ async def test_a_disk_that_is_full_and_a_refused_job_end_nothing(tmp_path: Path)
         async with client(running.login) as user:
             for _ in range(3):
                 with pytest.raises(UnknownNameError):
-                    await user.submit(ELSEWHERE)
+                    await user.jobs.submit(ELSEWHERE)
             await running.says(b"the audit log cannot be written")
             ballast.unlink()
             await running.says(b"the audit log is written again")
-            refused = [each.result for each in await user.trust.audit() if each.what == "JobService.Submit"]
+            refused = [each.result for each in await user.audit.list() if each.what == "JobService.Submit"]
         assert refused == ["not found among what he may see"] * 3
 
 
@@ -123,8 +123,8 @@ async def test_a_file_is_verified_without_a_coordinator(tmp_path: Path) -> None:
         file, changed = tmp_path / "audit.jsonl", tmp_path / "changed.jsonl"
         async with fleet.client() as admin:
             for name in ("red", "blue"):
-                await admin.trust.add_project(name)
-            entries = await admin.trust.audit()
+                await admin.projects.add(name)
+            entries = await admin.audit.list()
         file.write_text("".join(f"{line_of(each)}\n" for each in entries))
         changed.write_text(file.read_text().replace('"blue"', '"grey"'))
         held = await muster(fleet, "", "audit", "verify", str(file))

@@ -119,28 +119,28 @@ async def test_a_fleet_that_works_is_backed_up_and_restored_elsewhere(tmp_path: 
     machine.start()
     try:
         async with machine.client() as client:
-            token, _ = await client.trust.create_join_token(uses=2)
+            token, _ = await client.join_tokens.create(uses=2)
             with node(machine, tmp_path, "one", 31_600, token), node(machine, tmp_path, "two", 31_620, token):
                 await until_ready(client, "one", "two")
-                job = await client.submit(shell(SCRIPT, 2, env={"GO": str(go)}, max_per_node=1), queue_anyway=True)
+                job = await client.jobs.submit(shell(SCRIPT, 2, env={"GO": str(go)}, max_per_node=1), queue_anyway=True)
                 printed = 0
-                async for line in client.logs(job.id, follow=True):
+                async for line in client.jobs.logs(job.id, follow=True):
                     printed += line.text == b"%d" % LINES
                     if printed == 2:
                         break
                 for line in (*take, *look):
                     said = await asyncio.to_thread(machine.follow, line)
-                newer = await client.submit(shell("sleep 1000"), queue_anyway=True)
+                newer = await client.jobs.submit(shell("sleep 1000"), queue_anyway=True)
 
                 machine.state = tmp_path / "elsewhere"
                 for line in put_back:
                     said += await asyncio.to_thread(machine.follow, line)
                 assert "1 jobs that had not ended, 2 nodes" in said
-                assert newer.id not in {each.id async for each in client.jobs()}
+                assert newer.id not in {each.id async for each in client.jobs.list()}
 
                 go.touch()
-                ended = await client.wait(job.id)
-                logs = [(each.rank, int(each.text)) async for each in client.logs(job.id, follow=True)]
+                ended = await client.jobs.wait(job.id)
+                logs = [(each.rank, int(each.text)) async for each in client.jobs.logs(job.id, follow=True)]
     finally:
         machine.stop()
     assert ended.phase is JobPhase.SUCCEEDED

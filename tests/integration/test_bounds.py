@@ -55,20 +55,20 @@ async def test_a_coordinator_on_a_full_disk_refuses_jobs_keeps_what_runs_and_goe
     async with running_fleet(small_disk) as fleet:
         await fleet.start_agent("a", state=tmp_path / "state")
         await fleet.connected("a")
-        runs = await fleet.client.submit(shell(f"echo started; read line < {fifo}; echo done"))
+        runs = await fleet.client.jobs.submit(shell(f"echo started; read line < {fifo}; echo done"))
         await fleet.printed(runs.id, 1)
         await fleet.until_states(runs.id, State.RUNNING)
 
         filler = fill(small_disk)
         taken, refused = await _submitted_until_refused(fleet)
         assert re.search(r"can store nothing new: .*full.*; nothing of this change was stored", refused)
-        assert {job.id async for job in fleet.client.jobs()} == {runs.id, *taken}
-        assert (await fleet.client.job(runs.id)).phase is JobPhase.RUNNING
+        assert {job.id async for job in fleet.client.jobs.list()} == {runs.id, *taken}
+        assert (await fleet.client.jobs.get(runs.id)).phase is JobPhase.RUNNING
 
         filler.unlink()
         await fleet.tell(fifo)
-        assert (await fleet.client.wait(runs.id)).phase is JobPhase.SUCCEEDED
-        assert {(await fleet.client.wait(job)).phase for job in taken} <= {JobPhase.SUCCEEDED}
+        assert (await fleet.client.jobs.wait(runs.id)).phase is JobPhase.SUCCEEDED
+        assert {(await fleet.client.jobs.wait(job)).phase for job in taken} <= {JobPhase.SUCCEEDED}
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
         assert await fleet.texts(runs.id, follow=True) == ["0 started", "0 done"]
 
@@ -79,10 +79,10 @@ async def test_a_job_that_is_far_too_large_is_refused(tmp_path: Path) -> None:
         with pytest.raises(
             InvalidJobError, match=r"the job is 5\.2 MiB large; 4 MiB are the most\. Put large files into"
         ):
-            await fleet.client.submit(large)
+            await fleet.client.jobs.submit(large)
         larger = shell("true", env={f"V{number}": "x" * 100_000 for number in range(200)})
         with pytest.raises(ExhaustedError, match="larger than max"):
-            await fleet.client.submit(larger)
+            await fleet.client.jobs.submit(larger)
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
 
 
@@ -90,7 +90,7 @@ async def test_a_client_that_submits_everything_at_once_gets_all_of_it_taken(tmp
     """More than gRPC lets through at once."""
     async with running_fleet(tmp_path) as fleet, asyncio.TaskGroup() as tasks:
         submits = [
-            tasks.create_task(fleet.client.submit(shell("true"), queue_anyway=True), name=f"submit {number}")
+            tasks.create_task(fleet.client.jobs.submit(shell("true"), queue_anyway=True), name=f"submit {number}")
             for number in range(1500)
         ]
         await asyncio.wait(submits)
@@ -124,7 +124,7 @@ async def _submitted_until_refused(fleet: Fleet) -> tuple[list[str], str]:
     taken: list[str] = []
     try:
         for _ in range(50):
-            taken.append((await fleet.client.submit(large, queue_anyway=True)).id)  # noqa: PERF401 - one by one
+            taken.append((await fleet.client.jobs.submit(large, queue_anyway=True)).id)  # noqa: PERF401 - one by one
     except ExhaustedError as error:
         return taken, str(error)
     raise AssertionError("all were accepted")

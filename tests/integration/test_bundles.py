@@ -39,7 +39,7 @@ async def test_a_bundle_comes_back_as_it_was_uploaded(tmp_path: Path) -> None:
     async with secured(tmp_path / "state") as fleet, fleet.client() as client:
         kept = await client.bundles.upload(file, tell=told.append)
         fetched, path = await client.bundles.download(tmp_path / "here")
-        assert await client.bundles.all() == (kept,) == (fetched,)
+        assert await client.bundles.list() == (kept,) == (fetched,)
 
     assert kept.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
     assert (kept.name, kept.version, kept.platforms, kept.size) == (
@@ -58,7 +58,7 @@ async def test_the_newest_version_is_given_out_and_the_oldest_makes_room(tmp_pat
     async with secured(tmp_path / "state") as fleet, fleet.client() as client:
         for minor in (*range(2, MOST + 3), 1):
             await client.bundles.upload(make_bundle(tmp_path, f"1.{minor}"))
-        kept = [bundle.version for bundle in await client.bundles.all()]
+        kept = [bundle.version for bundle in await client.bundles.list()]
         newest, _ = await client.bundles.download(tmp_path)
     assert kept == [f"1.{minor}" for minor in range(MOST + 2, 2, -1)]
     assert newest.version == f"1.{MOST + 2}"
@@ -84,9 +84,9 @@ async def test_one_of_the_same_name_takes_its_place(tmp_path: Path) -> None:
     async with secured(tmp_path / "state") as fleet, fleet.client() as client:
         await client.bundles.upload(make_bundle(tmp_path, "1.0"), "muster.tar")
         await client.bundles.upload(make_bundle(tmp_path, "2.0"), "muster.tar")
-        assert [(bundle.name, bundle.version) for bundle in await client.bundles.all()] == [("muster.tar", "2.0")]
+        assert [(bundle.name, bundle.version) for bundle in await client.bundles.list()] == [("muster.tar", "2.0")]
         await client.bundles.remove("muster.tar")
-        assert await client.bundles.all() == ()
+        assert await client.bundles.list() == ()
         with pytest.raises(UnknownNameError, match="the coordinator has no bundle; `muster bundle upload FILE`"):
             await client.bundles.download(tmp_path)
         with pytest.raises(UnknownNameError, match=r"no bundle 'muster\.tar'"):
@@ -123,7 +123,7 @@ async def test_what_is_no_bundle_is_not_kept(tmp_path: Path) -> None:
             file.write_bytes(content)
             with pytest.raises(MusterError):
                 await client.bundles.upload(file)
-        assert await client.bundles.all() == ()
+        assert await client.bundles.list() == ()
     assert list((tmp_path / "state" / "bundles").iterdir()) == []
 
 
@@ -142,7 +142,7 @@ async def test_an_upload_that_breaks_off_leaves_nothing_and_blocks_nobody(tmp_pa
             pass
         while not await _is_taken(client, file):  # until the coordinator has heard that the other one is gone
             pass
-        assert [bundle.name for bundle in await client.bundles.all()] == [file.name]
+        assert [bundle.name for bundle in await client.bundles.list()] == [file.name]
     assert len(list((tmp_path / "state" / "bundles").iterdir())) == 1
 
 
@@ -192,10 +192,10 @@ async def test_a_coordinator_that_believes_a_key_keeps_only_what_it_has_signed(t
         for file in (make_bundle(tmp_path), make_bundle(tmp_path, "2.0", key=other)):
             with pytest.raises(MusterError, match=f"has to be by {signer}"):
                 await client.bundles.upload(file)
-        assert await client.bundles.all() == ()
+        assert await client.bundles.list() == ()
         kept = await client.bundles.upload(make_bundle(tmp_path, "3.0", key=key))
         assert await client.bundles.signers() == {signer}
-        assert await client.bundles.all() == (kept,)
+        assert await client.bundles.list() == (kept,)
         assert kept.signer == signer
         (tmp_path / "here").mkdir()
         assert (await fetched(client, tmp_path / "here", signers={signer})).signer == signer
@@ -216,7 +216,7 @@ async def test_operators_fetch_admins_upload_members_do_neither(tmp_path: Path) 
                     await refused
             with pytest.raises(PermissionDeniedError):
                 await mia.bundles.download(tmp_path)
-            done = {(entry.who, entry.what, entry.target, entry.result) for entry in await admin.trust.audit()}
+            done = {(entry.who, entry.what, entry.target, entry.result) for entry in await admin.audit.list()}
     assert path.read_bytes() == file.read_bytes()
     assert ("admin", "BundleService.Put", file.name, "ok") in done
 

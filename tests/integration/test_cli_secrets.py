@@ -130,9 +130,9 @@ async def test_what_is_refused_is_refused_with_the_reason_and_without_the_value(
 
 async def test_secrets_are_listed_replaced_and_removed(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client:
-        await client.trust.add_project("vision")
+        await client.projects.add("vision")
         values = {"server": b"ghcr.io", "username": b"robot", "password": VALUE}
-        await client.secrets.put("gh", values, kind=SecretKind.REGISTRY, project="vision")
+        await client.secrets.set("gh", values, kind=SecretKind.REGISTRY, project="vision")
         shown = await muster(fleet, "list", "--project", "vision")
         assert shown.out.split()[:4] == ["NAME", "KIND", "KEYS", "FOR"]
         assert "gh    registry  password, server, username  ghcr.io" in shown.out

@@ -65,8 +65,8 @@ async def all_of(items: AsyncIterator[Item]) -> list[Item]:
 
 async def test_a_submitted_job_arrives_as_it_was_written(serve: Serve) -> None:
     async with Client(serve(Canned())) as client:
-        accepted = await client.submit(SPEC)
-        assert await client.job("new1") == accepted
+        accepted = await client.jobs.submit(SPEC)
+        assert await client.jobs.get("new1") == accepted
 
     assert accepted.spec == SPEC
 
@@ -75,7 +75,7 @@ async def test_a_dry_run_makes_no_job(serve: Serve) -> None:
     canned = Canned()
 
     async with Client(serve(canned)) as client:
-        checked = await client.submit(SPEC, dry_run=True, queue_anyway=True)
+        checked = await client.jobs.submit(SPEC, dry_run=True, queue_anyway=True)
 
     assert checked.id == ""
     assert canned.jobs == []
@@ -86,8 +86,8 @@ async def test_submitting_again_after_a_lost_answer_repeats_the_same_key(serve: 
     canned = Canned(refusals=[(Broken.UNAVAILABLE, "going down"), (Broken.UNAVAILABLE, "going down")])
 
     async with Client(serve(canned)) as client:
-        await client.submit(SPEC)
-        await client.submit(SPEC)
+        await client.jobs.submit(SPEC)
+        await client.jobs.submit(SPEC)
 
     first, second, third, other = (request.idempotency_key for request in canned.asked)
     assert first == second == third
@@ -99,8 +99,8 @@ async def test_deleting_is_never_repeated(serve: Serve) -> None:
 
     async with Client(serve(canned)) as client:
         with pytest.raises(UnavailableError):
-            await client.delete("j1")
-        assert await client.delete("j1") == "j1"
+            await client.jobs.delete("j1")
+        assert await client.jobs.delete("j1") == "j1"
 
     assert len(canned.asked) == 2
 
@@ -109,8 +109,8 @@ async def test_jobs_are_read_page_by_page_until_the_last(serve: Serve) -> None:
     canned = Canned(jobs=[job(f"j{number}") for number in range(5)], page=2)
 
     async with Client(serve(canned)) as client:
-        assert [found.id for found in await all_of(client.jobs())] == ["j0", "j1", "j2", "j3", "j4"]
-        assert [found.id for found in await all_of(client.jobs(limit=3))] == ["j0", "j1", "j2"]
+        assert [found.id for found in await all_of(client.jobs.list())] == ["j0", "j1", "j2", "j3", "j4"]
+        assert [found.id for found in await all_of(client.jobs.list(limit=3))] == ["j0", "j1", "j2"]
 
     assert [request.page_token for request in canned.asked] == ["", "2", "4", "", "2"]
 
@@ -119,8 +119,8 @@ async def test_jobs_are_chosen_by_phase_and_name(serve: Serve) -> None:
     canned = Canned(jobs=[job("a"), job("b", JobPhase.FAILED), job("c", name="train")])
 
     async with Client(serve(canned)) as client:
-        assert [found.id for found in await all_of(client.jobs(phases=[JobPhase.FAILED]))] == ["b"]
-        assert [found.id for found in await all_of(client.jobs(name_contains="rai"))] == ["c"]
+        assert [found.id for found in await all_of(client.jobs.list(phases=[JobPhase.FAILED]))] == ["b"]
+        assert [found.id for found in await all_of(client.jobs.list(name_contains="rai"))] == ["c"]
 
 
 async def test_watching_tells_each_change_once_until_the_end(serve: Serve) -> None:
@@ -129,7 +129,7 @@ async def test_watching_tells_each_change_once_until_the_end(serve: Serve) -> No
     canned = Canned(jobs=[preparing], watches=[[preparing, running, running, ended]])
 
     async with Client(serve(canned)) as client:
-        assert await all_of(client.watch("ring")) == [preparing, running, ended]
+        assert await all_of(client.jobs.watch("ring")) == [preparing, running, ended]
 
 
 async def test_watching_goes_on_after_a_broken_connection(serve: Serve) -> None:
@@ -137,22 +137,22 @@ async def test_watching_goes_on_after_a_broken_connection(serve: Serve) -> None:
     canned = Canned(jobs=[preparing], watches=[[preparing, running, Broken.UNAVAILABLE], [running, ended]])
 
     async with Client(serve(canned)) as client:
-        assert await all_of(client.watch("j1")) == [preparing, running, ended]
+        assert await all_of(client.jobs.watch("j1")) == [preparing, running, ended]
 
 
 async def test_waiting_gives_the_job_as_it_ended(serve: Serve) -> None:
     ended = job(phase=JobPhase.FAILED, summary="rank 2 on b: exit code 3")
 
     async with Client(serve(Canned(jobs=[job()], watches=[[job(), ended]]))) as client:
-        assert await client.wait("ring") == ended
+        assert await client.jobs.wait("ring") == ended
 
 
 async def test_waiting_for_an_ended_job_returns_at_once(serve: Serve) -> None:
     canned = Canned(jobs=[job(phase=JobPhase.STOPPED)])
 
     async with Client(serve(canned)) as client:
-        stopped = await client.wait("ring")
-        assert await client.wait(stopped) == stopped
+        stopped = await client.jobs.wait("ring")
+        assert await client.jobs.wait(stopped) == stopped
 
     assert stopped.phase is JobPhase.STOPPED
     assert canned.asked == [jobs_pb2.WatchRequest(job="ring", end_only=True)]
@@ -163,8 +163,8 @@ async def test_a_job_that_was_told_is_not_asked_for_again(serve: Serve) -> None:
     canned = Canned(jobs=[running], watches=[[running, ended]], logs=[[line(0, 1, "a")]])
 
     async with Client(serve(canned)) as client:
-        assert await client.wait(running) == ended
-        assert await all_of(client.logs(running)) == [line(0, 1, "a")]
+        assert await client.jobs.wait(running) == ended
+        assert await all_of(client.jobs.logs(running)) == [line(0, 1, "a")]
 
     assert canned.asked_for(jobs_pb2.GetJobRequest) == []
 
@@ -176,7 +176,7 @@ async def test_a_followed_log_is_taken_up_again_without_loss_or_repetition(serve
     canned = Canned(jobs=[job()], logs=[[*before, Broken.UNAVAILABLE], [*before, *late]])
 
     async with Client(serve(canned)) as client:
-        assert await all_of(client.logs("ring", follow=True, tail=10)) == [*before, *late]
+        assert await all_of(client.jobs.logs("ring", follow=True, tail=10)) == [*before, *late]
 
     first, again = canned.asked_for(jobs_pb2.LogsRequest)
     assert (first.tail, again.HasField("tail")) == (10, False)
@@ -186,7 +186,7 @@ async def test_what_to_show_of_a_log_is_asked_of_the_coordinator(serve: Serve) -
     canned = Canned(jobs=[job()], logs=[[]])
 
     async with Client(serve(canned)) as client:
-        await all_of(client.logs("ring", ranks={2, 0}, since=AT, tail=0, attempt=2))
+        await all_of(client.jobs.logs("ring", ranks={2, 0}, since=AT, tail=0, attempt=2))
 
     expected = jobs_pb2.LogsRequest(job="j1", ranks=[0, 2], tail=0, attempt=2)
     expected.since.FromDatetime(AT)
@@ -198,9 +198,9 @@ async def test_nodes_and_explanations_are_values(serve: Serve) -> None:
     canned = Canned(jobs=[job()], nodes=[node("a"), node("b"), node("c")], explanation=why, page=2)
 
     async with Client(serve(canned)) as client:
-        assert [found.name for found in await client.nodes()] == ["a", "b", "c"]
-        assert await client.node("b") == node("b")
-        assert await client.why("ring") == why
+        assert [found.name for found in await client.nodes.list()] == ["a", "b", "c"]
+        assert await client.nodes.get("b") == node("b")
+        assert await client.jobs.why("ring") == why
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def test_what_the_coordinator_refuses_is_an_error_in_its_words(
 ) -> None:
     async with Client(serve(Canned(refusals=[(status, "no node has 9 GPUs")]))) as client:
         with pytest.raises(error) as raised:
-            await client.submit(SPEC)
+            await client.jobs.submit(SPEC)
 
     assert str(raised.value) == "no node has 9 GPUs"
 
@@ -230,7 +230,7 @@ async def test_a_fault_of_the_coordinator_names_it(serve: Serve) -> None:
 
     async with Client(address) as client:
         with pytest.raises(MusterError) as raised:
-            await client.job("j1")
+            await client.jobs.get("j1")
 
     assert str(raised.value) == f"the coordinator at {address} failed (INTERNAL): disk I/O error"
 
@@ -238,7 +238,7 @@ async def test_a_fault_of_the_coordinator_names_it(serve: Serve) -> None:
 async def test_a_coordinator_that_is_not_there_is_an_error_that_says_what_to_do() -> None:
     async with Client("127.0.0.1:1") as client:
         with pytest.raises(UnavailableError) as raised:
-            await client.job("j1")
+            await client.jobs.get("j1")
 
     assert str(raised.value) == (
         "no coordinator answers at 127.0.0.1:1; is it running? "
@@ -251,7 +251,7 @@ async def test_a_coordinator_that_hangs_is_an_error_in_time() -> None:
         host, port = accepts_but_never_answers.getsockname()
         async with Client(f"{host}:{port}", timeout=0.2) as client:
             with pytest.raises(UnavailableError, match="did not answer in time"):
-                await client.job("j1")
+                await client.jobs.get("j1")
 
 
 async def test_plain_text_beyond_this_machine_is_refused() -> None:

@@ -18,14 +18,14 @@ async def test_a_watch_outlives_a_restart_of_the_coordinator(tmp_path: Path) -> 
     async with AsyncExitStack() as running:
         login = await running.enter_async_context(coordinator(tmp_path))
         async with client_of(login) as client, asyncio.TaskGroup() as tasks:
-            job = await client.submit(SPEC, queue_anyway=True)
+            job = await client.jobs.submit(SPEC, queue_anyway=True)
             seen: asyncio.Queue[JobPhase] = asyncio.Queue()
             tasks.create_task(note_phases(client, job, seen), name="watch")
             assert await seen.get() is JobPhase.QUEUED
 
             await running.aclose()
             async with coordinator(tmp_path, login.address):
-                await client.stop(job.id)
+                await client.jobs.stop(job.id)
                 # What it waits for may be told in other words meanwhile.
                 while (phase := await seen.get()) is JobPhase.QUEUED:
                     pass
@@ -33,7 +33,7 @@ async def test_a_watch_outlives_a_restart_of_the_coordinator(tmp_path: Path) -> 
 
 
 async def note_phases(client: Client, job: JobView, seen: asyncio.Queue[JobPhase]) -> None:
-    async with aclosing(client.watch(job.id)) as views:
+    async with aclosing(client.jobs.watch(job.id)) as views:
         async for view in views:
             seen.put_nowait(view.phase)
 
@@ -41,9 +41,9 @@ async def note_phases(client: Client, job: JobView, seen: asyncio.Queue[JobPhase
 async def test_a_job_is_followed_from_its_submission_to_its_end(tmp_path: Path) -> None:
     plan = FleetPlan(directory=tmp_path, nodes=2, listen="127.0.0.1:0", docker=False)
     async with local_fleet(plan) as fleet, client_of(fleet.login) as client:
-        job = await client.submit(SPEC)
-        lines = [(line.rank, line.stream, line.text) async for line in client.logs(job.id, follow=True)]
-        ended = await client.wait(job.id)
+        job = await client.jobs.submit(SPEC)
+        lines = [(line.rank, line.stream, line.text) async for line in client.jobs.logs(job.id, follow=True)]
+        ended = await client.jobs.wait(job.id)
 
     assert sorted(lines) == [
         (0, "stderr", b"bye"),

@@ -57,7 +57,7 @@ async def test_a_refused_call_leaves_no_circle(
 
 async def test_a_reader_who_hangs_up_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
-        job = await admin.submit(shell("true"), queue_anyway=True)
+        job = await admin.jobs.submit(shell("true"), queue_anyway=True)
         shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
         async with open_channel(fleet.doors.clients, shown) as channel:
             for _ in range(CALLS):

@@ -48,10 +48,10 @@ async def test_the_first_failure_counts_whatever_comes_after_it(tmp_path: Path) 
     os.mkfifo(fifo)
     script = f'trap "exit 9" TERM; if [ $RANK = 1 ]; then read line < {fifo}; exit 4; fi; echo ready; sleep 60 & wait'
     async with running_fleet(tmp_path, "a", "b") as fleet:
-        job = await fleet.client.submit(shell(script, 2, max_per_node=1))
+        job = await fleet.client.jobs.submit(shell(script, 2, max_per_node=1))
         await fleet.printed(job.id, 1)
         await fleet.tell(fifo)
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert job.failure is not None
         assert (job.failure.rank, job.failure.exit) == (1, Exit(code=4))
         assert [each.exit for each in executions(job)] == [Exit(code=9), Exit(code=4)]
@@ -69,10 +69,10 @@ async def test_a_rank_that_ends_well_does_not_end_the_job(tmp_path: Path) -> Non
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell(f"[ $RANK = 1 ] || read line < {fifo}", 2))
+        job = await fleet.client.jobs.submit(shell(f"[ $RANK = 1 ] || read line < {fifo}", 2))
         await fleet.until_states(job.id, State.RUNNING, State.SUCCEEDED)
         await fleet.tell(fifo)
-        assert (await fleet.client.wait(job.id)).phase is JobPhase.SUCCEEDED
+        assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
 
 
 @pytest.mark.parametrize(("gate", "state"), [("prepare", State.PREPARING), ("arm", State.CHECKED_IN)])
@@ -82,13 +82,13 @@ async def test_a_job_is_stopped_before_it_runs(tmp_path: Path, gate: str, state:
         late.gates[gate].close()
         await fleet.start_agent("b", runtime=late)
         await fleet.connected("b")
-        job = await fleet.client.submit(shell("echo ran", 2, max_per_node=1))
+        job = await fleet.client.jobs.submit(shell("echo ran", 2, max_per_node=1))
         await late.gates[gate].reached.wait()
         await fleet.until(job.id, lambda view: state in states_of(view))
-        stopping = await fleet.client.stop(job.id)
+        stopping = await fleet.client.jobs.stop(job.id)
         assert stopping.phase is JobPhase.STOPPING
         late.gates["arm"].open()
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert (job.phase, states_of(job)) == (JobPhase.STOPPED, (State.STOPPED, State.STOPPED))
         assert job.summary == "stopped on request"
         assert await fleet.output(job.id, follow=True) == []
@@ -98,10 +98,10 @@ async def test_a_running_job_is_stopped_in_its_grace(tmp_path: Path) -> None:
     # A shell that has just forked loses a signal for its child now and then; so the child has no hold on the output.
     script = 'trap "echo saved; exit 0" TERM; echo ready; sleep 60 > /dev/null 2>&1 & wait'
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell(script, 2))
+        job = await fleet.client.jobs.submit(shell(script, 2))
         await fleet.printed(job.id, 2)
-        await fleet.client.stop(job.id)
-        job = await fleet.client.wait(job.id)
+        await fleet.client.jobs.stop(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert (job.phase, states_of(job)) == (JobPhase.STOPPED, (State.STOPPED, State.STOPPED))
         assert sorted(await fleet.texts(job.id, follow=True)) == ["0 ready", "0 saved", "1 ready", "1 saved"]
 
@@ -112,46 +112,46 @@ async def test_children_have_the_grace_too_before_their_execution_counts_as_stop
     os.mkfifo(fifo)
     child = f'(trap "read line < {fifo}; echo saved; exit 0" TERM; echo ready; sleep 60 & wait) &'
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell(f"{child} exec sleep 60"))
+        job = await fleet.client.jobs.submit(shell(f"{child} exec sleep 60"))
         await fleet.printed(job.id, 1)
-        await fleet.client.stop(job.id)
+        await fleet.client.jobs.stop(job.id)
         await fleet.tell(fifo)
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert await fleet.texts(job.id, follow=True) == ["0 ready", "0 saved"]
 
 
 async def test_what_ignores_the_order_to_stop_is_killed(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         script = 'trap "" TERM; echo ready; while :; do sleep 60; done'
-        job = await fleet.client.submit(shell(script, grace=timedelta(seconds=0.2)))
+        job = await fleet.client.jobs.submit(shell(script, grace=timedelta(seconds=0.2)))
         await fleet.printed(job.id, 1)
-        await fleet.client.stop(job.id)
-        job = await fleet.client.wait(job.id)
+        await fleet.client.jobs.stop(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert (job.phase, executions(job)[0].exit) == (JobPhase.STOPPED, Exit(code=137))
 
 
 async def test_stopping_again_changes_nothing(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("sleep 60"))
+        job = await fleet.client.jobs.submit(shell("sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
         for _ in range(3):
-            await fleet.client.stop(job.id)
-        ended = await fleet.client.wait(job.id)
-        again = await fleet.client.stop(job.id)
+            await fleet.client.jobs.stop(job.id)
+        ended = await fleet.client.jobs.wait(job.id)
+        again = await fleet.client.jobs.stop(job.id)
         assert (ended.phase, ended.ended_at) == (JobPhase.STOPPED, again.ended_at)
 
 
 async def test_a_job_that_ended_well_stays_so_when_it_is_stopped(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         job = await fleet.run(shell("true"))
-        again = await fleet.client.stop(job.id)
+        again = await fleet.client.jobs.stop(job.id)
         assert (again.phase, again.ended_at, states_of(again)) == (job.phase, job.ended_at, (State.SUCCEEDED,))
 
 
 async def test_a_job_that_waits_is_stopped_without_a_node(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
-        job = await fleet.client.submit(shell("true"), queue_anyway=True)
-        assert (await fleet.client.stop(job.id)).phase is JobPhase.STOPPED
+        job = await fleet.client.jobs.submit(shell("true"), queue_anyway=True)
+        assert (await fleet.client.jobs.stop(job.id)).phase is JobPhase.STOPPED
 
 
 async def test_a_run_time_limit_ends_the_job(tmp_path: Path) -> None:
@@ -163,15 +163,15 @@ async def test_a_run_time_limit_ends_the_job(tmp_path: Path) -> None:
 
 async def test_a_running_job_is_only_deleted_by_force_and_nothing_of_it_stays(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("echo something; exec sleep 60"))
+        job = await fleet.client.jobs.submit(shell("echo something; exec sleep 60"))
         await fleet.printed(job.id, 1)
         with pytest.raises(ConflictError, match="stop"):
-            await fleet.client.delete(job.id)
-        assert await fleet.client.delete(job.id, force=True) == job.id
+            await fleet.client.jobs.delete(job.id)
+        assert await fleet.client.jobs.delete(job.id, force=True) == job.id
         await fleet.journal.heard("execution cleared away", execution=f"{job.id}-1-0")
         assert fleet.rooms() == []
         with pytest.raises(UnknownNameError):
-            await fleet.client.job(job.id)
+            await fleet.client.jobs.get(job.id)
         assert list((fleet.directory / "logs").iterdir()) == []
 
 
@@ -179,9 +179,9 @@ async def test_a_job_that_ended_is_deleted_with_its_logs(tmp_path: Path) -> None
     async with running_fleet(tmp_path, "a") as fleet:
         job = await fleet.run(shell("echo something"))
         assert await fleet.texts(job.id, follow=True) == ["0 something"]
-        await fleet.client.delete(job.id)
+        await fleet.client.jobs.delete(job.id)
         with pytest.raises(UnknownNameError):
-            await fleet.client.job(job.id)
+            await fleet.client.jobs.get(job.id)
         assert list((fleet.directory / "logs").iterdir()) == []
 
 
@@ -216,12 +216,12 @@ async def test_what_cannot_be_stopped_at_first_counts_as_running_until_it_is_sto
         stubborn.gates["stop"].faults = [OSError("the daemon is away")]
         await fleet.start_agent("a", runtime=stubborn)
         await fleet.connected("a")
-        job = await fleet.client.submit(shell("exec sleep 60"))
+        job = await fleet.client.jobs.submit(shell("exec sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
-        await fleet.client.stop(job.id)
+        await fleet.client.jobs.stop(job.id)
         await fleet.journal.heard("cannot stop or clear away yet", cause="the daemon is away")
-        assert states_of(await fleet.client.job(job.id)) == (State.STOPPING,)
-        assert (await fleet.client.wait(job.id)).phase is JobPhase.STOPPED
+        assert states_of(await fleet.client.jobs.get(job.id)) == (State.STOPPING,)
+        assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.STOPPED
 
 
 async def test_a_fault_of_the_agent_itself_fails_the_job_and_not_the_agent(tmp_path: Path) -> None:
@@ -244,14 +244,14 @@ async def test_what_was_started_but_cannot_be_noted_down_does_not_run_on(tmp_pat
         late.gates["start"].close()
         await fleet.start_agent("a", runtime=late)
         await fleet.connected("a")
-        submitted = await fleet.client.submit(shell("exec sleep 60"))
+        submitted = await fleet.client.jobs.submit(shell("exec sleep 60"))
         await late.gates["start"].reached.wait()
         late.gates["remove"].close()
         record = fleet.state_of("a") / "executions" / f"{submitted.id}-1-0" / RECORD
         record.unlink(missing_ok=True)
         record.mkdir()
         late.gates["start"].open()
-        job = await fleet.client.wait(submitted.id)
+        job = await fleet.client.jobs.wait(submitted.id)
         assert job.phase is JobPhase.FAILED
         assert [
             child.cmdline()

@@ -26,12 +26,14 @@ async def failed_after(fleet: Fleet, directory: Path, xid: int, code: int = 7) -
     fifo = directory / "go"
     os.mkfifo(fifo)
     script = f"if [ $RANK = 0 ]; then exec sleep 60; fi; read line < {fifo}; echo CUDA error >&2; exit {code}"
-    job = await fleet.client.submit(shell(script, 2, max_per_node=1, gpus=1, restarts=RestartPolicy(infrastructure=0)))
+    job = await fleet.client.jobs.submit(
+        shell(script, 2, max_per_node=1, gpus=1, restarts=RestartPolicy(infrastructure=0))
+    )
     job = await fleet.until_states(job.id, State.RUNNING, State.RUNNING)
     broken = drivers["ab".index(str(job.attempts[0].executions[1].node))]
     broken.raise_xid(0, xid)
     await fleet.tell(fifo)
-    return await fleet.client.wait(job.id), broken
+    return await fleet.client.jobs.wait(job.id), broken
 
 
 async def test_a_job_whose_gpu_fell_off_the_bus_failed_by_that_though_its_program_ended_at_once(

@@ -57,26 +57,26 @@ def job(**options: Any) -> JobSpec:  # noqa: ANN401 - any field of a role
 async def test_a_job_that_names_something_invisibly_is_refused(tmp_path: Path, spec: JobSpec, field: str) -> None:
     async with running_fleet(tmp_path) as fleet:
         with pytest.raises(InvalidJobError, match=f"^{re.escape(field)}") as refused:
-            await fleet.client.submit(spec, queue_anyway=True, dry_run=True)
+            await fleet.client.jobs.submit(spec, queue_anyway=True, dry_run=True)
 
         assert harm_in(str(refused.value)) == []
 
 
 async def test_commands_and_values_of_variables_are_the_users_own_text(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
-        taken = await fleet.client.submit(
+        taken = await fleet.client.jobs.submit(
             job(command=("sh", "-c", f"echo a\n\techo {TITLE}"), env={"A": TITLE}), queue_anyway=True
         )
 
-        assert (await fleet.client.job(taken.id)).spec.roles[0].env == {"A": TITLE}
+        assert (await fleet.client.jobs.get(taken.id)).spec.roles[0].env == {"A": TITLE}
 
 
 async def test_reasons_notes_and_labels_are_of_visible_text(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         for asked in (
-            admin.cordon_node("a", reason=f"disk{TITLE}"),
-            admin.trust.create_token(note=f"mine{TITLE}"),
-            admin.trust.create_join_token(labels={"pool": f"a\n{TITLE}"}),
+            admin.nodes.cordon("a", reason=f"disk{TITLE}"),
+            admin.tokens.create(note=f"mine{TITLE}"),
+            admin.join_tokens.create(labels={"pool": f"a\n{TITLE}"}),
         ):
             with pytest.raises(InvalidJobError, match=r"(reason|note|labels) has the character \\"):
                 await asked
@@ -88,7 +88,7 @@ async def test_a_stranger_writes_nothing_to_the_terminal_of_an_admin(tmp_path: P
             stub: Any = trust_pb2_grpc.JoinServiceStub(channel)
             with pytest.raises(grpc.aio.AioRpcError) as refused:
                 await stub.Join(trust_pb2.JoinRequest(token="x", node=SENT))
-        entries = [each for each in await admin.trust.audit() if each.what == "JoinService.Join"]
+        entries = [each for each in await admin.audit.list() if each.what == "JoinService.Join"]
 
         assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert [harm_in(each.target) for each in entries] == [[]]

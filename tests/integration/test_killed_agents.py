@@ -105,7 +105,7 @@ async def test_all_nodes_of_a_program_share_a_keeper_which_goes_with_them(tmp_pa
         async with agent_program(fleet, tmp_path / "nodes", "--local-nodes", "4") as program:
             for number in range(1, 5):
                 await fleet.connected(f"local-{number}")
-            gang = await fleet.client.submit(shell("exec sleep 1000", workers=4, max_per_node=1))
+            gang = await fleet.client.jobs.submit(shell("exec sleep 1000", workers=4, max_per_node=1))
             await fleet.until_states(gang.id, *[State.RUNNING] * 4)
             [keeper] = keepers_of(program.pid)
             program.terminate()  # local nodes stop what they run

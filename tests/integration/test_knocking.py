@@ -67,7 +67,7 @@ async def test_noise_at_any_port_is_answered_with_nothing_and_harms_nobody(tmp_p
         # A TLS alert may come, which says that this was no TLS; nothing else.
         assert {each[:1] for each in said} <= {b"", b"\x15"}
         assert max(map(len, said)) < 10
-        assert [(node.name, node.state.value) for node in await client.nodes()] == [("a", "ready")]
+        assert [(node.name, node.state.value) for node in await client.nodes.list()] == [("a", "ready")]
     log = (tmp_path / "a.log").read_text()
     assert "Traceback" not in log
     assert log.count("connected to the coordinator") == 1
@@ -133,7 +133,7 @@ async def test_the_coordinators_own_certificate_is_no_nodes(tmp_path: Path) -> N
 async def test_a_node_that_was_sent_away_may_nothing_any_more(tmp_path: Path, call: str) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         shown = await joined(fleet, "a")
-        await admin.trust.revoke_node("a")
+        await admin.nodes.revoke("a")
         assert await _refused(fleet, shown, call) == (
             Code.UNAUTHENTICATED,
             "node a was sent away; it may join again with a new token",

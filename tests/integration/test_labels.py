@@ -22,7 +22,7 @@ async def suits(client: Client, **labels: str) -> bool:
     """Whether there is a node for a job with these labels; a slash is written as two underscores."""
     wanted = {name.replace("__", "/"): value for name, value in labels.items()}
     try:
-        await client.submit(shell("true", node_labels=wanted), dry_run=True)
+        await client.jobs.submit(shell("true", node_labels=wanted), dry_run=True)
     except ConflictError:
         return False
     return True
@@ -48,7 +48,7 @@ async def test_a_later_inventory_brings_no_labels_either(tmp_path: Path) -> None
             await call.write(pb.AgentMessage(inventory=wire.inventory_to_wire(said)))
             await call.write(pb.AgentMessage(heartbeat=pb.Heartbeat(sequence=1)))
             await call.read()
-            (node,) = await admin.nodes()
+            (node,) = await admin.nodes.list()
         assert node.inventory.labels == {"rack": "7", "local/pool": "secure", "local/rack": "8"}
 
 
@@ -58,16 +58,16 @@ async def test_an_operator_labels_a_node_and_jobs_find_it_at_once_and_after_it_c
         async with joining(fleet, "a", token, "--label", "rack=8"):
             await until_ready(admin, "a")
             assert not await suits(admin, pool="secure")
-            labels, changed = await admin.label_node("a", {"pool": "secure"}, ["rack"])
+            labels, changed = await admin.nodes.label("a", {"pool": "secure"}, ["rack"])
             assert (labels, changed) == ({"pool": "secure"}, True)
-            assert await admin.label_node("a", {"pool": "secure"}) == ({"pool": "secure"}, False)
+            assert await admin.nodes.label("a", {"pool": "secure"}) == ({"pool": "secure"}, False)
             assert await suits(admin, pool="secure")
             assert not await suits(admin, rack="7")
         async with joining(fleet, "a", "", "--label", "rack=8"):
             await until_ready(admin, "a")
-            (node,) = await admin.nodes()
+            (node,) = await admin.nodes.list()
             assert node.inventory.labels == {"pool": "secure", "local/rack": "8"}
-        (entry,) = [each for each in await admin.trust.audit() if each.what == "nodes.label" and "rack-" in each.result]
+        (entry,) = [each for each in await admin.audit.list() if each.what == "nodes.label" and "rack-" in each.result]
         assert (entry.who, entry.target, entry.result) == ("admin", "a", "ok, pool=secure rack-")
 
 
@@ -88,20 +88,20 @@ async def test_only_operators_label_and_nobody_in_the_name_of_an_agent(tmp_path:
         operator = await fleet.user("o", {EVERYWHERE: Access.OPERATOR})
         async with fleet.client(member) as client:
             with pytest.raises(PermissionDeniedError):
-                await client.label_node("a", {"pool": "secure"})
+                await client.nodes.label("a", {"pool": "secure"})
         async with fleet.client(operator) as client:
-            assert (await client.label_node("a", {"pool": "secure"}))[0] == {"pool": "secure"}
+            assert (await client.nodes.label("a", {"pool": "secure"}))[0] == {"pool": "secure"}
             with pytest.raises(UnknownNameError, match="no enrolled node 'b'"):
-                await client.label_node("b", {"pool": "secure"})
+                await client.nodes.label("b", {"pool": "secure"})
         for name in ("local/pool", "-x", ""):
             with pytest.raises(InvalidJobError):
-                await admin.label_node("a", {name: "y"})
+                await admin.nodes.label("a", {name: "y"})
             with pytest.raises(InvalidJobError):
-                await admin.trust.create_join_token(labels={name: "y"})
+                await admin.join_tokens.create(labels={name: "y"})
 
 
 async def test_nodes_of_this_machine_have_the_labels_with_which_they_were_started(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         assert await suits(fleet.client, name="a")
         with pytest.raises(ConflictError, match="muster up"):
-            await fleet.client.label_node("a", {"name": "b"})
+            await fleet.client.nodes.label("a", {"name": "b"})

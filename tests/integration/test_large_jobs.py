@@ -61,7 +61,7 @@ async def test_a_node_of_many_large_jobs_comes_back_and_gets_its_plan_in_several
     go = tmp_path / "go"
     waits = ("/bin/sh", "-c", f'test "$(wc -c < data)" = {MIB} && until test -e {go}; do sleep 0.05; done')
     async with running_fleet(tmp_path, "a") as fleet:
-        jobs = [await fleet.client.submit(large(2, MIB, *waits, name=f"large-{number}")) for number in range(6)]
+        jobs = [await fleet.client.jobs.submit(large(2, MIB, *waits, name=f"large-{number}")) for number in range(6)]
         for job in jobs:
             await fleet.until_states(job.id, State.RUNNING, State.RUNNING)
         fleet.cable("a").cut()
@@ -69,7 +69,7 @@ async def test_a_node_of_many_large_jobs_comes_back_and_gets_its_plan_in_several
         await fleet.connected("a", 2)
         go.touch()
 
-        ended = [await fleet.client.wait(job.id) for job in jobs]
+        ended = [await fleet.client.jobs.wait(job.id) for job in jobs]
 
         assert [job.phase for job in ended] == [JobPhase.SUCCEEDED] * 6
         assert [len(job.attempts) for job in ended] == [1] * 6

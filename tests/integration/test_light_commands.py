@@ -46,7 +46,7 @@ from muster.domain.jobs.job import JobSpec, Role
 async def main():
     async with Client() as client:
         try:
-            await client.submit(JobSpec(name="a", roles=(Role(command=("true",)),)))
+            await client.jobs.submit(JobSpec(name="a", roles=(Role(command=("true",)),)))
         except InvalidJobError:
             pass
 

@@ -36,13 +36,13 @@ async def test_a_connection_that_breaks_in_any_phase_changes_nothing(tmp_path: P
         late.gates[gate].close()
         await fleet.start_agent("b", runtime=late)
         await fleet.connected("b")
-        job = await fleet.client.submit(shell("echo once", 2, max_per_node=1))
+        job = await fleet.client.jobs.submit(shell("echo once", 2, max_per_node=1))
         await late.gates[gate].reached.wait()
         fleet.cable("b").cut()
         await fleet.journal.heard("node disconnected", node="b")
         late.gates[gate].open()
         fleet.cable("b").mend()
-        ended = await fleet.client.wait(job.id)
+        ended = await fleet.client.jobs.wait(job.id)
         assert (ended.phase, len(ended.attempts)) == (JobPhase.SUCCEEDED, 1)
         assert sorted(await fleet.texts(job.id, follow=True)) == ["0 once", "1 once"]
         times = Counter(step.state for each in executions(ended) for step in each.transitions)
@@ -56,21 +56,21 @@ async def test_a_connection_that_breaks_while_an_execution_is_stopped_does_not_e
         late.gates["arm"].close()
         await fleet.start_agent("a", runtime=late)
         await fleet.connected("a")
-        job = await fleet.client.submit(shell("true", gpus=8))
+        job = await fleet.client.jobs.submit(shell("true", gpus=8))
         await late.gates["arm"].reached.wait()
         late.gates["stop"].close()
-        await fleet.client.stop(job.id)
+        await fleet.client.jobs.stop(job.id)
         late.gates["arm"].open()
         await late.gates["stop"].reached.wait()
         fleet.cable("a").cut()
         await fleet.journal.heard("node disconnected", node="a")
         fleet.cable("a").mend()
         await fleet.connected("a", 2)
-        assert states_of(await fleet.client.job(job.id)) == (State.STOPPING,)
-        (node,) = await fleet.client.nodes()
+        assert states_of(await fleet.client.jobs.get(job.id)) == (State.STOPPING,)
+        (node,) = await fleet.client.nodes.list()
         assert len(node.gpus_taken) == 8
         late.gates["stop"].open()
-        ended = await fleet.client.wait(job.id)
+        ended = await fleet.client.jobs.wait(job.id)
         assert (ended.phase, executions(ended)[0].failure) == (JobPhase.STOPPED, None)
 
 
@@ -78,48 +78,48 @@ async def test_output_that_is_printed_while_the_connection_is_broken_comes_later
     async with running_fleet(tmp_path, "a") as fleet:
         fifo = tmp_path / "go"
         os.mkfifo(fifo)
-        job = await fleet.client.submit(shell(f"echo first; read line < {fifo}; echo second; exec sleep 60"))
+        job = await fleet.client.jobs.submit(shell(f"echo first; read line < {fifo}; echo second; exec sleep 60"))
         await fleet.printed(job.id, 1)
         await fleet.until_states(job.id, State.RUNNING)
         fleet.cable("a").cut()
         await fleet.journal.heard("node disconnected", node="a")
-        assert [node.state for node in await fleet.client.nodes()] == [NodeState.UNREACHABLE]
-        assert (await fleet.client.job(job.id)).phase is JobPhase.RUNNING
+        assert [node.state for node in await fleet.client.nodes.list()] == [NodeState.UNREACHABLE]
+        assert (await fleet.client.jobs.get(job.id)).phase is JobPhase.RUNNING
         await fleet.tell(fifo)
         fleet.cable("a").mend()
         assert [line.text for line in await fleet.printed(job.id, 2)] == [b"first", b"second"]
         await fleet.connected("a", 2)
-        assert [node.state for node in await fleet.client.nodes()] == [NodeState.READY]
-        await fleet.client.stop(job.id)
-        await fleet.client.wait(job.id)
+        assert [node.state for node in await fleet.client.nodes.list()] == [NodeState.READY]
+        await fleet.client.jobs.stop(job.id)
+        await fleet.client.jobs.wait(job.id)
 
 
 async def test_nothing_is_placed_on_a_node_that_is_away(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         fleet.cable("a").cut()
         await fleet.journal.heard("node disconnected", node="a")
-        job = await fleet.client.submit(shell("true"))
-        (refusal,) = (await fleet.client.why(job.id)).refusals
+        job = await fleet.client.jobs.submit(shell("true"))
+        (refusal,) = (await fleet.client.jobs.why(job.id)).refusals
         assert (refusal.node, refusal.reason) == ("a", "is unreachable: its agent is not connected")
         fleet.cable("a").mend()
-        assert (await fleet.client.wait(job.id)).phase is JobPhase.SUCCEEDED
+        assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
 
 
 @pytest.mark.parametrize("upwards", [True, False])
 async def test_a_connection_that_hangs_for_a_while_goes_on_where_it_was(tmp_path: Path, *, upwards: bool) -> None:
     async with running_fleet(tmp_path, "a", "b") as fleet:
         fleet.cable("b").hold(upwards=upwards, downwards=not upwards)
-        job = await fleet.client.submit(shell("echo once", 2, max_per_node=1))
+        job = await fleet.client.jobs.submit(shell("echo once", 2, max_per_node=1))
         await fleet.until(job.id, lambda view: State.CHECKED_IN in states_of(view))
-        assert Counter(states_of(await fleet.client.job(job.id))) == {State.CHECKED_IN: 1, State.PLACED: 1}
+        assert Counter(states_of(await fleet.client.jobs.get(job.id))) == {State.CHECKED_IN: 1, State.PLACED: 1}
         fleet.cable("b").let_go()
-        assert (await fleet.client.wait(job.id)).phase is JobPhase.SUCCEEDED
+        assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
         assert fleet.journal.said("node disconnected") == []
 
 
 async def test_a_connection_that_hangs_for_good_is_noticed_at_both_ends(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("exec sleep 60"))
+        job = await fleet.client.jobs.submit(shell("exec sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
         fleet.cable("a").hold(upwards=True, downwards=True)
         await fleet.journal.heard("node disconnected", node="a")
@@ -128,8 +128,8 @@ async def test_a_connection_that_hangs_for_good_is_noticed_at_both_ends(tmp_path
         fleet.cable("a").let_go()
         fleet.cable("a").mend()
         await fleet.connected("a", 2)
-        await fleet.client.stop(job.id)
-        assert (await fleet.client.wait(job.id)).phase is JobPhase.STOPPED
+        await fleet.client.jobs.stop(job.id)
+        assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.STOPPED
 
 
 async def test_a_coordinator_that_cannot_keep_logs_still_runs_jobs_and_takes_the_logs_later(tmp_path: Path) -> None:

@@ -49,16 +49,16 @@ async def test_a_person_logs_in_and_may_what_his_groups_say(provider: IdentityPr
     async with served(provider, tmp_path, ttl=timedelta(hours=1)) as fleet:
         before = wall_time()
         async with fleet.client(await log_in(fleet, provider, "p-ada")) as ada:
-            myself = await ada.trust.myself()
+            myself = await ada.accounts.myself()
         assert (myself.name, myself.kind, myself.grants) == ("ada", "user", {"vision": Access.MEMBER})
         assert myself.identity == f"{provider.issuer}|p-ada"
         assert myself.expires_at is not None
         assert before + timedelta(hours=1) <= myself.expires_at <= wall_time() + timedelta(hours=1)
         async with fleet.client() as admin:
-            entries = [entry for entry in await admin.trust.audit() if entry.what == "LoginService.Finish"]
+            entries = [entry for entry in await admin.audit.list() if entry.what == "LoginService.Finish"]
             assert [(entry.who, entry.target) for entry in entries] == [("ada", "ada")]
             assert f"of {provider.issuer}|p-ada: member for vision" in entries[0].result
-            account = next(each for each in await admin.trust.accounts() if each.name == "ada")
+            account = next(each for each in await admin.accounts.list() if each.name == "ada")
             assert account.identity == f"{provider.issuer}|p-ada"
 
 
@@ -77,17 +77,17 @@ async def test_access_follows_the_groups_at_each_login(provider: IdentityProvide
     async with served(provider, tmp_path) as fleet:
         old = await log_in(fleet, provider, "p-grace")
         async with fleet.client(old) as grace:
-            assert (await grace.trust.myself()).grants == {"vision": Access.MEMBER, EVERYWHERE: Access.ADMIN}
+            assert (await grace.accounts.myself()).grants == {"vision": Access.MEMBER, EVERYWHERE: Access.ADMIN}
             provider.change("p-grace", groups=["vision"], preferred_username="hopper")
             async with fleet.client(await log_in(fleet, provider, "p-grace")) as again:
-                assert (await again.trust.myself()).name == "grace"  # whatever she is called there now
-            assert (await grace.trust.myself()).grants == {"vision": Access.MEMBER}
+                assert (await again.accounts.myself()).name == "grace"  # whatever she is called there now
+            assert (await grace.accounts.myself()).grants == {"vision": Access.MEMBER}
             with pytest.raises(PermissionDeniedError, match="it needs admin access"):
-                await grace.trust.accounts()
+                await grace.accounts.list()
             provider.change("p-grace", groups=["chess"])
             with pytest.raises(PermissionDeniedError, match="your groups there are chess; ask whoever runs this fleet"):
                 await log_in(fleet, provider, "p-grace")
-            assert (await grace.trust.myself()).grants == {}
+            assert (await grace.accounts.myself()).grants == {}
 
 
 async def test_groups_that_give_nothing_make_no_account(provider: IdentityProvider, tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ async def test_groups_that_give_nothing_make_no_account(provider: IdentityProvid
         provider.change("p-nobody", groups=["nowhere"])
         with pytest.raises(PermissionDeniedError, match="your groups there are nowhere"):
             await log_in(fleet, provider, "p-nobody")
-        assert [account.name for account in await admin.trust.accounts()] == ["admin"]
-        refused = [entry for entry in await admin.trust.audit() if entry.what == "LoginService.Finish"]
+        assert [account.name for account in await admin.accounts.list()] == ["admin"]
+        refused = [entry for entry in await admin.audit.list() if entry.what == "LoginService.Finish"]
         assert {entry.target for entry in refused} == {f"nobody ({provider.issuer}|p-nobody)"}
         assert all("gives you no access here" in entry.result for entry in refused)
 
@@ -111,17 +111,17 @@ async def test_nobody_becomes_an_account_by_choosing_its_name(provider: Identity
         provider.change("p-mallory", preferred_username="ADA")
         with pytest.raises(ConflictError, match="make room with `muster users remove ada`"):
             await log_in(fleet, provider, "p-mallory")
-        await admin.trust.add_account("robot", AccountKind.SERVICE, {"vision": Access.MEMBER})
+        await admin.accounts.add("robot", AccountKind.SERVICE, {"vision": Access.MEMBER})
         provider.change("p-mallory", preferred_username="robot")
         with pytest.raises(ConflictError, match="make room with `muster accounts remove robot`"):
             await log_in(fleet, provider, "p-mallory")
         provider.change("p-mallory", preferred_username="x y")
         with pytest.raises(PermissionDeniedError, match="choose another claim with --oidc-name-claim"):
             await log_in(fleet, provider, "p-mallory")
-        await admin.trust.remove_account("ada", AccountKind.USER)
+        await admin.accounts.remove("ada", AccountKind.USER)
         provider.change("p-mallory", preferred_username="ada")
         await log_in(fleet, provider, "p-mallory")
-        assert [(a.name, a.identity) for a in await admin.trust.accounts() if a.identity] == [
+        assert [(a.name, a.identity) for a in await admin.accounts.list() if a.identity] == [
             ("ada", f"{provider.issuer}|p-mallory")
         ]
 
@@ -161,7 +161,7 @@ async def test_other_ways_to_run_a_provider(served_as: dict[str, object], secret
             served(provider, tmp_path, **chosen) as fleet,
             fleet.client(await log_in(fleet, provider, "p-ada")) as ada,
         ):
-            assert (await ada.trust.myself()).grants == {"vision": Access.MEMBER}
+            assert (await ada.accounts.myself()).grants == {"vision": Access.MEMBER}
 
 
 async def test_a_provider_with_a_private_authority_is_believed_by_who_names_it(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_provider_with_a_private_authority_is_believed_by_who_names_it(t
         files[name].write_bytes(content)
     with identity_provider(**files) as provider:
         async with served(provider, tmp_path) as fleet, fleet.client(await log_in(fleet, provider, "p-ada")) as ada:
-            assert (await ada.trust.myself()).name == "ada"
+            assert (await ada.accounts.myself()).name == "ada"
         async with served(provider, tmp_path / "unbelieving", ca_file=None) as fleet, stranger(fleet) as client:
             with pytest.raises(
                 ConflictError, match=r"the identity provider does not answer: .*CERTIFICATE_VERIFY_FAILED"
@@ -185,7 +185,7 @@ async def test_other_claims_may_hold_name_and_groups(provider: IdentityProvider,
     chosen = {"name_claims": ("email",), "groups_claim": "email", "grants": (rule,)}
     async with served(provider, tmp_path, **chosen) as fleet:
         async with fleet.client(await log_in(fleet, provider, "p-ada")) as ada:
-            myself = await ada.trust.myself()
+            myself = await ada.accounts.myself()
         assert (myself.name, myself.grants) == ("ada@example.org", {EVERYWHERE: Access.VIEWER})
         provider.change("p-ada", email_verified=False)
         with pytest.raises(PermissionDeniedError, match="does not say what you are called"):
@@ -198,17 +198,17 @@ async def test_what_an_admin_gives_by_hand_follows_from_groups_instead(
     async with served(provider, tmp_path) as fleet, fleet.client() as admin:
         await log_in(fleet, provider, "p-ada")
         with pytest.raises(ConflictError, match="what it may follows from its groups there"):
-            await admin.trust.grant("ada", EVERYWHERE, Access.ADMIN)
-        assert (await admin.trust.grant("ada", "vision", None)).grants == {}
+            await admin.accounts.grant("ada", EVERYWHERE, Access.ADMIN)
+        assert (await admin.accounts.grant("ada", "vision", None)).grants == {}
         await log_in(fleet, provider, "p-ada")
-        assert next(a.grants for a in await admin.trust.accounts() if a.name == "ada") == {"vision": Access.MEMBER}
+        assert next(a.grants for a in await admin.accounts.list() if a.name == "ada") == {"vision": Access.MEMBER}
 
 
 async def test_no_token_that_a_person_makes_outlives_the_login(provider: IdentityProvider, tmp_path: Path) -> None:
     async with served(provider, tmp_path) as fleet, fleet.client(await log_in(fleet, provider, "p-grace")) as grace:
-        myself = await grace.trust.myself()
+        myself = await grace.accounts.myself()
         assert myself.grants[EVERYWHERE] is Access.ADMIN
-        _, token = await grace.trust.create_token(ttl=timedelta(days=30))
+        _, token = await grace.tokens.create(ttl=timedelta(days=30))
         assert token.expires_at == myself.expires_at
 
 
@@ -216,7 +216,7 @@ async def test_tokens_of_earlier_logins_go_once_they_have_ended(provider: Identi
     async with served(provider, tmp_path, ttl=timedelta(milliseconds=1)) as fleet, fleet.client() as admin:
         for _ in range(3):
             await log_in(fleet, provider, "p-ada")
-        assert len([token for token in await admin.trust.tokens() if token.account == "ada"]) == 1
+        assert len([token for token in await admin.tokens.list() if token.account == "ada"]) == 1
 
 
 async def test_one_address_fills_the_desk_only_so_far(provider: IdentityProvider, tmp_path: Path) -> None:

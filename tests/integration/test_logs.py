@@ -27,7 +27,7 @@ from tests.integration.jobs import command, shell
 
 async def test_a_follower_that_came_before_the_start_sees_everything_to_the_end(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
-        job = await fleet.client.submit(shell("echo out $RANK; echo err $RANK >&2", 2), queue_anyway=True)
+        job = await fleet.client.jobs.submit(shell("echo out $RANK; echo err $RANK >&2", 2), queue_anyway=True)
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(fleet.output(job.id, follow=True))
             await fleet.start_agent("a")
@@ -42,19 +42,19 @@ async def test_a_follower_that_came_before_the_start_sees_everything_to_the_end(
 
 async def test_a_follower_of_a_job_that_never_ran_ends_too(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
-        job = await fleet.client.submit(shell("true"), queue_anyway=True)
+        job = await fleet.client.jobs.submit(shell("true"), queue_anyway=True)
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(fleet.output(job.id, follow=True))
-            await fleet.client.stop(job.id)
+            await fleet.client.jobs.stop(job.id)
             assert await following == []
 
 
 async def test_a_follower_of_a_job_that_prints_nothing_ends_with_it(tmp_path: Path) -> None:
     """There is no log that could come from its node."""
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("true", 2))
+        job = await fleet.client.jobs.submit(shell("true", 2))
         assert await fleet.output(job.id, follow=True) == []
-        ended = await fleet.client.wait(job.id)
+        ended = await fleet.client.jobs.wait(job.id)
         assert [each.log_complete for each in ended.attempts[-1].executions] == [True, True]
         assert await fleet.output(job.id) == []  # and nobody takes the log for lost
 
@@ -65,7 +65,7 @@ async def test_a_log_whose_last_words_found_no_room_is_complete_only_with_them(t
             await fleet.start_agent("a", state=disk / "state")
             await fleet.connected("a")
             spec = replace(shell("exec sleep 60"), restarts=RestartPolicy(infrastructure=0))
-            job = await fleet.client.submit(spec)
+            job = await fleet.client.jobs.submit(spec)
             running = await fleet.until_states(job.id, State.RUNNING)
             record = read_record(disk / "state" / "executions" / executions(running)[0].id)
             assert record is not None
@@ -74,7 +74,7 @@ async def test_a_log_whose_last_words_found_no_room_is_complete_only_with_them(t
                 while True:
                     file.write(bytes(4096))
             record.supervisor.kill()
-            assert (await fleet.client.wait(job.id)).phase is JobPhase.FAILED
+            assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.FAILED
             filler.unlink()
             assert [line.text for line in await fleet.output(job.id, follow=True)] == [
                 b"[muster] 1 records (67 bytes) of output were lost: No space left on device"
@@ -110,7 +110,7 @@ async def test_lines_since_a_time(tmp_path: Path) -> None:
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell(f"echo before; read line < {fifo}; echo after"))
+        job = await fleet.client.jobs.submit(shell(f"echo before; read line < {fifo}; echo after"))
         (before,) = await fleet.printed(job.id, 1)
         await fleet.tell(fifo)
         lines = await fleet.output(job.id, follow=True)
@@ -161,7 +161,7 @@ async def test_lines_whose_times_step_back_are_all_there_and_hold_up_nobody(tmp_
     """Both streams of a container are read apart, so a line of one may come after newer lines of the other."""
     printed = [(5, "stdout", "five"), (7, "stdout", "seven"), (4, "stderr", "four"), (6, "stderr", "six")]
     async with running_fleet(tmp_path) as fleet:
-        job = await fleet.client.submit(shell("true", 2), queue_anyway=True)
+        job = await fleet.client.jobs.submit(shell("true", 2), queue_anyway=True)
         with closing(LogStore(tmp_path / "logs")) as logs:
             records = "".join(
                 f"2026-11-21T08:48:0{second}.000000000Z {stream} F {text}\n" for second, stream, text in printed
@@ -175,10 +175,10 @@ async def test_lines_whose_times_step_back_are_all_there_and_hold_up_nobody(tmp_
 
 async def test_a_log_stays_as_it_was_completed_though_the_next_agent_has_more_of_it(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
-        job = await fleet.client.submit(shell("echo 0"), queue_anyway=True)
+        job = await fleet.client.jobs.submit(shell("echo 0"), queue_anyway=True)
         execution, record = execution_id(job.id, 1, 0), b"2026-11-21T08:48:00.000000000Z stdout F 1\n"
         await fleet.start_agent("a")
-        await fleet.client.wait(job.id)
+        await fleet.client.jobs.wait(job.id)
         await fleet.output(job.id, follow=True)
         async with open_channel(fleet.address) as channel:
             call = agents_pb2_grpc.AgentServiceStub(channel).PushLogs(metadata=SHOWN.metadata)
@@ -193,11 +193,11 @@ async def test_a_log_stays_as_it_was_completed_though_the_next_agent_has_more_of
 
 async def test_a_reader_that_is_slow_gets_every_line_of_a_long_log(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("seq 200000"))
-        async with aclosing(fleet.client.logs(job.id, follow=True)) as log:
+        job = await fleet.client.jobs.submit(shell("seq 200000"))
+        async with aclosing(fleet.client.jobs.logs(job.id, follow=True)) as log:
             first = await anext(log)
             # Reads nothing more until the job has ended and all of its log is there.
-            ended = await fleet.client.wait(job.id)
+            ended = await fleet.client.jobs.wait(job.id)
             await fleet.journal.heard("execution cleared away")
             numbers = [int(first.text), *[int(line.text) async for line in log]]
         assert ended.phase is JobPhase.SUCCEEDED
@@ -208,7 +208,7 @@ async def test_a_log_is_complete_when_the_job_says_so(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         job = await fleet.run(shell("seq 3"))
         await fleet.journal.heard("execution cleared away")
-        assert (await fleet.client.job(job.id)).attempts[0].executions[0].log_complete
+        assert (await fleet.client.jobs.get(job.id)).attempts[0].executions[0].log_complete
         assert await fleet.texts(job.id) == ["0 1", "0 2", "0 3"]
 
 
@@ -221,23 +221,23 @@ async def test_what_a_process_prints_after_its_parent_ended_is_taken_for_a_while
 
 async def test_following_a_job_that_is_deleted_ends(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("echo something; exec sleep 60"))
-        async with asyncio.TaskGroup() as tasks, aclosing(fleet.client.logs(job.id, follow=True)) as log:
+        job = await fleet.client.jobs.submit(shell("echo something; exec sleep 60"))
+        async with asyncio.TaskGroup() as tasks, aclosing(fleet.client.jobs.logs(job.id, follow=True)) as log:
             assert (await anext(log)).text == b"something"
             rest = tasks.create_task(_rest(log))
-            await fleet.client.delete(job.id, force=True)
+            await fleet.client.jobs.delete(job.id, force=True)
             assert await rest == []
 
 
 async def test_forced_deletion_of_jobs_that_print_a_lot_leaves_the_others_alone(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         long_lines = "yes $(printf %01000d 0) | head -n 3000; exec sleep 60"
-        noisy = [await fleet.client.submit(shell(long_lines, 2)) for _ in range(4)]
+        noisy = [await fleet.client.jobs.submit(shell(long_lines, 2)) for _ in range(4)]
         for job in noisy:
             await fleet.printed(job.id, 1)
         async with asyncio.TaskGroup() as tasks:
             for job in noisy:
-                tasks.create_task(fleet.client.delete(job.id, force=True))
+                tasks.create_task(fleet.client.jobs.delete(job.id, force=True))
         done = await fleet.run(shell("seq 3"))
         assert await fleet.texts(done.id, follow=True) == ["0 1", "0 2", "0 3"]
         assert fleet.journal.said("node disconnected") == []
@@ -245,10 +245,10 @@ async def test_forced_deletion_of_jobs_that_print_a_lot_leaves_the_others_alone(
 
 async def test_a_watcher_that_is_slow_sees_the_end(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a", "b") as fleet:
-        job = await fleet.client.submit(shell("true", 2, max_per_node=1))
-        async with aclosing(fleet.client.watch(job.id)) as views:
+        job = await fleet.client.jobs.submit(shell("true", 2, max_per_node=1))
+        async with aclosing(fleet.client.jobs.watch(job.id)) as views:
             first = await anext(views)
-            await fleet.client.wait(job.id)
+            await fleet.client.jobs.wait(job.id)
             seen = [first, *[view async for view in views]]
         assert seen[-1].phase is JobPhase.SUCCEEDED
         assert all(earlier != later for earlier, later in pairwise(seen))
@@ -256,11 +256,11 @@ async def test_a_watcher_that_is_slow_sees_the_end(tmp_path: Path) -> None:
 
 async def test_many_watch_one_job(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("exec sleep 60"))
+        job = await fleet.client.jobs.submit(shell("exec sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
         async with asyncio.TaskGroup() as tasks:
-            watching = [tasks.create_task(_watched(fleet.client.watch(job.id))) for _ in range(50)]
-            await fleet.client.stop(job.id)
+            watching = [tasks.create_task(_watched(fleet.client.jobs.watch(job.id))) for _ in range(50)]
+            await fleet.client.jobs.stop(job.id)
         for each in watching:
             phases = [view.phase for view in each.result()]
             assert phases[-1] is JobPhase.STOPPED
@@ -269,11 +269,11 @@ async def test_many_watch_one_job(tmp_path: Path) -> None:
 
 async def test_watching_a_job_that_is_deleted_says_so(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("true"), queue_anyway=True)
-        await fleet.client.wait(job.id)
-        await fleet.client.delete(job.id)
+        job = await fleet.client.jobs.submit(shell("true"), queue_anyway=True)
+        await fleet.client.jobs.wait(job.id)
+        await fleet.client.jobs.delete(job.id)
         with pytest.raises(UnknownNameError):
-            await _watched(fleet.client.watch(job.id))
+            await _watched(fleet.client.jobs.watch(job.id))
 
 
 async def _rest(log: AsyncIterator[LogLine]) -> list[LogLine]:

@@ -103,7 +103,7 @@ async def test_no_worker_runs_before_the_last_one_has_checked_in(tmp_path: Path)
         late.gates["prepare"].close()
         await fleet.start_agent("c", runtime=late)
         await fleet.connected("c")
-        submitted = await fleet.client.submit(
+        submitted = await fleet.client.jobs.submit(
             shell(f"touch {marks}/$RANK; date +%s.%N", 3, max_per_node=1, check_in=CHECK_IN)
         )
         job = await fleet.until(
@@ -114,13 +114,13 @@ async def test_no_worker_runs_before_the_last_one_has_checked_in(tmp_path: Path)
         assert (missing.node, missing.state) == ("c", State.PREPARING)
         assert list(marks.iterdir()) == []
 
-        why = await fleet.client.why(job.id)
+        why = await fleet.client.jobs.why(job.id)
         (awaited,) = why.awaited
         assert (awaited.rank, awaited.node, awaited.detail) == (missing.rank, "c", "standing before a gate")
         assert why.summary.startswith("2 of 3 checked in, 0 armed; waits for 1 more, for at most ")
 
         late.gates["prepare"].open()
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert job.phase is JobPhase.SUCCEEDED
         assert sorted(mark.name for mark in marks.iterdir()) == ["0", "1", "2"]
         began = [datetime.fromtimestamp(float(line.text), UTC) for line in await fleet.output(job.id)]
@@ -138,23 +138,23 @@ async def test_no_worker_runs_while_another_one_is_still_being_armed(tmp_path: P
         late.gates["arm"].close()
         await fleet.start_agent("b", runtime=late)
         await fleet.connected("b")
-        submitted = await fleet.client.submit(shell("true", 2, max_per_node=1))
+        submitted = await fleet.client.jobs.submit(shell("true", 2, max_per_node=1))
         job = await fleet.until(submitted.id, lambda view: State.ARMED in states_of(view))
         assert sorted(states_of(job)) == [State.ARMED, State.CHECKED_IN]
-        assert "1 armed; waits for 1 more" in (await fleet.client.why(job.id)).summary
+        assert "1 armed; waits for 1 more" in (await fleet.client.jobs.why(job.id)).summary
 
         late.gates["arm"].open()
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert max(entered(job, State.ARMED)) <= min(entered(job, State.RUNNING))
 
 
 async def test_a_job_waits_for_a_node_that_joins_later(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("true", 2, max_per_node=1), queue_anyway=True)
+        job = await fleet.client.jobs.submit(shell("true", 2, max_per_node=1), queue_anyway=True)
         assert job.phase is JobPhase.QUEUED
-        assert [refusal.node for refusal in (await fleet.client.why(job.id)).refusals] == ["a"]
+        assert [refusal.node for refusal in (await fleet.client.jobs.why(job.id)).refusals] == ["a"]
         await fleet.start_agent("b")
-        assert {each.node for each in executions(await fleet.client.wait(job.id))} == {"a", "b"}
+        assert {each.node for each in executions(await fleet.client.jobs.wait(job.id))} == {"a", "b"}
 
 
 async def test_workers_of_one_node_share_it(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ async def test_an_execution_neither_goes_back_nor_ends_twice_and_unknown_ones_ar
     async with running_fleet(tmp_path, "a") as fleet, stranger(fleet) as stub:
         call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello(inventory=inventory(labels={"name": "x"})))
-        job = await fleet.client.submit(shell("true", node_labels={"name": "x"}), queue_anyway=True)
+        job = await fleet.client.jobs.submit(shell("true", node_labels={"name": "x"}), queue_anyway=True)
         while not (message := await call.read()).plan.desired:
             pass
         mine = message.plan.desired[0].execution
@@ -47,7 +47,7 @@ async def test_an_execution_neither_goes_back_nor_ends_twice_and_unknown_ones_ar
         await call.write(reports(*(told(f"{job.id}-{number}-77", pb.STAGE_EXITED, 1) for number in range(1, 1000))))
         await call.write(reports(told(mine, pb.STAGE_EXITED, 0)))
         await call.write(reports(told(mine, pb.STAGE_EXITED, 9), told(mine, pb.STAGE_RUNNING)))
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         assert (job.phase, executions(job)[0].exit) == (JobPhase.SUCCEEDED, Exit(code=0))
         assert (await fleet.run(shell("true", node_labels={"name": "a"}))).phase is JobPhase.SUCCEEDED
         assert fleet.journal.said("node disconnected") == []
@@ -74,7 +74,7 @@ async def test_a_node_that_is_larger_than_any_is_refused(tmp_path: Path, given: 
         call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello(inventory=inventory(**given)))
         assert await refusal(call) == (INVALID, reason)
-        assert await fleet.client.nodes() == ()
+        assert await fleet.client.nodes.list() == ()
 
 
 async def test_text_that_is_no_text_ends_only_the_stream_on_which_it_came(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ async def test_text_that_is_no_text_ends_only_the_stream_on_which_it_came(tmp_pa
         code, _ = await refusal(call)
         assert code is not grpc.StatusCode.OK
         fleet.journal.forgive("grpc")
-        assert [node.name for node in await fleet.client.nodes()] == ["a"]
+        assert [node.name for node in await fleet.client.nodes.list()] == ["a"]
 
 
 async def test_an_agent_that_opens_stream_after_stream_has_one_in_the_end(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ async def assert_blamed(fleet: Fleet, job: JobView, culprit: ExecutionView, kind
     for cause in causes:
         assert cause in failure.message
     assert job.summary == f"rank {culprit.rank} on {culprit.node}: {failure.message}"
-    assert (await fleet.client.why(job.id)).failure == failure
+    assert (await fleet.client.jobs.why(job.id)).failure == failure
     assert {each.state for each in executions(job)} <= {State.FAILED, State.STOPPED}
     assert not any(step.state is State.RUNNING for each in executions(job) for step in each.transitions)
     assert await fleet.output(job.id, follow=True) == []
@@ -54,7 +54,7 @@ async def test_a_command_that_is_missing(tmp_path: Path) -> None:
 
 async def test_a_fixed_port_that_is_taken(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a", "b") as fleet:
-        first = await fleet.client.submit(shell("sleep 60", ports={"data": 30_150}, node_labels={"name": "b"}))
+        first = await fleet.client.jobs.submit(shell("sleep 60", ports={"data": 30_150}, node_labels={"name": "b"}))
         await fleet.until_states(first.id, State.RUNNING)
         job = await fleet.run(shell("echo ran", 2, max_per_node=1, ports={"data": 30_150}))
         await assert_blamed(
@@ -64,8 +64,8 @@ async def test_a_fixed_port_that_is_taken(tmp_path: Path) -> None:
             FailureKind.PORT_TAKEN,
             f"port 30150 is taken by execution {first.id}-1-0",
         )
-        await fleet.client.stop(first.id)
-        await fleet.client.wait(first.id)
+        await fleet.client.jobs.stop(first.id)
+        await fleet.client.jobs.wait(first.id)
 
 
 async def test_two_workers_of_one_node_cannot_have_the_same_fixed_port(tmp_path: Path) -> None:
@@ -132,11 +132,11 @@ async def test_a_disk_that_is_full_when_the_roster_comes(tmp_path: Path, small_d
         late.gates["arm"].close()
         await fleet.start_agent("b", state=small_disk / "state", runtime=late)
         await fleet.connected("b")
-        job = await fleet.client.submit(shell("echo ran", 2, max_per_node=1))
+        job = await fleet.client.jobs.submit(shell("echo ran", 2, max_per_node=1))
         await late.gates["arm"].reached.wait()
         fill(small_disk)
         late.gates["arm"].open()
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         await assert_blamed(fleet, job, on_node(job, "b"), FailureKind.DISK_FULL)
 
 
@@ -158,10 +158,10 @@ async def test_the_check_in_deadline_covers_arming_too(tmp_path: Path) -> None:
         late.gates["arm"].close()
         await fleet.start_agent("b", runtime=late)
         await fleet.connected("b")
-        job = await fleet.client.submit(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=0.5)))
+        job = await fleet.client.jobs.submit(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=0.5)))
         stopping = await fleet.until(job.id, lambda view: view.failure is not None)
         late.gates["arm"].open()  # what is being armed is armed to the end before it is stopped
-        job = await fleet.client.wait(stopping.id)
+        job = await fleet.client.jobs.wait(stopping.id)
         said = "had not armed after 0.5 s (checked in), as the only one of 2"
         await assert_blamed(fleet, job, on_node(job, "b"), FailureKind.CHECK_IN_TIMEOUT, said)
 
@@ -169,22 +169,24 @@ async def test_the_check_in_deadline_covers_arming_too(tmp_path: Path) -> None:
 async def test_an_agent_that_was_cut_off_is_named_by_the_deadline(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a", "b") as fleet:
         fleet.cable("b").hold(downwards=True)
-        submitted = await fleet.client.submit(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=0.5)))
+        submitted = await fleet.client.jobs.submit(
+            shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=0.5))
+        )
         job = await fleet.until(submitted.id, lambda view: view.failure is not None)
         assert job.failure is not None
         assert "(placed)" in job.failure.message
         fleet.cable("b").let_go()
-        job = await fleet.client.wait(job.id)
+        job = await fleet.client.jobs.wait(job.id)
         await assert_blamed(fleet, job, on_node(job, "b"), FailureKind.CHECK_IN_TIMEOUT)
 
 
 async def test_an_option_that_only_containers_have_is_refused_at_once(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         with pytest.raises(InvalidJobError, match="user: needs an image: a plain process cannot have it"):
-            await fleet.client.submit(command("true", user="nobody"))
+            await fleet.client.jobs.submit(command("true", user="nobody"))
 
 
 async def test_a_network_that_only_containers_have_is_refused_at_once(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
         with pytest.raises(InvalidJobError, match="network: bridge needs an image"):
-            await fleet.client.submit(command("true", network=Network.BRIDGE))
+            await fleet.client.jobs.submit(command("true", network=Network.BRIDGE))

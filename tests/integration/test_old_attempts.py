@@ -48,8 +48,8 @@ async def client_of_what_was_stored(directory: Path) -> AsyncIterator[Client]:
 
 async def test_a_client_gets_the_executions_of_an_attempt_that_is_in_the_database_alone(tmp_path: Path) -> None:
     async with client_of_what_was_stored(tmp_path) as client:
-        at_hand = await client.job("often")
-        old = await client.job("often", attempt=5)
+        at_hand = await client.jobs.get("often")
+        old = await client.jobs.get("often", attempt=5)
 
     assert [each.number for each in at_hand.attempts if each.executions] == [1, *range(11, 31)]
     assert [each.number for each in old.attempts if each.executions] == [5]
@@ -60,8 +60,8 @@ async def test_a_client_gets_the_executions_of_an_attempt_that_is_in_the_databas
 
 async def test_a_client_learns_which_executions_were_dropped_and_which_attempts_never_were(tmp_path: Path) -> None:
     async with client_of_what_was_stored(tmp_path) as client:
-        dropped = (await client.job("often", attempt=4)).attempts[3]
+        dropped = (await client.jobs.get("often", attempt=4)).attempts[3]
         with pytest.raises(UnknownNameError, match="job a has no attempt 31; its newest is 30"):
-            await client.job("often", attempt=31)
+            await client.jobs.get("often", attempt=31)
 
     assert (dropped.number, dropped.executions, dropped.executions_dropped) == (4, (), True)

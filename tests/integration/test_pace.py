@@ -57,8 +57,8 @@ async def test_wrong_tokens_are_held_up_with_a_hint_and_the_right_one_from_the_s
         assert [error.code().name for error in errors] == ["UNAUTHENTICATED"] * 3 + ["RESOURCE_EXHAUSTED"] * 57
         assert errors[-1].details() == "too much that does not count was shown from this address; try again in 2 s"
         assert ("retry-after", "2") in tuple(errors[-1].trailing_metadata())
-        assert await admin.nodes() == ()
-        noted = [entry.result for entry in await admin.trust.audit() if entry.what == "nodes.list"]
+        assert await admin.nodes.list() == ()
+        noted = [entry.result for entry in await admin.audit.list() if entry.what == "nodes.list"]
         assert noted == ["wrong token"] * 3 + ["too fast"] * (REFUSALS - 3)
 
 
@@ -79,7 +79,7 @@ async def test_what_anybody_may_call_is_not_called_without_end(tmp_path: Path) -
         for _ in range(2):
             await stub.Authority(trust_pb2.AuthorityRequest())
         assert (await ended(stub.Authority(trust_pb2.AuthorityRequest()))).code() is EXHAUSTED
-        assert (await admin.trust.myself()).name == "admin"
+        assert (await admin.accounts.myself()).name == "admin"
 
 
 async def test_streams_that_anybody_may_open_are_few(tmp_path: Path) -> None:
@@ -101,18 +101,18 @@ async def test_an_account_that_calls_too_often_is_held_up_and_others_are_not(tmp
             fleet.client() as admin,
         ):
             for _ in range(20):
-                await ada.nodes()
+                await ada.nodes.list()
             with pytest.raises(ExhaustedError, match="ada makes too many calls; try again in 1 s"):
-                await ada.nodes()
-            assert await admin.nodes() == ()
+                await ada.nodes.list()
+            assert await admin.nodes.list() == ()
 
 
 async def test_a_message_that_no_client_has_use_for_is_not_taken_in(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         with pytest.raises(InvalidJobError, match=r"the job is 5\.2 MiB large; 4 MiB are the most"):
-            await admin.submit(shell("true", env={f"V{number}": "x" * 100_000 for number in range(55)}))
+            await admin.jobs.submit(shell("true", env={f"V{number}": "x" * 100_000 for number in range(55)}))
         with pytest.raises(ExhaustedError, match="larger than max"):
-            await admin.submit(shell("true", env={f"V{number}": "x" * 100_000 for number in range(75)}))
+            await admin.jobs.submit(shell("true", env={f"V{number}": "x" * 100_000 for number in range(75)}))
 
 
 async def test_what_goes_beside_a_message_is_small(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ async def test_a_refusal_for_a_large_fleet_arrives_and_says_how_much_it_leaves_o
             await call.write(hello(f"node-{number:03}"))
         await asyncio.gather(*(call.read() for call in calls))
         with pytest.raises(ConflictError) as refused:
-            await fleet.client.submit(shell("true"))
+            await fleet.client.jobs.submit(shell("true"))
         lines = str(refused.value).splitlines()
         listed = [line for line in lines if line.startswith("  node-")]
         assert lines[-1] == f"  and {300 - len(listed)} nodes more"
@@ -141,4 +141,4 @@ async def test_a_refusal_for_a_large_fleet_arrives_and_says_how_much_it_leaves_o
 async def test_an_error_about_a_very_long_word_arrives(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         with pytest.raises(UnknownNameError, match=r"ää…$"):
-            await admin.job("ä" * 100_000)
+            await admin.jobs.get("ä" * 100_000)

@@ -40,9 +40,9 @@ async def test_what_is_not_opened_is_refused_and_audited(tmp_path: Path) -> None
             for wish in WISHES:
                 for dry_run in (False, True):
                     with pytest.raises(PermissionDeniedError, match="project vision is not opened"):
-                        await ada.submit(wish, queue_anyway=True, dry_run=dry_run)
-            assert [each async for each in ada.jobs()] == []
-        refused = [entry for entry in await admin.trust.audit(who="ada") if entry.what == "JobService.Submit"]
+                        await ada.jobs.submit(wish, queue_anyway=True, dry_run=dry_run)
+            assert [each async for each in ada.jobs.list()] == []
+        refused = [entry for entry in await admin.audit.list(who="ada") if entry.what == "JobService.Submit"]
         assert len(refused) == 2 * len(WISHES)
         assert "role worker, user: root" in refused[0].result
 
@@ -51,20 +51,20 @@ async def test_what_an_admin_has_opened_is_taken_until_he_closes_it(tmp_path: Pa
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         token = await fleet.user("ada", {"vision": Access.MEMBER})
         async with fleet.client(token) as ada:
-            assert (await admin.trust.set_policy("vision", OPENED)).policy == OPENED
-            (seen,) = [project for project in await ada.trust.projects() if project.name == "vision"]
+            assert (await admin.projects.set_policy("vision", OPENED)).policy == OPENED
+            (seen,) = [project for project in await ada.projects.list() if project.name == "vision"]
             assert seen.policy == OPENED
-            taken = [(await ada.submit(wish, queue_anyway=True)).id for wish in WISHES]
+            taken = [(await ada.jobs.submit(wish, queue_anyway=True)).id for wish in WISHES]
             with pytest.raises(PermissionDeniedError, match="--capability SYS_ADMIN"):
-                await ada.submit(job(security=Security(capabilities=("SYS_ADMIN",))), queue_anyway=True)
+                await ada.jobs.submit(job(security=Security(capabilities=("SYS_ADMIN",))), queue_anyway=True)
 
-            await admin.trust.set_policy("vision", Policy(any_user=True))
+            await admin.projects.set_policy("vision", Policy(any_user=True))
             with pytest.raises(PermissionDeniedError, match="--host-path /data/set"):
-                await ada.submit(WISHES[-1], queue_anyway=True)
-            await ada.submit(WISHES[0], queue_anyway=True)
-            assert {each.id async for each in ada.jobs()} >= set(taken)
-            assert not any(each.phase.ended for each in [await ada.job(id_) for id_ in taken])
-        changes = [entry.result for entry in await admin.trust.audit() if entry.what == "TrustService.SetPolicy"]
+                await ada.jobs.submit(WISHES[-1], queue_anyway=True)
+            await ada.jobs.submit(WISHES[0], queue_anyway=True)
+            assert {each.id async for each in ada.jobs.list()} >= set(taken)
+            assert not any(each.phase.ended for each in [await ada.jobs.get(id_) for id_ in taken])
+        changes = [entry.result for entry in await admin.audit.list() if entry.what == "TrustService.SetPolicy"]
         assert changes == [
             "ok, +SYS_PTRACE, +/data, +any-user, pids default -> 100000",
             "ok, -SYS_PTRACE, -/data, pids 100000 -> default",
@@ -76,11 +76,11 @@ async def test_nobody_but_an_admin_of_everything_opens_a_project(tmp_path: Path)
         token = await fleet.user("ada", {"vision": Access.ADMIN})
         async with fleet.client(token) as ada:
             with pytest.raises(PermissionDeniedError):
-                await ada.trust.set_policy("vision", OPENED)
+                await ada.projects.set_policy("vision", OPENED)
         with pytest.raises(UnknownNameError, match="no project 'sound'"):
-            await admin.trust.set_policy("sound", OPENED)
+            await admin.projects.set_policy("sound", OPENED)
         with pytest.raises(PermissionDeniedError):
-            await admin.submit(WISHES[0], queue_anyway=True)
+            await admin.jobs.submit(WISHES[0], queue_anyway=True)
 
 
 async def test_the_command_line_opens_shows_and_closes(tmp_path: Path) -> None:
@@ -113,6 +113,6 @@ async def test_the_command_line_opens_shows_and_closes(tmp_path: Path) -> None:
 async def test_on_ones_own_machine_everything_is_open(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
         with pytest.raises(ConflictError, match="open for everything"):
-            await fleet.client.trust.set_policy("default", OPENED)
+            await fleet.client.projects.set_policy("default", OPENED)
         wish = replace(job(user="root", security=Security(privileged=True)), project="default")
-        assert (await fleet.client.submit(wish, queue_anyway=True)).spec == wish
+        assert (await fleet.client.jobs.submit(wish, queue_anyway=True)).spec == wish

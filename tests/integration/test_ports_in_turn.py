@@ -76,8 +76,8 @@ def waits_for(job: JobView) -> Callable[[JobView], bool]:
 async def test_jobs_in_a_row_have_the_same_port(tmp_path: Path) -> None:
     async with node(tmp_path) as (fleet, _):
         spec = whole_node(command(*python(LISTEN)))
-        jobs = await fleet.client.submit_many([spec] * 6)
-        assert [(await fleet.client.wait(job)).summary for job in jobs] == ["all succeeded"] * 6
+        jobs = await fleet.client.jobs.submit_many([spec] * 6)
+        assert [(await fleet.client.jobs.wait(job)).summary for job in jobs] == ["all succeeded"] * 6
 
 
 async def test_the_next_attempt_has_the_port_of_the_one_that_failed(tmp_path: Path) -> None:
@@ -98,11 +98,11 @@ async def test_the_next_attempt_has_the_port_of_one_that_never_ran(tmp_path: Pat
 async def test_a_job_has_the_port_of_one_that_was_stopped_before_it_ran(tmp_path: Path) -> None:
     async with node(tmp_path) as (fleet, runtime):
         runtime.gates["arm"].close()
-        first = await fleet.client.submit(whole_node(shell("true")))
+        first = await fleet.client.jobs.submit(whole_node(shell("true")))
         await runtime.gates["arm"].reached.wait()
-        await fleet.client.stop(first.id)
+        await fleet.client.jobs.stop(first.id)
         runtime.gates["arm"].open()  # what is being armed is armed to the end before it is stopped
-        assert (await fleet.client.wait(first.id)).phase is JobPhase.STOPPED
+        assert (await fleet.client.jobs.wait(first.id)).phase is JobPhase.STOPPED
         assert (await fleet.run(whole_node(shell("true")))).phase is JobPhase.SUCCEEDED
 
 
@@ -115,18 +115,18 @@ async def test_a_child_that_listens_on_ends_with_its_program_and_the_next_job_ha
         child, told = await fleet.texts(first.id, follow=True)
         assert (first.phase, told) == (JobPhase.SUCCEEDED, f"0 {KILLED}")
         assert not psutil.pid_exists(int(child.removeprefix("0 ")))
-        second = await fleet.client.submit(whole_node(command(*python(LISTEN))))
+        second = await fleet.client.jobs.submit(whole_node(command(*python(LISTEN))))
         await fleet.until(second.id, waits_for(first))
         runtime.gates["vacate"].open()
-        assert (await fleet.client.wait(second.id)).summary == "all succeeded"
+        assert (await fleet.client.jobs.wait(second.id)).summary == "all succeeded"
 
 
 async def test_a_child_that_holds_the_output_is_ended_too(tmp_path: Path) -> None:
     listening = LEAVE_A_LISTENER.replace("os.close(output)", "pass")
     async with node(tmp_path) as (fleet, _):
         jobs = [whole_node(command(*python(listening))), whole_node(command(*python(LISTEN)))]
-        first, second = await fleet.client.submit_many(jobs)
-        assert (await fleet.client.wait(second)).summary == "all succeeded"
+        first, second = await fleet.client.jobs.submit_many(jobs)
+        assert (await fleet.client.jobs.wait(second)).summary == "all succeeded"
         *_, last = await fleet.texts(first, follow=True)
         assert last == f"0 {KILLED}"
 
@@ -135,10 +135,10 @@ async def test_who_waits_for_a_port_can_be_stopped(tmp_path: Path) -> None:
     async with node(tmp_path) as (fleet, runtime):
         runtime.gates["vacate"].close()
         first = await fleet.run(whole_node(shell("true")))
-        second = await fleet.client.submit(whole_node(shell("true")))
+        second = await fleet.client.jobs.submit(whole_node(shell("true")))
         await fleet.until(second.id, waits_for(first))
-        await fleet.client.stop(second.id)
-        job = await fleet.client.wait(second.id)
+        await fleet.client.jobs.stop(second.id)
+        job = await fleet.client.jobs.wait(second.id)
         assert (job.phase, states_of(job)) == (JobPhase.STOPPED, (State.STOPPED,))
 
 
@@ -155,8 +155,8 @@ async def test_what_cannot_be_ended_at_first_is_ended_later(tmp_path: Path) -> N
 async def test_who_lost_its_supervisor_has_no_port_any_more(tmp_path: Path) -> None:
     async with node(tmp_path) as (fleet, _):
         spec = whole_node(shell("echo $PPID; exec sleep 60"))
-        job = await fleet.client.submit(replace(spec, restarts=RestartPolicy(infrastructure=0)))
+        job = await fleet.client.jobs.submit(replace(spec, restarts=RestartPolicy(infrastructure=0)))
         [line] = await fleet.printed(job.id, 1)
         os.kill(int(line.text), signal.SIGKILL)
-        assert (await fleet.client.wait(job.id)).phase is JobPhase.FAILED
+        assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.FAILED
         assert (await fleet.run(whole_node(shell("true")))).phase is JobPhase.SUCCEEDED

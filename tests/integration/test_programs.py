@@ -100,7 +100,7 @@ async def test_an_agent_that_shall_stop_executions_at_its_end_leaves_none_behind
         program = ("agent", "--no-docker", *PROCESSES, "--stop-on-exit", "--name", "n", "--address", "127.0.0.1")
         program = (*program, *shown(tmp_path))
         with started(*program, "--coordinator", fleet.address, "--state", str(tmp_path / "agent")) as process:
-            job = await fleet.client.submit(shell("sleep 60 & sleep 60", 2), queue_anyway=True)
+            job = await fleet.client.jobs.submit(shell("sleep 60 & sleep 60", 2), queue_anyway=True)
             await fleet.until_states(job.id, State.RUNNING, State.RUNNING)
             children = psutil.Process(process.pid).children(recursive=True)
             children = [child for child in children if is_user_code(child)]
@@ -121,15 +121,17 @@ async def test_jobs_go_on_when_the_coordinator_is_killed_and_started_again(tmp_p
         program = (*program, "--token-file", str(token))
         with started(*program, "--state", str(tmp_path / "agent")) as process:
             async with Client(address, Credentials(token=read_secret(token))) as client:
-                job = await client.submit(shell("for i in 1 2 3 4 5; do echo $i; sleep 0.2; done"), queue_anyway=True)
-                log = client.logs(job.id, follow=True)
+                job = await client.jobs.submit(
+                    shell("for i in 1 2 3 4 5; do echo $i; sleep 0.2; done"), queue_anyway=True
+                )
+                log = client.jobs.logs(job.id, follow=True)
                 assert (await anext(log)).text == b"1"
                 first.kill()
                 first.wait()
                 with started(*arguments) as second:
                     await_ready(second, "coordinator serves")
                     assert [line.text async for line in log] == [b"2", b"3", b"4", b"5"]
-                    assert (await client.wait(job.id)).phase is JobPhase.SUCCEEDED
+                    assert (await client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
                     second.terminate()
                     assert second.wait(ENDS_WITHIN) == 0
             process.terminate()

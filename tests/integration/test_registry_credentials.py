@@ -46,10 +46,10 @@ async def test_images_are_pulled_with_the_credentials_of_the_project_that_its_jo
         client_of(login) as client,
         agent(tmp_path, login, *options) as node,
     ):
-        stranger = await client.wait((await client.submit(spec, queue_anyway=True)).id)
+        stranger = await client.jobs.wait((await client.jobs.submit(spec, queue_anyway=True)).id)
         values = {"server": images.address.encode(), "username": b"puller", "password": PASSWORD.encode()}
-        await client.secrets.put("team", values, kind=SecretKind.REGISTRY)
-        member = await client.wait((await client.submit(spec)).id)
+        await client.secrets.set("team", values, kind=SecretKind.REGISTRY)
+        member = await client.jobs.wait((await client.jobs.submit(spec)).id)
     request(docker_socket, "DELETE", f"/images/{image}?force=1")
     assert list(memory.iterdir()) == []  # noqa: ASYNC240 - nobody waits; for a pull nothing is written
     assert stranger.failure is not None

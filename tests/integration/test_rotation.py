@@ -42,11 +42,11 @@ async def moved(admin: Client, stage: str) -> AuthorityStatus:
     """How far the change is once this stage is reached and no node that is there has still to move."""
 
     async def has() -> bool:
-        status = await admin.trust.authority()
+        status = await admin.authority.show()
         return status.stage == stage and not (status.waiting or status.away)
 
     await until(has)
-    return await admin.trust.authority()
+    return await admin.authority.show()
 
 
 async def command(home: Path, *words: str) -> Result:
@@ -71,28 +71,28 @@ async def test_the_authority_and_all_keys_change_while_a_gang_runs(tmp_path: Pat
         token, old, go = await fleet.join_token(uses=2), fleet.authority.certificate, tmp_path / "go"
         async with joining(fleet, "a", token), joining(fleet, "b", token):
             await until_ready(admin, "a", "b")
-            job = await admin.submit(shell(f"until [ -e {go} ]; do sleep 0.1; done", 2, max_per_node=1))
+            job = await admin.jobs.submit(shell(f"until [ -e {go} ]; do sleep 0.1; done", 2, max_per_node=1))
             await until(lambda: _is(admin, job.id, JobPhase.RUNNING))
-            first = {node.name: node.key for node in await admin.trust.enrolled_nodes()}
+            first = {node.name: node.key for node in await admin.nodes.enrolled()}
 
-            assert (await admin.trust.rotate_authority()).stage == "introducing"
+            assert (await admin.authority.rotate()).stage == "introducing"
             with pytest.raises(ConflictError, match="being changed already"):
-                await admin.trust.rotate_authority()
+                await admin.authority.rotate()
             status = await moved(admin, "issuing")
             assert [each.signs for each in status.authorities] == ["the coordinator", "nodes"]
-            assert (await admin.trust.finish_rotation()).stage == "steady"
+            assert (await admin.authority.finish()).stage == "steady"
             assert fingerprint(fleet.authority.certificate) == status.authorities[1].fingerprint
 
             async with admin_of(fleet, fleet.authority.certificate) as again:
                 status = await moved(again, "steady")
                 assert (len(status.authorities), status.moved) == (1, 2)
                 await until_ready(again, "a", "b")
-                last = {node.name: node.key for node in await again.trust.enrolled_nodes()}
+                last = {node.name: node.key for node in await again.nodes.enrolled()}
                 assert all(first[name] != last[name] for name in first)
                 go.touch()
-                assert (await again.wait(job.id)).phase is JobPhase.SUCCEEDED
-                assert len((await again.job(job.id)).attempts) == 1
-                done = [entry.what for entry in await again.trust.audit(limit=10_000)]
+                assert (await again.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
+                assert len((await again.jobs.get(job.id)).attempts) == 1
+                done = [entry.what for entry in await again.audit.list(limit=10_000)]
                 assert {"TrustService.RotateAuthority", "TrustService.FinishRotation"} <= set(done)
         async with (
             admin_of(fleet, fleet.authority.certificate) as again,
@@ -105,32 +105,32 @@ async def test_the_authority_and_all_keys_change_while_a_gang_runs(tmp_path: Pat
         assert matches_key(kept["certificate"].encode(), (tmp_path / "a" / "trust" / "key.pem").read_bytes())
         async with admin_of(fleet, old) as unbelieving:
             with pytest.raises(UnavailableError, match=r"`muster login .*` learns the new one"):
-                await unbelieving.nodes()
+                await unbelieving.nodes.list()
 
 
 async def _is_ready(client: Client, node: str) -> bool:
-    return (await client.node(node)).state is NodeState.READY
+    return (await client.nodes.get(node)).state is NodeState.READY
 
 
 async def _is(client: Client, job: str, phase: JobPhase) -> bool:
-    return (await client.job(job)).phase is phase
+    return (await client.jobs.get(job)).phase is phase
 
 
 async def test_a_node_that_has_not_moved_holds_the_end_up_unless_it_is_forced(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         async with joining(fleet, "a", await fleet.join_token()):
             await until_ready(admin, "a")
-        await admin.trust.rotate_authority()
-        status = await admin.trust.authority()
+        await admin.authority.rotate()
+        status = await admin.authority.show()
         assert (status.stage, status.waiting, status.moved) == ("introducing", ("a",), 0)
         with pytest.raises(ConflictError, match="1 nodes that are there have not moved yet: a"):
-            await admin.trust.finish_rotation()
-        assert (await admin.trust.finish_rotation(force=True)).stage == "steady"
+            await admin.authority.finish()
+        assert (await admin.authority.finish(force=True)).stage == "steady"
 
         async with admin_of(fleet, fleet.authority.certificate) as again:
             async with joining(fleet, "a", ""):
                 await until(lambda: _says(tmp_path / "a.log", "have it join again"))
-            token, _ = await again.trust.create_join_token()
+            token, _ = await again.join_tokens.create()
             async with joining(fleet, "a", token):
                 await until_ready(again, "a")
 
@@ -143,8 +143,8 @@ async def test_a_node_that_is_forced_out_loses_its_open_stream_at_once(tmp_path:
             call = stub.Connect()
             await call.write(hello("a"))
             assert (await call.read()).HasField("welcome")
-            await admin.trust.rotate_authority()
-            await admin.trust.finish_rotation(force=True)
+            await admin.authority.rotate()
+            await admin.authority.finish(force=True)
             async with asyncio.timeout(WITHIN):
                 with suppress(grpc.aio.AioRpcError):
                     while await call.read() is not grpc.aio.EOF:
@@ -156,7 +156,7 @@ async def test_a_node_that_is_forced_out_loses_its_open_stream_at_once(tmp_path:
             assert await again.code() is grpc.StatusCode.UNAUTHENTICATED
             assert "of an authority that counts no more" in await again.details()
         async with admin_of(fleet, fleet.authority.certificate) as later:
-            said = {entry.result for entry in await later.trust.audit()}
+            said = {entry.result for entry in await later.audit.list()}
             assert {"stream ended: revoked, changed or expired", "former authority node/a"} <= said
 
 
@@ -167,10 +167,10 @@ async def _says(journal: Path, words: str) -> bool:
 async def test_a_node_joins_while_the_authority_changes_and_later_with_a_token_of_before(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         token = parse_join_token(await fleet.join_token(uses=3))
-        await admin.trust.rotate_authority()
+        await admin.authority.rotate()
         during = await join(fleet.doors.clients, token, NodeId("a"), new_key())
         assert len(fingerprints(during.authority)) == 2
-        await admin.trust.finish_rotation(force=True)
+        await admin.authority.finish(force=True)
         after = await join(fleet.doors.clients, token, NodeId("b"), new_key())
         assert after.authority == fleet.authority.certificate
 
@@ -181,11 +181,11 @@ async def test_clients_learn_while_it_changes_and_others_log_in_once_more(tmp_pa
         homes = {name: tmp_path / name for name in ("here", "away")}
         for home in homes.values():
             keep_login(home, Login(address=address, authority=old, token=fleet.admin_token))
-        await admin.trust.rotate_authority()
+        await admin.authority.rotate()
         assert (await command(homes["here"], "nodes")).exit_code == 0
         assert len(fingerprints(authority_of(homes["here"], address))) == 2
         await moved(admin, "issuing")
-        await admin.trust.finish_rotation()
+        await admin.authority.finish()
 
         assert (await command(homes["here"], "nodes")).exit_code == 0
         assert authority_of(homes["here"], address) == fleet.authority.certificate

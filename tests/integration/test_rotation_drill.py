@@ -81,7 +81,7 @@ class Drill:
 
     async def moved(self, stage: str) -> bool:
         async with self.admin() as admin:
-            status = await admin.trust.authority()
+            status = await admin.authority.show()
         return status.stage == stage and not (status.waiting or status.away)
 
 
@@ -92,7 +92,7 @@ async def test_a_job_and_its_node_outlive_a_change_of_the_authority_with_a_coord
     async with AsyncExitStack() as stack:
         await drill.start(stack)
         async with drill.admin() as admin:
-            token, _ = await admin.trust.create_join_token()
+            token, _ = await admin.join_tokens.create()
         node = ("--name", "a", "--address", "127.0.0.1", "--ports", "31800-31819", "--gpu-provider", "fake:1xT4")
         kind = ("--no-docker", "--processes", "--job-user", "none", "--stop-on-exit")
         words = ("agent", "--coordinator", drill.clients, "--state", str(tmp_path / "a"), *node, *kind)
@@ -101,26 +101,26 @@ async def test_a_job_and_its_node_outlive_a_change_of_the_authority_with_a_coord
         async with drill.admin() as admin:
 
             async def is_ready() -> bool:
-                return [each.state for each in await admin.nodes()] == [NodeState.READY]
+                return [each.state for each in await admin.nodes.list()] == [NodeState.READY]
 
             await until(is_ready)
-            job = await admin.submit(shell(f"until [ -e {go} ]; do sleep 0.1; done"))
+            job = await admin.jobs.submit(shell(f"until [ -e {go} ]; do sleep 0.1; done"))
 
             async def is_running() -> bool:
-                return (await admin.job(job.id)).phase is JobPhase.RUNNING
+                return (await admin.jobs.get(job.id)).phase is JobPhase.RUNNING
 
             await until(is_running)
-            await admin.trust.rotate_authority()
+            await admin.authority.rotate()
         await drill.killed(stack)
         await until(lambda: drill.moved("issuing"))
         await drill.killed(stack)
         assert await drill.moved("issuing")
         async with drill.admin() as admin:
-            await admin.trust.finish_rotation()
+            await admin.authority.finish()
         await drill.killed(stack)
         await until(lambda: drill.moved("steady"))
         async with drill.admin() as admin:
             go.touch()
-            ended = await admin.wait(job.id)
+            ended = await admin.jobs.wait(job.id)
             assert (ended.phase, len(ended.attempts)) == (JobPhase.SUCCEEDED, 1)
-            assert len((await admin.trust.authority()).authorities) == 1
+            assert len((await admin.authority.show()).authorities) == 1

@@ -102,20 +102,20 @@ def everything(directory: Path) -> bytes:
 
 async def placed(client: Client, spec: JobSpec) -> ExecutionId:
     """The only execution of a job that was placed at once."""
-    job = await client.submit(spec)
-    (execution,) = (await client.job(job.id)).attempts[-1].executions
+    job = await client.jobs.submit(spec)
+    (execution,) = (await client.jobs.get(job.id)).attempts[-1].executions
     assert execution.node is not None
     return execution.id
 
 
 async def test_a_secret_is_put_listed_replaced_and_removed_but_never_read_back(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client:
-        made = await client.secrets.put("wandb", {"key": VALUE})
+        made = await client.secrets.set("wandb", {"key": VALUE})
         assert (made.project, made.name, made.kind, made.keys) == ("default", "wandb", SecretKind.GENERIC, ("key",))
         assert made.updated_by == "admin"
         with pytest.raises(ConflictError, match="already"):
-            await client.secrets.put("wandb", {"key": b"other"})
-        again = await client.secrets.put("wandb", {"a": b"1", "b": b"2"}, replace=True)
+            await client.secrets.set("wandb", {"key": b"other"})
+        again = await client.secrets.set("wandb", {"a": b"1", "b": b"2"}, replace=True)
         assert (again.keys, again.created_at) == (("a", "b"), made.created_at)
         assert await client.secrets.list() == (again,)
         await client.secrets.remove("wandb")
@@ -146,7 +146,7 @@ async def test_what_no_secret_can_be_is_refused_with_the_reason(
 ) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client:
         with pytest.raises(InvalidJobError, match=problem) as refused:
-            await client.secrets.put("x", values, kind=kind)  # type: ignore[arg-type]
+            await client.secrets.set("x", values, kind=kind)  # type: ignore[arg-type]
         assert "two" not in str(refused.value)
         assert await client.secrets.list() == ()
 
@@ -155,51 +155,51 @@ async def test_a_project_has_nothing_of_the_secrets_of_another(tmp_path: Path) -
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         red = await fleet.user("red", {"red": Access.ADMIN})
         await fleet.user("blue", {"blue": Access.ADMIN})
-        await admin.secrets.put("wandb", {"key": VALUE}, project="blue")
+        await admin.secrets.set("wandb", {"key": VALUE}, project="blue")
         async with fleet.client(red) as client:
             asks: tuple[Any, ...] = (
                 lambda: client.secrets.list("blue"),
-                lambda: client.secrets.put("wandb", {"key": b"x"}, project="blue", replace=True),
+                lambda: client.secrets.set("wandb", {"key": b"x"}, project="blue", replace=True),
                 lambda: client.secrets.remove("wandb", "blue"),
-                lambda: client.submit(using(SecretUse(secret="wandb"), project="blue"), queue_anyway=True),
+                lambda: client.jobs.submit(using(SecretUse(secret="wandb"), project="blue"), queue_anyway=True),
             )
             for ask in asks:
                 with pytest.raises(UnknownNameError, match="there is no project 'blue'"):
                     await ask()
             with pytest.raises(InvalidJobError, match="project red has no secret 'wandb'"):
-                await client.submit(using(SecretUse(secret="wandb"), project="red"), queue_anyway=True)
+                await client.jobs.submit(using(SecretUse(secret="wandb"), project="red"), queue_anyway=True)
         assert [each.name for each in await admin.secrets.list("blue")] == ["wandb"]
 
 
 async def test_members_use_secrets_and_operators_put_them(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
-        await admin.secrets.put("wandb", {"key": VALUE})
+        await admin.secrets.set("wandb", {"key": VALUE})
         member = await fleet.user("m", {"default": Access.MEMBER})
         viewer = await fleet.user("v", {"default": Access.VIEWER})
         operator = await fleet.user("o", {"default": Access.OPERATOR})
         async with fleet.client(member) as client:
             assert [each.name for each in await client.secrets.list()] == ["wandb"]
-            await client.submit(using(SecretUse(secret="wandb")), queue_anyway=True)
+            await client.jobs.submit(using(SecretUse(secret="wandb")), queue_anyway=True)
             with pytest.raises(PermissionDeniedError, match="needs operator access"):
-                await client.secrets.put("own", {"key": b"x"})
+                await client.secrets.set("own", {"key": b"x"})
         async with fleet.client(viewer) as client:
             with pytest.raises(PermissionDeniedError, match="needs member access"):
                 await client.secrets.list()
         async with fleet.client(operator) as client:
-            assert (await client.secrets.put("own", {"key": b"x"})).updated_by == "o"
+            assert (await client.secrets.set("own", {"key": b"x"})).updated_by == "o"
 
 
 async def test_changes_and_refusals_are_in_the_audit_log_without_values(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         viewer = await fleet.user("v", {"default": Access.VIEWER})
-        await admin.secrets.put("r", REGISTRY, kind=SecretKind.REGISTRY)
+        await admin.secrets.set("r", REGISTRY, kind=SecretKind.REGISTRY)
         with pytest.raises(InvalidJobError):
-            await admin.secrets.put("bad", {"a b": VALUE})
+            await admin.secrets.set("bad", {"a b": VALUE})
         async with fleet.client(viewer) as client:
             with pytest.raises(PermissionDeniedError):
-                await client.secrets.put("own", {"key": VALUE})
+                await client.secrets.set("own", {"key": VALUE})
         await admin.secrets.remove("r")
-        entries = [each for each in await admin.trust.audit() if each.what.startswith("secrets.")]
+        entries = [each for each in await admin.audit.list() if each.what.startswith("secrets.")]
         assert {(each.who, each.what, each.target, each.result) for each in entries} == {
             ("admin", "secrets.set", "default/r", "ok, registry with password, server, username"),
             ("admin", "secrets.set", "default/bad", "invalid_argument"),
@@ -210,9 +210,9 @@ async def test_changes_and_refusals_are_in_the_audit_log_without_values(tmp_path
 
 async def test_a_node_is_given_what_its_execution_names_while_it_is_not_over(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client, node(fleet, "a") as a:
-        await client.secrets.put("wandb", {"key": VALUE, "team": b"blue"})
-        await client.secrets.put("s3", S3, kind=SecretKind.S3)
-        await client.secrets.put("unused", {"key": b"never"})
+        await client.secrets.set("wandb", {"key": VALUE, "team": b"blue"})
+        await client.secrets.set("s3", S3, kind=SecretKind.S3)
+        await client.secrets.set("unused", {"key": b"never"})
         uses = (SecretUse(secret="wandb", env={"WANDB_API_KEY": "key"}), SecretUse(secret="s3"))
         execution = await placed(client, using(*uses))
         assert await delivered(fleet, a.shown, execution) == (
@@ -225,7 +225,7 @@ async def test_a_node_is_given_what_its_execution_names_while_it_is_not_over(tmp
         stranger = fleet.node("c")
         assert (await refusal(fleet, stranger, execution))[0] is grpc.StatusCode.UNAUTHENTICATED
         assert (await refusal(fleet, a.shown, "nosuch-1-0"))[0] is grpc.StatusCode.NOT_FOUND
-        asked = [entry for entry in await client.trust.audit() if entry.what == "AgentService.Secrets"]
+        asked = [entry for entry in await client.audit.list() if entry.what == "AgentService.Secrets"]
         given = (asked[0].who, asked[0].target, asked[0].result)
         assert given == ("node/a", "default/s3, wandb", f"ok, given to execution {execution}")
         assert [entry.who for entry in asked[1:2]] == ["node/b"]
@@ -233,7 +233,7 @@ async def test_a_node_is_given_what_its_execution_names_while_it_is_not_over(tmp
         broken = Failure(kind=FailureKind.INVALID_OPTION, message="no")
         await a.reports(execution, Stage.FAILED, broken)
         job = execution.partition("-")[0]
-        assert (await client.wait(job)).phase is JobPhase.FAILED
+        assert (await client.jobs.wait(job)).phase is JobPhase.FAILED
         code, said = await refusal(fleet, a.shown, execution)
         assert (code, said) == (
             grpc.StatusCode.FAILED_PRECONDITION,
@@ -243,7 +243,7 @@ async def test_a_node_is_given_what_its_execution_names_while_it_is_not_over(tmp
 
 async def test_people_cannot_ask_as_a_node(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client, node(fleet, "a"):
-        await client.secrets.put("wandb", {"key": VALUE})
+        await client.secrets.set("wandb", {"key": VALUE})
         execution = await placed(client, using(SecretUse(secret="wandb")))
         shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
         async with open_channel(fleet.doors.clients, shown) as channel:
@@ -255,7 +255,7 @@ async def test_people_cannot_ask_as_a_node(tmp_path: Path) -> None:
 async def test_credentials_for_the_registry_of_the_image_come_along(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client, node(fleet, "a") as a:
         for name, server in (("gh", b"ghcr.io"), ("team", b"https://ghcr.io/team"), ("hub", b"docker.io")):
-            await client.secrets.put(name, {**REGISTRY, "server": server}, kind=SecretKind.REGISTRY)
+            await client.secrets.set(name, {**REGISTRY, "server": server}, kind=SecretKind.REGISTRY)
         images = ("ghcr.io/team/train:1", "ghcr.io/other/train", "busybox", "quay.io/a/b")
         given = {}
         for image in images:
@@ -267,13 +267,13 @@ async def test_credentials_for_the_registry_of_the_image_come_along(tmp_path: Pa
 
 async def test_a_secret_that_is_gone_or_has_changed_since_is_named(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client, node(fleet, "a") as a:
-        await client.secrets.put("wandb", {"key": VALUE})
+        await client.secrets.set("wandb", {"key": VALUE})
         execution = await placed(client, using(SecretUse(secret="wandb", env={"KEY": "key"})))
-        await client.secrets.put("wandb", {"other": VALUE}, replace=True)
+        await client.secrets.set("wandb", {"other": VALUE}, replace=True)
         assert "the secret 'wandb' of project default has no 'key' any more" in (
             await refusal(fleet, a.shown, execution)
         )
-        await client.secrets.put("wandb", {"key": b"a\0b"}, replace=True)
+        await client.secrets.set("wandb", {"key": b"a\0b"}, replace=True)
         assert "KEY cannot hold" in (await refusal(fleet, a.shown, execution))[1]
         await client.secrets.remove("wandb")
         code, said = await refusal(fleet, a.shown, execution)
@@ -285,10 +285,10 @@ async def test_a_secret_that_is_gone_or_has_changed_since_is_named(tmp_path: Pat
 
 async def test_a_job_is_accepted_with_its_secrets_spelled_out_and_without_values(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client:
-        await client.secrets.put("wandb", {"key": VALUE})
-        await client.secrets.put("s3", S3, kind=SecretKind.S3)
+        await client.secrets.set("wandb", {"key": VALUE})
+        await client.secrets.set("s3", S3, kind=SecretKind.S3)
         uses = (SecretUse(secret="wandb", env={"KEY": ""}), SecretUse(secret="s3", standard_env=True))
-        job = await client.submit(using(*uses), queue_anyway=True)
+        job = await client.jobs.submit(using(*uses), queue_anyway=True)
         assert [(use.secret, use.env, use.directory) for use in job.spec.roles[0].secrets] == [
             ("wandb", {"KEY": "key"}, None),
             (
@@ -302,7 +302,7 @@ async def test_a_job_is_accepted_with_its_secrets_spelled_out_and_without_values
             ),
         ]
         with pytest.raises(InvalidJobError) as refused:
-            await client.submit(
+            await client.jobs.submit(
                 using(SecretUse(secret="wandb", env={"A": "kee"}), SecretUse(secret="nosuch")), queue_anyway=True
             )
         shows = "`muster secrets list --project default` shows those that it has"
@@ -319,6 +319,6 @@ async def test_everywhere_means_every_project(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet:
         operator = await fleet.user("o", {EVERYWHERE: Access.OPERATOR})
         async with fleet.client(operator) as client:
-            await client.secrets.put("x", {"key": VALUE}, project="default")
+            await client.secrets.set("x", {"key": VALUE}, project="default")
             with pytest.raises(UnknownNameError, match="there is no project 'nosuch'"):
-                await client.secrets.put("x", {"key": VALUE}, project="nosuch")
+                await client.secrets.set("x", {"key": VALUE}, project="nosuch")

@@ -50,12 +50,12 @@ def job(script: str, *uses: SecretUse) -> JobSpec:
 
 
 async def put(client: Client) -> None:
-    await client.secrets.put("wandb", {"key": TOKEN})
-    await client.secrets.put("deploy", {"key": KEY})
+    await client.secrets.set("wandb", {"key": TOKEN})
+    await client.secrets.set("deploy", {"key": KEY})
 
 
 async def printed(client: Client, id_: str) -> list[bytes]:
-    return [line.text async for line in client.logs(id_, follow=True)]
+    return [line.text async for line in client.jobs.logs(id_, follow=True)]
 
 
 @pytest.mark.parametrize("job_user", ["65534:65534", "none"])
@@ -73,9 +73,9 @@ async def test_a_job_uses_its_secrets_and_nothing_of_them_is_left_anywhere(
     async with coordinator(place) as login, client_of(login) as client:
         await put(client)
         async with agent(place, login, *secrets_in(memory), "--job-user", job_user) as node:
-            submitted = await client.submit(spec, queue_anyway=True)
+            submitted = await client.jobs.submit(spec, queue_anyway=True)
             lines = []
-            async for line in client.logs(submitted.id, follow=True):
+            async for line in client.jobs.logs(submitted.id, follow=True):
                 lines.append(line.text)
                 if line.text == b"%d" % len(KEY):
                     break
@@ -84,9 +84,9 @@ async def test_a_job_uses_its_secrets_and_nothing_of_them_is_left_anywhere(
             assert programs_with("environ", TOKEN) == {"sh"}
             assert having(memory, [KEY]) != []
             await asyncio.to_thread((place / "go").write_text, "go\n")
-            ended = await client.wait(submitted.id)
+            ended = await client.jobs.wait(submitted.id)
             assert (await printed(client, submitted.id))[-1] == b"last ***"
-            view = str(await client.job(submitted.id))
+            view = str(await client.jobs.get(submitted.id))
         assert ended.failure is not None
         assert ended.failure.log_tail[-1] == "last ***"
         assert not [value for value in (TOKEN, KEY) if value.decode() in view]
@@ -99,14 +99,14 @@ async def test_secrets_outlive_an_agent_that_is_killed_and_are_cleared_by_the_ne
     async with coordinator(place) as login, client_of(login) as client:
         await put(client)
         async with agent(place, login, *secrets_in(memory), ending=signal.SIGKILL):
-            submitted = await client.submit(job(script, *USES), queue_anyway=True)
-            async for line in client.logs(submitted.id, follow=True):
+            submitted = await client.jobs.submit(job(script, *USES), queue_anyway=True)
+            async for line in client.jobs.logs(submitted.id, follow=True):
                 assert line.text == b"***"
                 break
         assert having(memory, [KEY]) != []
         async with agent(place, login, *secrets_in(memory)):
             await asyncio.to_thread((place / "go").write_text, "go\n")
-            ended = await client.wait(submitted.id)
+            ended = await client.jobs.wait(submitted.id)
             assert ended.phase is JobPhase.SUCCEEDED
             assert await printed(client, submitted.id) == [b"***"] * 4
         assert having(memory, [KEY]) == []
@@ -119,13 +119,13 @@ async def test_the_next_attempt_gets_the_values_that_there_are_then(place: Path,
     async with coordinator(place) as login, client_of(login) as client:
         await put(client)
         async with agent(place, login, *secrets_in(memory)):
-            submitted = await client.submit(spec, queue_anyway=True)
-            async for line in client.logs(submitted.id, follow=True):
+            submitted = await client.jobs.submit(spec, queue_anyway=True)
+            async for line in client.jobs.logs(submitted.id, follow=True):
                 assert line.text == digest(TOKEN + b"\n")
                 break
-            await client.secrets.put("wandb", {"key": b"another"}, replace=True)
+            await client.secrets.set("wandb", {"key": b"another"}, replace=True)
             await asyncio.to_thread((place / "go").write_text, "go\n")
-            assert (await client.wait(submitted.id)).phase is JobPhase.SUCCEEDED
+            assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
             assert await printed(client, submitted.id) == [digest(b"another\n")]
 
 
@@ -133,23 +133,23 @@ async def test_what_is_left_of_executions_that_ended_without_an_agent_is_swept(p
     async with coordinator(place) as login, client_of(login) as client:
         await put(client)
         async with agent(place, login, *secrets_in(memory), ending=signal.SIGKILL):
-            submitted = await client.submit(job("sleep 1000", *USES), queue_anyway=True)
-            async for view in client.watch(submitted.id):
+            submitted = await client.jobs.submit(job("sleep 1000", *USES), queue_anyway=True)
+            async for view in client.jobs.watch(submitted.id):
                 if view.phase is JobPhase.RUNNING:
                     break
-        await client.stop(submitted.id)
+        await client.jobs.stop(submitted.id)
         async with agent(place, login, *secrets_in(memory)):
-            await client.wait(submitted.id)
+            await client.jobs.wait(submitted.id)
         assert having(memory, [KEY]) == []
 
 
 async def test_a_secret_that_was_removed_meanwhile_fails_the_job_and_is_named(place: Path, memory: Path) -> None:
     async with coordinator(place) as login, client_of(login) as client:
         await put(client)
-        submitted = await client.submit(job("true", *USES), queue_anyway=True)
+        submitted = await client.jobs.submit(job("true", *USES), queue_anyway=True)
         await client.secrets.remove("deploy")
         async with agent(place, login, *secrets_in(memory)):
-            ended = await client.wait(submitted.id)
+            ended = await client.jobs.wait(submitted.id)
     assert ended.failure is not None
     assert ended.failure.kind is FailureKind.INVALID_OPTION
     assert "deploy" in ended.failure.message

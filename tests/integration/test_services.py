@@ -61,16 +61,16 @@ async def test_reflection_lists_the_services(tmp_path: Path) -> None:
 
 async def test_who_watches_and_follows_goes_on_after_an_orderly_restart(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.submit(shell("echo something; exec sleep 60"))
+        job = await fleet.client.jobs.submit(shell("echo something; exec sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
         async with asyncio.TaskGroup() as tasks:
-            waiting = tasks.create_task(fleet.client.wait(job.id))
+            waiting = tasks.create_task(fleet.client.jobs.wait(job.id))
             following = tasks.create_task(fleet.output(job.id, follow=True))
             await fleet.printed(job.id, 1)
             await fleet.stop_coordinator()
             await fleet.start_coordinator()
             await fleet.connected("a", 2)
-            await fleet.client.stop(job.id)
+            await fleet.client.jobs.stop(job.id)
             assert (await waiting).phase is JobPhase.STOPPED
             assert [line.text for line in await following] == [b"something"]
 
@@ -79,17 +79,18 @@ async def test_everything_may_end_in_the_middle_of_its_work(tmp_path: Path) -> N
     """The fleet itself looks for tasks and errors that are left."""
     async with running_fleet(tmp_path, "a", "b") as fleet:
         jobs = [
-            await fleet.client.submit(shell("yes $(printf %01000d 0) | head -n 2000; sleep 60", 2)) for _ in range(5)
+            await fleet.client.jobs.submit(shell("yes $(printf %01000d 0) | head -n 2000; sleep 60", 2))
+            for _ in range(5)
         ]
         await fleet.printed(jobs[0].id, 1)
-        await fleet.client.delete(jobs[1].id, force=True)
-        await fleet.client.stop(jobs[2].id)
+        await fleet.client.jobs.delete(jobs[1].id, force=True)
+        await fleet.client.jobs.stop(jobs[2].id)
 
 
 async def test_a_client_of_a_coordinator_that_is_not_there_is_told_so() -> None:
     async with Client("127.0.0.1:1") as client:
         with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1"):
-            await client.nodes()
+            await client.nodes.list()
 
 
 @asynccontextmanager

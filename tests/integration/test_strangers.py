@@ -52,7 +52,7 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
         call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(first)
         assert await refusal(call) == (INVALID, reason)
-        assert await fleet.client.nodes() == ()
+        assert await fleet.client.nodes.list() == ()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_an_agent_of_another_time_is_told_who_must_be_upgraded(
         call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello(**spoken))
         assert await refusal(call) == (grpc.StatusCode.FAILED_PRECONDITION, reason)
-        assert await fleet.client.nodes() == ()
+        assert await fleet.client.nodes.list() == ()
 
 
 async def test_an_agent_that_also_speaks_our_version_is_told_to(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ async def test_a_second_agent_of_a_name_is_refused_and_the_first_one_stays(tmp_p
         assert "another agent is connected as node a from 127.0.0.2; give each agent its own --name" in refused.cause  # type: ignore[attr-defined]
         assert fleet.journal.said("node disconnected", node="a") == []
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
-        (node,) = await fleet.client.nodes()
+        (node,) = await fleet.client.nodes.list()
         assert node.address == "127.0.0.2"
 
 
@@ -158,19 +158,19 @@ async def test_a_log_of_another_node_is_not_taken(tmp_path: Path) -> None:
 
 async def test_a_log_that_is_no_log_is_not_taken(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet, stranger(fleet) as stub:
-        job = await fleet.client.submit(shell("sleep 60"))
+        job = await fleet.client.jobs.submit(shell("sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
         name = f"{job.id}-1-0"
         call = stub.PushLogs(metadata=SHOWN.metadata)
         await call.write(pb.LogChunk(node="a", execution=name, offset=0, data=b"no time\n"))
         assert await call.read() == pb.LogAck(execution=name, unwanted=True)
-        await fleet.client.stop(job.id)
-        assert (await fleet.client.wait(job.id)).phase is JobPhase.STOPPED
+        await fleet.client.jobs.stop(job.id)
+        assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.STOPPED
 
 
 async def test_a_report_about_the_execution_of_another_node_changes_nothing(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet, stranger(fleet) as stub:
-        job = await fleet.client.submit(shell("sleep 60"))
+        job = await fleet.client.jobs.submit(shell("sleep 60"))
         await fleet.until_states(job.id, State.RUNNING)
         report = pb.ExecutionReport(execution=f"{job.id}-1-0", stage=pb.STAGE_EXITED, exit=model_pb2.Exit(code=9))
         report.at.GetCurrentTime()
@@ -180,9 +180,9 @@ async def test_a_report_about_the_execution_of_another_node_changes_nothing(tmp_
         await call.write(pb.AgentMessage(heartbeat=pb.Heartbeat(sequence=1)))
         while not (await call.read()).HasField("heartbeat_ack"):
             pass
-        assert (await fleet.client.job(job.id)).phase is JobPhase.RUNNING
-        await fleet.client.stop(job.id)
-        assert executions(await fleet.client.wait(job.id))[0].state is State.STOPPED
+        assert (await fleet.client.jobs.get(job.id)).phase is JobPhase.RUNNING
+        await fleet.client.jobs.stop(job.id)
+        assert executions(await fleet.client.jobs.wait(job.id))[0].state is State.STOPPED
 
 
 def test_an_agent_keeps_its_identity(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_an_agent_that_does_not_say_where_its_execution_is_harms_only_that
         inventory = wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30, runtimes=(offer,)))
         await call.write(hello(inventory=inventory))
         spec = shell("true", 2, max_per_node=1, check_in=timedelta(seconds=1))
-        job = await fleet.client.submit(spec, queue_anyway=True)
+        job = await fleet.client.jobs.submit(spec, queue_anyway=True)
         while not (message := await call.read()).plan.desired:
             pass
         report = pb.ExecutionReport(execution=message.plan.desired[0].execution, stage=stage)

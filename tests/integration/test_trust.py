@@ -44,14 +44,14 @@ async def test_a_node_joins_works_renews_and_is_sent_away(tmp_path: Path) -> Non
         token = await fleet.join_token(labels={"pool": "red"})
         async with joining(fleet, "a", token, "--label", "pool=blue", "--label", "rack=7"):
             await until_ready(client, "a")
-            (node,) = await client.nodes()
+            (node,) = await client.nodes.list()
             assert node.inventory.labels == {"pool": "red", "local/pool": "blue", "local/rack": "7"}
-            job = await client.submit(shell("echo $MUSTER_JOIN_TOKEN.; exec sleep 60"))
+            job = await client.jobs.submit(shell("echo $MUSTER_JOIN_TOKEN.; exec sleep 60"))
             assert [line.text async for line in _first(client, job.id)] == [b"."]
 
-            await client.trust.revoke_node("a")
+            await client.nodes.revoke("a")
             async with asyncio.timeout(20):
-                while (await client.node("a")).state.value == "ready":  # noqa: ASYNC110 - nobody tells when
+                while (await client.nodes.get("a")).state.value == "ready":  # noqa: ASYNC110 - nobody tells when
                     await asyncio.sleep(0.1)
                 while not ({"was sent away", "counts no more"} & _said(tmp_path / "a.log")):  # noqa: ASYNC110 - nor here
                     await asyncio.sleep(0.1)
@@ -66,7 +66,7 @@ def _said(journal: Path) -> set[str]:
 
 
 async def _first(client: Client, job: str) -> AsyncIterator[LogLine]:
-    async for line in client.logs(job, follow=True):
+    async for line in client.jobs.logs(job, follow=True):
         yield line
         return
 
@@ -77,9 +77,9 @@ async def test_a_renewed_certificate_is_shown_on_a_new_stream_while_work_goes_on
         token = await fleet.join_token()
         async with joining(fleet, "a", token):
             await until_ready(client, "a")
-            job = await client.submit(shell("for i in $(seq 60); do echo $i; sleep 0.2; done"))
-            assert (await client.wait(job.id)).phase is JobPhase.SUCCEEDED
-            lines = [int(line.text) async for line in client.logs(job.id)]
+            job = await client.jobs.submit(shell("for i in $(seq 60); do echo $i; sleep 0.2; done"))
+            assert (await client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
+            lines = [int(line.text) async for line in client.jobs.logs(job.id)]
         assert lines == list(range(1, 61))
         log = (tmp_path / "a.log").read_text()
         assert log.count("certificate renewed") >= 1
@@ -97,9 +97,9 @@ async def test_a_token_lets_as_many_nodes_in_as_it_says(tmp_path: Path) -> None:
         assert sum(not isinstance(outcome, BaseException) for outcome in outcomes) == 2
         assert "not known, used up, expired or revoked" in await refusal_to_join(fleet, token)
         async with fleet.client() as client:
-            assert [each.uses_left for each in await client.trust.join_tokens()] == [0]
+            assert [each.uses_left for each in await client.join_tokens.list()] == [0]
             refused = [
-                e for e in await client.trust.audit() if e.what == "JoinService.Join" and not e.result.startswith("ok")
+                e for e in await client.audit.list() if e.what == "JoinService.Join" and not e.result.startswith("ok")
             ]
             assert {entry.result.partition(" ")[0] for entry in refused} == {"join"}
             assert len(refused) == 4
@@ -118,7 +118,7 @@ async def test_wrong_expired_and_revoked_join_tokens_are_refused_alike(tmp_path:
         wrong = str(new_join_token(fleet.authority.fingerprint))
         short = await fleet.join_token(ttl=timedelta(milliseconds=1))
         revoked = await fleet.join_token()
-        await client.trust.revoke_join_token(parse_join_token(revoked).id)
+        await client.join_tokens.revoke(parse_join_token(revoked).id)
         known = parse_join_token(await fleet.join_token())
         forged = str(new_join_token(known.authority)).replace(new_join_token(known.authority).id, known.id)
         said = {await refusal_to_join(fleet, token) for token in (wrong, short, revoked, forged)}
@@ -131,7 +131,7 @@ async def test_a_name_that_another_node_has_is_refused_until_that_one_is_sent_aw
         token = parse_join_token(await fleet.join_token(uses=3))
         with pytest.raises(ConflictError, match="there is a node a with another key"):
             await join(fleet.doors.clients, token, A, new_key())
-        await client.trust.revoke_node("a")
+        await client.nodes.revoke("a")
         assert (await connect(fleet.doors.agents, old, "a"))[0] is Code.UNAUTHENTICATED
         await join(fleet.doors.clients, token, A, new_key())
         status, said = await connect(fleet.doors.agents, old, "a")
@@ -156,7 +156,7 @@ async def test_a_coordinator_with_another_authority_gets_no_token(tmp_path: Path
         with pytest.raises(PermissionDeniedError, match="is not the coordinator that is meant"):
             await join(false.doors.clients, token, A, new_key())
         async with false.client() as client:
-            assert [entry for entry in await client.trust.audit() if entry.what == "JoinService.Join"] == []
+            assert [entry for entry in await client.audit.list() if entry.what == "JoinService.Join"] == []
 
 
 async def test_one_node_never_speaks_for_another(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ async def test_one_node_never_speaks_for_another(tmp_path: Path) -> None:
             assert await call.code() is Code.PERMISSION_DENIED
             answer = await stub.Renew(pb.RenewRequest(request=request_certificate(new_key(), NodeId("b"))))
             assert facts(answer.certificate).node == "a"
-        refusals = [(e.who, e.what) for e in await client.trust.audit() if "does not speak" in e.result]
+        refusals = [(e.who, e.what) for e in await client.audit.list() if "does not speak" in e.result]
         assert refusals == [("node/a", "AgentService.Connect"), ("node/a", "AgentService.PushLogs")]
 
 

@@ -15,7 +15,7 @@ def job(name: str, project: str, **labels: str) -> JobSpec:
 
 
 async def names(client: Client, **conditions: Any) -> list[str]:  # noqa: ANN401 - as Client.jobs has them
-    return [each.spec.name async for each in client.jobs(**conditions)]
+    return [each.spec.name async for each in client.jobs.list(**conditions)]
 
 
 async def test_jobs_are_listed_by_owner_project_and_label_of_what_the_caller_may_see(tmp_path: Path) -> None:
@@ -23,12 +23,12 @@ async def test_jobs_are_listed_by_owner_project_and_label_of_what_the_caller_may
         ada = await fleet.user("ada", {"vision": Access.MEMBER, "speech": Access.MEMBER})
         bea = await fleet.user("bea", {"vision": Access.MEMBER})
         async with fleet.client(ada) as a, fleet.client(bea) as b:
-            first = await a.submit(job("one", "vision", paper="icml"), queue_anyway=True)
-            await b.submit(job("two", "vision", paper="icml", run="2"), queue_anyway=True)
-            await a.submit(job("three", "speech", run="2"), queue_anyway=True)
+            first = await a.jobs.submit(job("one", "vision", paper="icml"), queue_anyway=True)
+            await b.jobs.submit(job("two", "vision", paper="icml", run="2"), queue_anyway=True)
+            await a.jobs.submit(job("three", "speech", run="2"), queue_anyway=True)
 
             assert (first.owner, first.sequence) == ("ada", 1)
-            assert dict((await b.job(first.id)).spec.labels) == {"paper": "icml"}
+            assert dict((await b.jobs.get(first.id)).spec.labels) == {"paper": "icml"}
             assert await names(a) == ["three", "two", "one"]
             assert await names(a, mine=True) == ["three", "one"]
             assert await names(b, mine=True, owners=["ada"]) == ["two", "one"]

@@ -125,9 +125,9 @@ async def _large_jobs(target: Target) -> None:
                 files=(InlineFile(path="data", content=bytes(MiB - 1)),),
             )
             with suppress(MusterError):
-                job = await client.submit(JobSpec(name="large", roles=(role,)), queue_anyway=True)
+                job = await client.jobs.submit(JobSpec(name="large", roles=(role,)), queue_anyway=True)
                 await asyncio.sleep(LARGE_FOR)
-                await client.delete(job.id, force=True)
+                await client.jobs.delete(job.id, force=True)
             await asyncio.sleep(LARGE_EACH)
 
 

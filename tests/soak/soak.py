@@ -77,11 +77,11 @@ async def soak(directory: Path, seconds: float, nodes: int = NODES) -> Seen:
 
 async def _jobs(fleet: Fleet) -> None:
     """A job that is watched, and one that never stops to print."""
-    await fleet.client.label_node(f"node{FIRST}", {FLOODED: "yes"})
+    await fleet.client.nodes.label(f"node{FIRST}", {FLOODED: "yes"})
     watched = gang(1, "train")
-    await fleet.client.submit(_named(watched, WATCHED), queue_anyway=True)
+    await fleet.client.jobs.submit(_named(watched, WATCHED), queue_anyway=True)
     flood = gang(1, "nice", "-n", "19", "sh", "-c", FLOOD)
-    await fleet.client.submit(_named(flood, FLOODED, {FLOODED: "yes"}), queue_anyway=True)
+    await fleet.client.jobs.submit(_named(flood, FLOODED, {FLOODED: "yes"}), queue_anyway=True)
 
 
 def _named(spec: JobSpec, name: str, labels: dict[str, str] | None = None) -> JobSpec:
@@ -90,11 +90,11 @@ def _named(spec: JobSpec, name: str, labels: dict[str, str] | None = None) -> Jo
 
 async def _noises(fleet: Fleet, directory: Path, seconds: float) -> "list[subprocess.Popen[bytes]]":
     """The programs that disturb, each known as somebody who may no more than it needs."""
-    trust = fleet.client.trust
+    admin = fleet.client
     tokens = {}
     for name, access in (("watching", Access.VIEWER), ("large-jobs", Access.MEMBER)):
-        await trust.add_account(name, AccountKind.SERVICE, {EVERYWHERE: access})
-        tokens[name], _ = await trust.create_token(name)
+        await admin.accounts.add(name, AccountKind.SERVICE, {EVERYWHERE: access})
+        tokens[name], _ = await admin.tokens.create(name)
     authority = str(fleet.state / AUTHORITY)
     return [
         start(
@@ -156,12 +156,12 @@ async def _again(each: float, act: Callable[[_Diary, Client], Awaitable[None]], 
 
 
 async def _look(diary: _Diary, admin: Client) -> None:
-    await diary.call("Get", admin.job(WATCHED))
+    await diary.call("Get", admin.jobs.get(WATCHED))
     await diary.call("List", _first_page(admin))
 
 
 async def _first_page(admin: Client) -> None:
-    async for _ in admin.jobs(limit=20):
+    async for _ in admin.jobs.list(limit=20):
         pass
 
 
@@ -169,21 +169,21 @@ async def _launch(diary: _Diary, admin: Client) -> None:
     accepted: list[str] = []
 
     async def submit() -> None:
-        accepted.append((await admin.submit(_named(gang(2, "train"), "daily"))).id)
+        accepted.append((await admin.jobs.submit(_named(gang(2, "train"), "daily"))).id)
 
     if await diary.call("Submit", submit()):
-        await diary.call("Stop", admin.stop(accepted[0]))
-        await diary.call("Delete", admin.delete(accepted[0], force=True))
+        await diary.call("Stop", admin.jobs.stop(accepted[0]))
+        await diary.call("Delete", admin.jobs.delete(accepted[0], force=True))
 
 
 async def _revoke(diary: _Diary, admin: Client) -> None:
     made: list[str] = []
 
     async def create() -> None:
-        made.append((await admin.trust.create_token(note="of the soak"))[1].id)
+        made.append((await admin.tokens.create(note="of the soak"))[1].id)
 
     if await diary.call("CreateToken", create()):
-        await diary.call("RevokeToken", admin.trust.revoke_token(made[0]))
+        await diary.call("RevokeToken", admin.tokens.revoke(made[0]))
 
 
 def _journal(directory: Path) -> Path:

@@ -55,7 +55,7 @@ async def fetched(client: Client, directory: Path, wanted: str = "", signers: Co
 
     It is only fetched where it is not in `directory` already.
     """
-    kept = await client.bundles.all()
+    kept = await client.bundles.list()
     if not kept:
         raise UnknownNameError(
             f"{client.address} keeps no bundle; `muster bundle create` and `muster bundle upload`, or give one with "

@@ -50,31 +50,31 @@ class ClientRegistry:
     async def node(self, name: str) -> NodeView | None:
         """See Registry."""
         try:
-            return await self._client.node(name)
+            return await self._client.nodes.get(name)
         except UnknownNameError:
             return None
 
     async def admit(self, labels: Mapping[str, str]) -> tuple[str, str]:
         """See Registry."""
-        secret, token = await self._client.trust.create_join_token(ttl=TOKEN_LIFE, uses=1, labels=labels)
+        secret, token = await self._client.join_tokens.create(ttl=TOKEN_LIFE, uses=1, labels=labels)
         return secret, token.id
 
     async def withdraw(self, token: str) -> None:
         """See Registry."""
-        await self._client.trust.revoke_join_token(token)
+        await self._client.join_tokens.revoke(token)
 
     async def dismiss(self, name: str) -> None:
         """See Registry."""
         with suppress(UnknownNameError):
-            await self._client.trust.revoke_node(name)
+            await self._client.nodes.revoke(name)
         with suppress(UnknownNameError):
-            await self._client.remove_node(name)
+            await self._client.nodes.remove(name)
 
     async def known(self) -> Mapping[str, Known]:
         """All that is known of all nodes, by name."""
-        views = {str(view.name): view for view in await self._client.nodes()}
+        views = {str(view.name): view for view in await self._client.nodes.list()}
         try:
-            enrolled = {str(node.name): node for node in await self._client.trust.enrolled_nodes()}
+            enrolled = {str(node.name): node for node in await self._client.nodes.enrolled()}
         except MusterError as error:
             raise type(error)(f"{error} (installing nodes needs the access `operator` for `*`)") from error
         return {name: Known(view=views.get(name), enrolled=enrolled.get(name)) for name in views.keys() | enrolled}

@@ -52,9 +52,7 @@ async def _show(  # noqa: PLR0913 - the same
 ) -> None:
     begin, end = _ago(since), _ago(until)
     async with session_of(context).client() as client:
-        found = await client.trust.audit_page(
-            since=begin, until=end, who=user, limit=limit, oldest_first=oldest, page=page
-        )
+        found = await client.audit.page(since=begin, until=end, who=user, limit=limit, oldest_first=oldest, page=page)
     from muster.cli.output.trust import audit_table  # noqa: PLC0415 - Rich
 
     show(found.entries, output, audit_table(found.entries))
@@ -85,7 +83,7 @@ async def verify(
     if file is not None:
         return _told(_checked(file, noted))
     async with session_of(context).client() as client:
-        return _told(await client.trust.verify_audit(noted))
+        return _told(await client.audit.verify(noted))
 
 
 def _noted(expect: str) -> "AuditAnchor | None":

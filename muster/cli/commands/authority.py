@@ -21,7 +21,7 @@ authority = typer.Typer(help="The fleet's authority, which signs its certificate
 async def show(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """Show which authorities count, and how far a change of them is."""
     async with session_of(context).client() as client:
-        found = await client.trust.authority()
+        found = await client.authority.show()
     _tell(found, output)
 
 
@@ -30,7 +30,7 @@ async def show(context: typer.Context, *, output: Output = Format.TABLE) -> None
 async def rotate(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """Begin to change the authority. Nodes move by themselves; jobs go on. `muster authority finish` ends it."""
     async with session_of(context).client() as client:
-        found = await client.trust.rotate_authority()
+        found = await client.authority.rotate()
     _tell(found, output)
 
 
@@ -46,7 +46,7 @@ async def finish(
 ) -> None:
     """End the change: the former authority counts no more, and the coordinator shows a certificate of the new one."""
     async with session_of(context).client() as client:
-        found = await client.trust.finish_rotation(force=force)
+        found = await client.authority.finish(force=force)
     _tell(found, output)
 
 

@@ -103,7 +103,7 @@ async def upload(
 async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """List the bundles that the coordinator keeps, the newest version first."""
     async with session_of(context).client() as client:
-        found = await client.bundles.all()
+        found = await client.bundles.list()
     if output is not Format.TABLE:
         say_lines(text_of(found, output))
         return

@@ -45,7 +45,7 @@ async def jobs(  # noqa: PLR0913 - one for each option
     async with session_of(context).client() as client:
         # One more than is shown tells whether there are more.
         asked = None if everything else limit + 1
-        jobs = client.jobs(
+        jobs = client.jobs.list(
             phases=phase or (),
             name_contains=name,
             mine=mine,
@@ -86,7 +86,7 @@ async def show(
 ) -> None:
     """Show a job with its executions, timings and first failure."""
     async with session_of(context).client() as client:
-        found = await client.job(job, attempt=attempt)
+        found = await client.jobs.get(job, attempt=attempt)
     if output is not Format.TABLE:
         say_lines(text_of(found, output))
         return
@@ -99,7 +99,7 @@ async def show(
 async def why(context: typer.Context, job: JobName, *, output: Output = Format.TABLE) -> None:
     """Say what a job waits for, or what went wrong."""
     async with session_of(context).client() as client:
-        explained = await client.why(job)
+        explained = await client.jobs.why(job)
     if output is not Format.TABLE:
         say_lines(text_of(explained, output))
         return
@@ -114,7 +114,7 @@ async def stop(context: typer.Context, jobs: JobNames) -> ExitCode:
     async with session_of(context).client() as client:
 
         async def stop_one(job: str) -> str:
-            stopped = await client.stop(job)
+            stopped = await client.jobs.stop(job)
             return f"{stopped.id} ({stopped.spec.name}) {stopped.phase}"
 
         return await _each(jobs, stop_one)
@@ -131,7 +131,7 @@ async def delete(
     async with session_of(context).client() as client:
 
         async def delete_one(job: str) -> str:
-            return f"{await client.delete(job, force=force)} deleted"
+            return f"{await client.jobs.delete(job, force=force)} deleted"
 
         return await _each(jobs, delete_one)
 
@@ -150,10 +150,10 @@ async def wait(
 
     limit = parse_duration(within) if within else None
     async with session_of(context).client() as client:
-        known = await client.job(job)
+        known = await client.jobs.get(job)
         try:
             async with asyncio.timeout(limit.total_seconds() if limit else None):
-                ended = await attend(client, known, client.wait(known))
+                ended = await attend(client, known, client.jobs.wait(known))
         except TimeoutError:
             raise UnavailableError(f"{known.spec.name} ({known.id}) has not ended within {within}") from None
     if ended is None:

@@ -91,7 +91,7 @@ async def login(
         token = await _token_of_person(address, certificate, output, asked=sso)
     token = str(parse_api_token(token))
     async with Client(address, Credentials(authority=certificate, token=token)) as client:
-        myself = await client.trust.myself()
+        myself = await client.accounts.myself()
     keep_login(home(os.environ), Login(address=address, authority=certificate.decode(), token=token))
     if output is Format.TABLE:
         say(f"logged in to {address} as {myself.name}{_until(myself)}")
@@ -112,7 +112,7 @@ async def logout(
         raise ConflictError(f"`muster up` serves at {address} and makes you known there; `muster down` ends it")
     if revoke:
         async with session_of(context).client() as client:
-            await client.trust.revoke_token((await client.trust.myself()).token)
+            await client.tokens.revoke((await client.accounts.myself()).token)
     forget_login(home(os.environ), address)
     say(f"logged out of {address}")
 
@@ -121,7 +121,7 @@ async def logout(
 async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """Say who you are to the coordinator, and what you may do."""
     async with session_of(context).client() as client:
-        myself = await client.trust.myself()
+        myself = await client.accounts.myself()
     if output is not Format.TABLE:
         say_lines(text_of(myself, output))
         return

@@ -44,9 +44,9 @@ async def logs(  # noqa: PLR0913 - one for each option
     ranks = ranks_from(rank) if rank is not None else ()
     earliest = since_from(since, datetime.now(UTC)) if since is not None else None
     async with session_of(context).client() as client:
-        known = await client.job(job)
+        known = await client.jobs.get(job)
         style = style_for(known, prefix=prefix, timestamps=timestamps, raw=raw)
-        lines = client.logs(known, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
+        lines = client.jobs.logs(known, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
         printing = _print_all(lines, style) if output is Format.TABLE else _print_documents(lines, output)
         if not follow:
             await printing

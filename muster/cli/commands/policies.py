@@ -52,11 +52,11 @@ async def allow(  # noqa: PLR0913 - one for each option
         pids=pids,
     )
     async with session_of(context).client() as client:
-        found = next((each for each in await client.trust.projects() if each.name == project), None)
+        found = next((each for each in await client.projects.list() if each.name == project), None)
         if found is None:
             raise UnknownNameError(f"there is no project {project!r}; `muster projects list` shows yours")
         if nothing or wished != Policy():
-            found = await client.trust.set_policy(project, wished if nothing else _both(found.policy, wished))
+            found = await client.projects.set_policy(project, wished if nothing else _both(found.policy, wished))
     say(f"{found.name}: {policy_text(found.policy)}")
 
 

@@ -48,7 +48,7 @@ async def set_secret(  # noqa: PLR0913 - one for each option
     if problem := problem_with_keys(kind, given):
         raise InvalidJobError(f"the secret {name!r} {problem}")
     async with session_of(context).client() as client:
-        made = await client.secrets.put(name, given, kind=kind, project=project, replace=replace)
+        made = await client.secrets.set(name, given, kind=kind, project=project, replace=replace)
     if output is Format.TABLE:
         say(f"secret {made.name} of project {made.project} is kept, with {', '.join(made.keys)}")
     else:

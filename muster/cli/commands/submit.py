@@ -197,7 +197,7 @@ async def _make(session: CliContext, spec: JobSpec, wish: _Wish) -> ExitCode:
 async def _submitted(client: "Client", spec: JobSpec, wish: _Wish) -> "JobView":
     """The job, accepted; what it takes to read that, and to stay with it, is loaded while the coordinator stores it."""
     async with asyncio.TaskGroup() as tasks:
-        asked = tasks.create_task(client.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
+        asked = tasks.create_task(client.jobs.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
         await asyncio.wait([asked], timeout=_ON_ITS_WAY)
         import muster.wire.jobs  # noqa: F401, PLC0415
 
@@ -211,7 +211,7 @@ async def _check(session: CliContext, spec: JobSpec, wish: _Wish) -> ExitCode:
     say_lines(text_of(spec, Format.JSON if wish.output is Format.JSON else Format.YAML), flush=True)
     try:
         async with session.client() as client:
-            await client.submit(spec, queue_anyway=wish.queue_anyway, dry_run=True)
+            await client.jobs.submit(spec, queue_anyway=wish.queue_anyway, dry_run=True)
     except UnavailableError as error:
         say(f"the job is valid; whether it fits was not checked: {error}", err=True)
     else:
@@ -228,9 +228,9 @@ async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: _Wis
     try:
         async with session.client() as client:
             if wish.dry_run or len(specs) > MAX_JOBS:  # so many are not accepted all at once
-                await client.submit_many(specs, queue_anyway=wish.queue_anyway, dry_run=True)
+                await client.jobs.submit_many(specs, queue_anyway=wish.queue_anyway, dry_run=True)
             if not wish.dry_run:
-                _print_ids(jobs, await client.submit_many(specs, queue_anyway=wish.queue_anyway), wish)
+                _print_ids(jobs, await client.jobs.submit_many(specs, queue_anyway=wish.queue_anyway), wish)
     except JobsRefusedError as error:
         if error.accepted:
             _print_ids(jobs, error.accepted, wish)

@@ -47,7 +47,7 @@ async def create_token(
     Without --ttl a person's token ends after 90 days, and that of a program when it is revoked.
     """
     async with session_of(context).client() as client:
-        secret, token = await client.trust.create_token(
+        secret, token = await client.tokens.create(
             account, note=note, ttl=span_of(ttl), access=access, projects=project or ()
         )
     say(secret)
@@ -60,7 +60,7 @@ async def create_token(
 async def list_tokens(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """List API tokens without their secrets: your own, or as an admin all."""
     async with session_of(context).client() as client:
-        found = await client.trust.tokens()
+        found = await client.tokens.list()
     from muster.cli.output.trust import tokens_table  # noqa: PLC0415 - Rich
 
     show(found, output, tokens_table(found, datetime.now(UTC)))
@@ -73,7 +73,7 @@ async def revoke_token(
 ) -> None:
     """Make an API token count no more."""
     async with session_of(context).client() as client:
-        revoked = await client.trust.revoke_token(token)
+        revoked = await client.tokens.revoke(token)
     say(f"token {revoked.id} of {revoked.account} counts no more")
 
 
@@ -90,10 +90,10 @@ async def prune_tokens(
     """Revoke API tokens that nobody uses, and forget those that have ended: your own, or as an admin all."""
     now, span = datetime.now(UTC), span_of(unused) or timedelta()
     async with session_of(context).client() as client:
-        own = (await client.trust.myself()).token
+        own = (await client.accounts.myself()).token
         found = [
             token
-            for token in await client.trust.tokens()
+            for token in await client.tokens.list()
             if token.id != own and (not token.valid(now) or token.idle_since(now - span))
         ]
         if not found:
@@ -107,7 +107,7 @@ async def prune_tokens(
         revoked = 0
         for first in range(0, len(found), MOST_PRUNED_AT_ONCE):
             part = [token.id for token in found[first : first + MOST_PRUNED_AT_ONCE]]
-            revoked += len(await client.trust.prune_tokens(part))
+            revoked += len(await client.tokens.prune(part))
     say(f"{revoked} tokens revoked, {len(found) - revoked} forgotten")
 
 

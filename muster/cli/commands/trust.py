@@ -82,7 +82,7 @@ async def remove_service(context: typer.Context, name: Name) -> None:
 async def add_project(context: typer.Context, name: Name) -> None:
     """Make a project."""
     async with session_of(context).client() as client:
-        project = await client.trust.add_project(name)
+        project = await client.projects.add(name)
     say(f"project {project.name} is there; `muster projects grant {project.name} ACCOUNT` lets somebody in")
 
 
@@ -94,7 +94,7 @@ projects.command("allow")(policies.allow)
 async def list_projects(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """List the projects that you have access to."""
     async with session_of(context).client() as client:
-        found = await client.trust.projects()
+        found = await client.projects.list()
     from muster.cli.output.trust import projects_table  # noqa: PLC0415 - Rich
 
     show(found, output, projects_table(found))
@@ -139,7 +139,7 @@ async def create_join_token(
     """Make a token with which nodes join, and print it, this once."""
     labels = dict(map(_label, label or ())) | ({"pool": pool} if pool else {})
     async with session_of(context).client() as client:
-        secret, token = await client.trust.create_join_token(ttl=span_of(ttl), uses=uses, labels=labels)
+        secret, token = await client.join_tokens.create(ttl=span_of(ttl), uses=uses, labels=labels)
     say(secret)
     times = "one node" if token.uses_left == 1 else f"{token.uses_left} nodes"
     print_dim(
@@ -153,7 +153,7 @@ async def create_join_token(
 async def list_join_tokens(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """List join tokens without their secrets."""
     async with session_of(context).client() as client:
-        found = await client.trust.join_tokens()
+        found = await client.join_tokens.list()
     from muster.cli.output.trust import join_tokens_table  # noqa: PLC0415 - Rich
 
     show(found, output, join_tokens_table(found, datetime.now(UTC)))
@@ -166,7 +166,7 @@ async def revoke_join_token(
 ) -> None:
     """Let nobody join with a token any more; who has joined stays."""
     async with session_of(context).client() as client:
-        revoked = await client.trust.revoke_join_token(token)
+        revoked = await client.join_tokens.revoke(token)
     say(f"join token {revoked.id} counts no more")
 
 
@@ -174,7 +174,7 @@ async def revoke_join_token(
 async def enrolled(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """List the nodes that have joined, and with which token."""
     async with session_of(context).client() as client:
-        found = await client.trust.enrolled_nodes()
+        found = await client.nodes.enrolled()
     from muster.cli.output.trust import enrolled_nodes_table  # noqa: PLC0415 - Rich
 
     show(found, output, enrolled_nodes_table(found))
@@ -187,19 +187,19 @@ async def revoke_node(
 ) -> None:
     """Send a node away: its certificate counts no more, and its connection ends at once."""
     async with session_of(context).client() as client:
-        revoked = await client.trust.revoke_node(node)
+        revoked = await client.nodes.revoke(node)
     say(f"node {revoked.name} was sent away; with a new join token it may come back")
 
 
 async def _add(context: typer.Context, name: str, kind: AccountKind, grants: Mapping[str, Access]) -> None:
     async with session_of(context).client() as client:
-        account = await client.trust.add_account(name, kind, grants)
+        account = await client.accounts.add(name, kind, grants)
     say(f"{account.name} is known; `muster tokens create --for {account.name}` makes a token")
 
 
 async def _list(context: typer.Context, kind: AccountKind, output: Format) -> None:
     async with session_of(context).client() as client:
-        found = await client.trust.accounts(kind)
+        found = await client.accounts.list(kind)
     from muster.cli.output.trust import accounts_table  # noqa: PLC0415 - Rich
 
     show(found, output, accounts_table(found))
@@ -207,13 +207,13 @@ async def _list(context: typer.Context, kind: AccountKind, output: Format) -> No
 
 async def _remove(context: typer.Context, name: str, kind: AccountKind) -> None:
     async with session_of(context).client() as client:
-        await client.trust.remove_account(name, kind)
+        await client.accounts.remove(name, kind)
     say(f"{name} is forgotten")
 
 
 async def _grant(context: typer.Context, account: str, project: str, access: Access | None) -> None:
     async with session_of(context).client() as client:
-        changed = await client.trust.grant(account, project, access)
+        changed = await client.accounts.grant(account, project, access)
     from muster.cli.output.trust import grants_text  # noqa: PLC0415 - Rich
 
     say(f"{changed.name}: {grants_text(changed.grants)}")

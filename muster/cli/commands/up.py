@@ -90,7 +90,7 @@ async def demo(
         async with local_fleet(plan) as fleet, client_of(fleet.login) as client:
             names = ", ".join(node.name for node in fleet.nodes)
             say(f"a coordinator serves at {fleet.login.address}; nodes: {names}", flush=True)
-            return await follow(client, await client.submit(spec), stops=True, on_start=_tell_roster)
+            return await follow(client, await client.jobs.submit(spec), stops=True, on_start=_tell_roster)
 
 
 @contextmanager

@@ -168,7 +168,7 @@ async def _ready_nodes(login: Login, wanted: int) -> tuple[NodeView, ...]:
         async with asyncio.timeout(_READY_LIMIT), client_of(login) as client:
             while len(ready) < wanted:
                 await asyncio.sleep(0.05)
-                ready = tuple(node for node in await client.nodes() if _is_here(node))
+                ready = tuple(node for node in await client.nodes.list() if _is_here(node))
     except TimeoutError:
         raise UnavailableError(
             f"{len(ready)} of {wanted} nodes are ready after {_READY_LIMIT:.0f} s",

@@ -4,17 +4,17 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from muster.domain.errors import InvalidJobError
+from muster.domain.fault import Fault, Path
 from muster.domain.jobs import job_values as values
 from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Resources, Role, Timeouts
 from muster.domain.jobs.job_values import Wrong
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
-from muster.domain.quoting import quote
 
 MAX_FILES_BYTES = 2**20
 """Of all files of all roles; larger things belong in the image or on a mount."""
@@ -24,24 +24,6 @@ ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits")
 """Keys of a role that only containers have."""
 MOST_TOLD = 10
 """Faults that an error names; a hostile job could have very many."""
-
-Path = tuple[str | int, ...]
-"""The way to a value by the keys of a job file; roles are always written `("roles", number)`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """One thing that is wrong with a job, and where."""
-
-    path: Path
-    message: str
-    """A sentence without its subject."""
-    suggestion: str | None = None
-    """What was probably meant."""
-
-    def __str__(self) -> str:
-        meant = "" if self.suggestion is None else f"; did you mean {quote(self.suggestion)}?"
-        return f"{spell(self.path)}: {self.message}{meant}"
 
 
 def faults(spec: JobSpec) -> Iterator[Fault]:
@@ -79,20 +61,7 @@ def refuse_faults(spec: JobSpec) -> JobSpec:
     if not found:
         return spec
     more = f"\nand {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
-    raise InvalidJobError("\n".join(map(str, found[:MOST_TOLD])) + more)
-
-
-def spell(path: Path) -> str:
-    """The path as people write it: `roles[0].resources.gpus`, `env["A B"]`."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.replace("-", "_").isidentifier():
-            text += f".{part}"
-        else:
-            text += f"[{quote(part)}]"
-    return text.removeprefix(".")
+    raise InvalidJobError.of("\n".join(map(str, found[:MOST_TOLD])) + more, found)
 
 
 def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:

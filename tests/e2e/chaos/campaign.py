@@ -111,9 +111,9 @@ class Campaign:
     async def _unrest(self, client: Client) -> str:
         """What is still under way; empty if nothing is."""
         try:
-            live = [job async for job in client.jobs() if not job.phase.ended]
-            views = [await client.job(job.id) async for job in client.jobs()]
-            nodes = await client.nodes()
+            live = [job async for job in client.jobs.list() if not job.phase.ended]
+            views = [await client.jobs.get(job.id) async for job in client.jobs.list()]
+            nodes = await client.nodes.list()
         except MusterError as error:
             return str(error)
         incomplete = [
@@ -142,7 +142,7 @@ class Campaign:
 
     async def _look(self, client: Client, customers: Customers, damage: Damage) -> None:
         """Compare what is there with what clients were told and with what user code says."""
-        views = {job.id: await client.job(job.id) async for job in client.jobs()}
+        views = {job.id: await client.jobs.get(job.id) async for job in client.jobs.list()}
         self._account(views, customers)
         by_name = {errand.order.spec.name: errand for errand in customers.errands}
         for view in views.values():
@@ -164,7 +164,7 @@ class Campaign:
                     True for _ in course.went_through()
                 )
         self._count_fenced()
-        for node in await client.nodes():
+        for node in await client.nodes.list():
             free = sum(gpu.usable for gpu in node.inventory.gpus) - len(node.gpus_taken)
             if (free, node.executions, node.cpu_millis_taken) != (GPUS, (), 0):
                 self.story.find(f"{node.name} has {free} of {GPUS} GPUs free and runs {node.executions}")
@@ -208,7 +208,7 @@ class Campaign:
 
     async def _lines(self, client: Client, view: JobView, attempt: int) -> list[LogLine]:
         async with asyncio.timeout(READ_WITHIN):
-            lines = [line async for line in client.logs(view.id, attempt=attempt)]
+            lines = [line async for line in client.jobs.logs(view.id, attempt=attempt)]
         self.story.counts["lines of output"] += len(lines)
         markers = {line.text.decode() for line in lines if line.text.startswith(b"[muster] ")}
         for marker in markers:
@@ -217,8 +217,8 @@ class Campaign:
 
     async def _clear(self, client: Client) -> None:
         """Delete all jobs and end the agents; then nothing is left but what is other people's."""
-        async for job in client.jobs():
-            await client.delete(job.id, force=True)
+        async for job in client.jobs.list():
+            await client.jobs.delete(job.id, force=True)
         for agent in self.muster.agents.values():
             await asyncio.to_thread(agent.stop)
         for node in self.muster.fleet.nodes:

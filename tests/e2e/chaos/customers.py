@@ -60,7 +60,7 @@ class Customers:
         errand = Errand(order)
         self.errands.append(errand)
         try:
-            errand.id = (await self.client.submit(order.spec, queue_anyway=True)).id
+            errand.id = (await self.client.jobs.submit(order.spec, queue_anyway=True)).id
         except (UnavailableError, ExhaustedError) as error:  # whose entry in the audit log is missing may be there
             self.story.tell(
                 f"{order.spec.name}: not known whether it was accepted ({error})", counted="submits in doubt"
@@ -76,10 +76,10 @@ class Customers:
         for _ in range(TRIES):
             try:
                 if errand.order.fate is Fate.STOPPED:
-                    errand.stopped_at_attempt = (await self.client.stop(errand.id)).attempts[-1].number
+                    errand.stopped_at_attempt = (await self.client.jobs.stop(errand.id)).attempts[-1].number
                 else:
                     errand.deleted = True  # an answer may get lost
-                    await self.client.delete(errand.id, force=True)
+                    await self.client.jobs.delete(errand.id, force=True)
             except (UnavailableError, ExhaustedError):
                 await asyncio.sleep(1.0)
             except UnknownNameError:
@@ -96,13 +96,13 @@ class Customers:
 
     async def _answered(self) -> bool:
         with suppress(MusterError):
-            await self.client.nodes()
+            await self.client.nodes.list()
             return True
         return False
 
     async def _live(self) -> int:
         try:
-            return len([job async for job in self.client.jobs(limit=50) if not job.phase.ended])
+            return len([job async for job in self.client.jobs.list(limit=50) if not job.phase.ended])
         except MusterError:
             return 0
 

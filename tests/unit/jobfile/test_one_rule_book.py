@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from muster import wire
 from muster.domain.errors import InvalidJobError
+from muster.domain.fault import spell
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -22,7 +23,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.jobs.job_rules import faults, refuse_faults, spell
+from muster.domain.jobs.job_rules import faults, refuse_faults
 from muster.domain.jobs.restart import RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.jobfile import JobFileError, dump_job, job_from

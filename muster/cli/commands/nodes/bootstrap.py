@@ -282,7 +282,7 @@ async def _asked(context: typer.Context) -> "tuple[Mapping[str, Known], str | No
 
     try:
         async with session_of(context).client(timeout=_PATIENCE) as client:
-            known, agents_port = await ClientRegistry(client).known(), await client.agents_port()
+            known, agents_port = await ClientRegistry(client).known(), await client.nodes.agents_port()
     except MusterError as error:
         say(f"the coordinator is not asked: {error}", err=True)
         return {}, None, 0

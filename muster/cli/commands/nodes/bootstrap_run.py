@@ -76,7 +76,7 @@ class Run:
         else:
             have = await fetched(client, own_cache(), signers=believed)
         say(_signed_by(have, believed), err=True)
-        agents_port = await client.agents_port()
+        agents_port = await client.nodes.agents_port()
         return cls(client=client, way=way, bundle=have, known=known, agents_port=agents_port, output=output)
 
     @property

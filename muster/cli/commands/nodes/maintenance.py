@@ -34,7 +34,7 @@ async def cordon(
     """Place nothing new on nodes; what runs there goes on."""
     async with session_of(context).client() as client:
         await _known(client, names)
-        found = [await client.cordon_node(name, reason=reason) for name in names]
+        found = [await client.nodes.cordon(name, reason=reason) for name in names]
     _tell(found, {node.name: f"{node.name} is cordoned; {_left(node)}" for node in found}, output)
 
 
@@ -43,7 +43,7 @@ async def uncordon(context: typer.Context, names: NodeNames, *, output: Output =
     """Place on nodes again."""
     async with session_of(context).client() as client:
         await _known(client, names)
-        found = [await client.uncordon_node(name) for name in names]
+        found = [await client.nodes.uncordon(name) for name in names]
     _tell(found, {node.name: f"{node.name} takes jobs" for node in found}, output)
 
 
@@ -69,7 +69,7 @@ async def drain(  # noqa: PLR0913 - one for each option
     limit = _limit(within)
     async with session_of(context).client() as client:
         await _known(client, names)
-        found = [await client.cordon_node(name, reason=reason, restart_jobs=restart) for name in names]
+        found = [await client.nodes.cordon(name, reason=reason, restart_jobs=restart) for name in names]
         if no_wait:
             _tell(found, {node.name: f"{node.name} is cordoned; {_left(node)}" for node in found}, output)
             return
@@ -77,7 +77,7 @@ async def drain(  # noqa: PLR0913 - one for each option
             async with asyncio.timeout(limit):
                 found = [await _drained(client, node) for node in found]
         except TimeoutError:
-            left = [node for name in names if (node := await client.node(name)).executions]
+            left = [node for name in names if (node := await client.nodes.get(name)).executions]
             told = "; ".join(f"{node.name}: {_left(node)}" for node in left)
             raise UnavailableError(f"not drained within {within} (the nodes stay cordoned): {told}") from None
     _tell(found, {node.name: f"{node.name} is drained" for node in found}, output)
@@ -100,7 +100,7 @@ async def label(
         if "=" not in word and (not word.endswith("-") or word == "-"):
             raise InvalidJobError(f"{word!r} is neither a label like rack=a7 nor one to take away like rack-")
     async with session_of(context).client() as client:
-        found, changed = await client.label_node(name, given, removed)
+        found, changed = await client.nodes.label(name, given, removed)
     told = ", ".join(f"{key}={value}" for key, value in sorted(found.items())) or "no labels"
     say(f"{name}: {told}{'' if changed else ' (as before)'}")
 
@@ -108,7 +108,7 @@ async def label(
 async def _known(client: "Client", names: Sequence[str]) -> None:
     """Raise UnknownNameError before anything is done to any of them."""
     for name in names:
-        await client.node(name)
+        await client.nodes.get(name)
 
 
 async def _drained(client: "Client", node: NodeView) -> NodeView:
@@ -119,7 +119,7 @@ async def _drained(client: "Client", node: NodeView) -> NodeView:
             told = len(node.executions)
             print_dim(f"{node.name}: {_left(node)}")
         await asyncio.sleep(_LOOK_AGAIN)
-        node = await client.node(node.name)
+        node = await client.nodes.get(node.name)
     return node
 
 

@@ -48,7 +48,7 @@ async def every_node(context: typer.Context, *, output: Output = Format.TABLE) -
     if context.invoked_subcommand is not None:
         return
     async with session_of(context).client() as client:
-        found = await client.nodes()
+        found = await client.nodes.list()
     if output is not Format.TABLE:
         say_lines(text_of(found, output))
         return
@@ -63,7 +63,7 @@ async def show(context: typer.Context, node: NodeName, *, output: Output = Forma
     """Show all of one node; `muster nodes NODE` does the same."""
     form = _form(context, output)
     async with session_of(context).client() as client:
-        found = await client.node(node)
+        found = await client.nodes.get(node)
     if form is not Format.TABLE:
         say_lines(text_of(found, form))
         return
@@ -105,12 +105,12 @@ async def remove(  # noqa: PLR0913 - one for each option
             )
             say_lines(text_of({"node": node, "removed": True}, form) if form is not Format.TABLE else f"{said}\n")
             return
-        found = await client.node(node)
+        found = await client.nodes.get(node)
         if found.state is NodeState.READY:
             raise ConflictError(f"node {node} is connected; stop its agent first (what runs there would run on)")
         if not yes:
             typer.confirm(_question(found), abort=True, err=True)
-        removed = await client.remove_node(node)
+        removed = await client.nodes.remove(node)
     say_lines(text_of(removed, form) if form is not Format.TABLE else f"{removed.name} removed\n")
 
 

@@ -10,12 +10,12 @@ import grpc
 import grpc.aio
 
 from muster.bundle.archive import replaced
-from muster.client.trust import TrustCall
+from muster.client.calls import Calls
 from muster.domain.errors import MusterError
 from muster.domain.fleet.bundle import KeptBundle
-from muster.rpc.channel import Credentials
 from muster.rpc.status import error_from, reason_lost
 from muster.rpc.v1 import bundles_pb2 as pb
+from muster.rpc.v1.bundles_pb2_grpc import BundleServiceStub
 from muster.wire.bundles import READY, bundle_from_wire
 
 _PIECE = 1 << 20
@@ -25,29 +25,38 @@ _READY_WITHIN = 10.0
 """Seconds in which a coordinator says whether it takes a bundle."""
 
 
-class BundleClient:
-    """Reached as `client.bundles`."""
+class BundlesClient:
+    """Bundles, reached as `client.bundles`."""
 
-    def __init__(self, ask: TrustCall, stub: Any, credentials: Credentials, address: str) -> None:  # noqa: ANN401 - of BundleService
-        self._ask = ask
-        self._stub = stub
-        self._metadata = credentials.metadata
-        self._address = address
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
 
-    async def all(self) -> tuple[KeptBundle, ...]:
-        """Those that the coordinator keeps, the newest version first."""
-        answer = await self._ask(self._stub.List, pb.ListBundlesRequest())
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of BundleService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(BundleServiceStub)
+
+    async def list(self) -> tuple[KeptBundle, ...]:
+        """Bundles that the coordinator keeps, the newest version first.
+
+        >>> names = [bundle.name for bundle in await client.bundles.list()]
+        """
+        answer = await self._calls.ask(self._stub.List, pb.ListBundlesRequest())
         return tuple(map(bundle_from_wire, answer.bundles))
 
     async def signers(self) -> frozenset[str]:
-        """Fingerprints of the keys whose bundles the coordinator takes; none: it takes any bundle."""
-        answer = await self._ask(self._stub.List, pb.ListBundlesRequest())
+        """Fingerprints of the keys whose bundles the coordinator takes; none: it takes any bundle.
+
+        >>> signers = await client.bundles.signers()
+        """
+        answer = await self._calls.ask(self._stub.List, pb.ListBundlesRequest())
         return frozenset(answer.signers)
 
     async def upload(self, file: Path, name: str = "", tell: Callable[[int], None] = lambda _: None) -> KeptBundle:
         """Have the coordinator keep a bundle, under the name of the file or another one.
 
         `tell` is called with the number of bytes that have been sent.
+
+        >>> await client.bundles.upload(Path("muster.tar"))
         """
         try:
             for _ in range(_ATTEMPTS - 1):
@@ -58,7 +67,7 @@ class BundleClient:
                         raise
             return await self._put(file, name or file.name, tell)
         except grpc.aio.AioRpcError as error:
-            raise error_from(error.code(), error.details() or "", address=self._address) from error
+            raise error_from(error.code(), error.details() or "", address=self._calls.connection.address) from error
 
     async def _put(self, file: Path, name: str, tell: Callable[[int], None]) -> KeptBundle:
         async def pieces() -> AsyncIterator[pb.PutBundlePiece]:
@@ -79,7 +88,7 @@ class BundleClient:
                 await call.initial_metadata()
             return bundle_from_wire(await call)
         except TimeoutError:
-            raise error_from(grpc.StatusCode.DEADLINE_EXCEEDED, "", address=self._address) from None
+            raise error_from(grpc.StatusCode.DEADLINE_EXCEEDED, "", address=self._calls.connection.address) from None
         finally:
             call.cancel()
 
@@ -90,6 +99,8 @@ class BundleClient:
 
         It is there whole and with the right hash, or not at all. `tell` is called with the number of bytes that have
         arrived, and of all.
+
+        >>> bundle, path = await client.bundles.download(Path("/tmp"))
         """
         call = self._stub.Get(pb.GetBundleRequest(name=name), metadata=self._metadata)
         try:
@@ -105,11 +116,18 @@ class BundleClient:
                 if digest.hexdigest() != bundle.sha256:
                     raise MusterError(f"{bundle.name} has not arrived as it was sent; try again")
         except grpc.aio.AioRpcError as error:
-            raise error_from(error.code(), error.details() or "", address=self._address) from error
+            raise error_from(error.code(), error.details() or "", address=self._calls.connection.address) from error
         finally:
             call.cancel()
         return bundle, target
 
+    @property
+    def _metadata(self) -> Any:  # noqa: ANN401 - as gRPC takes it
+        return self._calls.connection.credentials.metadata
+
     async def remove(self, name: str) -> None:
-        """Have the coordinator keep a bundle no longer."""
-        await self._ask(self._stub.Remove, pb.RemoveBundleRequest(name=name), pauses=())
+        """Have the coordinator keep a bundle no longer.
+
+        >>> await client.bundles.remove("muster-0.1.0-cp311-x86_64.tar")
+        """
+        await self._calls.ask(self._stub.Remove, pb.RemoveBundleRequest(name=name), pauses=())

@@ -1,15 +1,14 @@
-"""Many jobs with few calls: submitted in batches, each accepted as a whole or not at all, and listed in pages."""
+"""Many jobs submitted with few calls, each of which is accepted as a whole or not at all."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 import grpc
 
-from muster import wire
+from muster.client.mistyped import refuse_mistyped
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_rules import refuse_faults
-from muster.domain.jobs.view import JobView
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire.checks import MAX_JOBS
@@ -17,7 +16,6 @@ from muster.wire.checks import MAX_JOBS
 BATCH_BYTES = 4 * 1024 * 1024
 """Most bytes of one call, unless a single job is larger."""
 
-_PAGE = 500
 _HEAD = 8
 """Bytes that stand before each job in a message."""
 
@@ -50,27 +48,12 @@ async def submit_in_batches(
     return tuple(ids)
 
 
-async def listed(
-    ask: Callable[[pb.ListJobsRequest], Awaitable[pb.ListJobsResponse]], wanted: pb.ListJobsRequest, limit: int | None
-) -> AsyncGenerator[JobView, None]:
-    """Jobs that a request describes, newest first; all of them, or the first `limit`."""
-    while limit is None or limit > 0:
-        wanted.page_size = _PAGE if limit is None else min(limit, _PAGE)
-        page = await ask(wanted)
-        for job in page.jobs[:limit]:
-            yield wire.job_from_wire(job)
-        limit = None if limit is None else limit - len(page.jobs)
-        wanted.page_token = page.next_page_token
-        if not page.next_page_token:
-            return
-
-
 def _refuse_invalid(specs: Sequence[JobSpec], names: Sequence[str]) -> None:
     """Raise JobsRefusedError, which names every job that is not valid, before any is sent."""
     refused: dict[int, MusterError] = {}
     for place, spec in enumerate(specs):
         try:
-            refuse_faults(spec)
+            refuse_faults(refuse_mistyped(spec))
         except InvalidJobError as error:
             refused[place] = error
     if refused:

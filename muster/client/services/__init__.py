@@ -1,0 +1,1 @@
+"""What a client can ask and order: one module for each noun."""

@@ -1,0 +1,231 @@
+"""The SDK for jobs: submit, find, watch, stop and delete them, and read what they printed."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from muster import wire
+from muster.client.calls import PAGE, RESUBSCRIBE_PAUSES, RETRY_PAUSES, Calls, Patience
+from muster.client.mistyped import refuse_mistyped
+from muster.domain.errors import UnavailableError
+from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_rules import refuse_faults
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.rpc.v1 import jobs_pb2 as pb
+from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
+
+if TYPE_CHECKING:
+    from muster.domain.jobs.explanation import Explanation
+    from muster.domain.jobs.view import JobView, LogLine
+
+
+class JobsClient:
+    """Jobs, reached as `client.jobs`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of JobService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(JobServiceStub)
+
+    async def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> "JobView":
+        """Submit a job; it is given back once it is stored durably. With `dry_run` it is only checked, and has no id.
+
+        Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
+        `queue_anyway`. An answer that got lost never leads to a second job.
+
+        >>> spec = JobSpec(name="hello", roles=(Role(command=("hostname",), count=3),))
+        >>> job = await client.jobs.submit(spec)
+        """
+        request = _submission(refuse_faults(refuse_mistyped(spec)), queue_anyway=queue_anyway, dry_run=dry_run)
+        # Looking up what reads the answer loads it, and takes as long as the coordinator does: the question goes first.
+        answer = await self._calls.ask(self._stub.Submit, request)
+        return wire.job_from_wire(answer.job)
+
+    async def submit_many(
+        self, specs: Sequence[JobSpec], *, queue_anyway: bool = False, dry_run: bool = False
+    ) -> tuple[JobId, ...]:
+        """Submit many jobs, several times as fast as one by one; their ids in the order of the list.
+
+        Up to 1,000 are accepted all together or not at all, longer lists in parts, one after the other. Raises
+        JobsRefusedError, which says of each refused job why, and what was accepted before. With `dry_run` all are only
+        checked, and the ids are empty. An answer that got lost never leads to a second job.
+
+        >>> ids = await client.jobs.submit_many([replace(spec, name=f"seed-{seed}") for seed in range(100)])
+        """
+        from muster.client.services.job_batches import submit_in_batches  # noqa: PLC0415 - seldom
+
+        requests = (_submission(spec, queue_anyway=queue_anyway, dry_run=dry_run) for spec in specs)
+        return await submit_in_batches(self._submit_batch, specs, requests, self._calls.connection.address)
+
+    async def get(self, job: str, *, attempt: int | None = None) -> "JobView":
+        """One job with its attempts, and executions of the first and newest ones or only those of one `attempt`.
+
+        >>> job = await client.jobs.get("hello")
+        """
+        request = pb.GetJobRequest(job=job, attempt=attempt or 0)
+        return wire.job_from_wire(await self._calls.ask(self._stub.Get, request))
+
+    async def list(  # noqa: PLR0913 - one for each condition
+        self,
+        *,
+        phases: Collection[JobPhase] = (),
+        name_contains: str = "",
+        projects: Collection[str] = (),
+        owners: Collection[str] = (),
+        mine: bool = False,
+        labels: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> "AsyncGenerator[JobView, None]":
+        """Jobs, newest first, without their executions; all of them, or those that every argument allows.
+
+        A job has one of the `phases`, `projects` and `owners`; `mine` adds the caller to the owners. It carries all
+        `labels`.
+
+        >>> async for job in client.jobs.list(phases=[JobPhase.RUNNING], mine=True):
+        ...     print(job.id, job.spec.name)
+        """
+        wanted = pb.ListJobsRequest(
+            phases=tuple(phases),
+            name_contains=name_contains,
+            projects=projects,
+            owners=owners,
+            mine=mine,
+            labels=labels,
+        )
+        while limit is None or limit > 0:
+            wanted.page_size = PAGE if limit is None else min(limit, PAGE)
+            page = await self._calls.ask(self._stub.List, wanted)
+            for job in page.jobs[:limit]:
+                yield wire.job_from_wire(job)
+            limit = None if limit is None else limit - len(page.jobs)
+            wanted.page_token = page.next_page_token
+            if not page.next_page_token:
+                return
+
+    async def stop(self, job: str) -> "JobView":
+        """Stop a job; it is given back once the order is stored. An ended job stays as it is.
+
+        >>> await client.jobs.stop("hello")
+        """
+        return wire.job_from_wire((await self._calls.ask(self._stub.Stop, pb.StopRequest(job=job))).job)
+
+    async def delete(self, job: str, *, force: bool = False) -> JobId:
+        """Forget a job that has ended, and its logs; its id. `force` stops it first if need be.
+
+        >>> await client.jobs.delete("hello", force=True)
+        """
+        request = pb.DeleteRequest(job=job, force=force)
+        # Never repeated: what was deleted by a request whose answer got lost would not be found by the next one.
+        return JobId((await self._calls.ask(self._stub.Delete, request, pauses=())).job)
+
+    async def why(self, job: str) -> "Explanation":
+        """Why a job is where it is.
+
+        >>> explanation = await client.jobs.why("hello")
+        """
+        return wire.explanation_from_wire(await self._calls.ask(self._stub.Why, pb.WhyRequest(job=job)))
+
+    def watch(self, job: "str | JobView") -> "AsyncGenerator[JobView, None]":
+        """The job now, then at each change, until it has ended; a slow reader misses states in between, never the last.
+
+        Goes on after a broken connection; raises UnavailableError when nobody answers for two minutes.
+
+        >>> async for job in client.jobs.watch("hello"):
+        ...     print(job.phase)
+        """
+        return self._views(job)
+
+    async def wait(
+        self,
+        job: "str | JobView",
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the synchronous form has no other way
+    ) -> "JobView":
+        """The job once it has ended; TimeoutError when that takes more than `timeout` seconds (default: no limit).
+
+        >>> ended = await client.jobs.wait("hello", timeout=3600)
+        >>> print(ended.phase, ended.failure or "")
+        """
+        async with asyncio.timeout(timeout):
+            async for view in self._views(job, end_only=True):  # noqa: B007 - the last one is what is asked for
+                pass
+        return view
+
+    async def logs(
+        self,
+        job: "str | JobView",
+        *,
+        ranks: Collection[int] = (),
+        since: datetime | None = None,
+        tail: int | None = None,
+        follow: bool = False,
+        attempt: int | None = None,
+    ) -> "AsyncGenerator[LogLine, None]":
+        """What the ranks of a job printed, merged in the order of time as far as known.
+
+        `tail` means the last so many lines of each rank; `follow` goes on until all logs are complete, and takes a
+        broken connection up again without losing or repeating a line.
+
+        >>> async for line in client.jobs.logs("hello", follow=True):
+        ...     print(line.rank, line.text.decode(errors="replace"))
+        """
+        from muster.client.services.log_position import LogPosition  # noqa: PLC0415 - seldom
+
+        request = pb.LogsRequest(
+            job=(await self.get(job)).id if isinstance(job, str) else job.id,
+            ranks=sorted(ranks),
+            tail=tail,
+            follow=follow,
+            attempt=attempt or 0,
+        )
+        if since is not None:
+            request.since.FromDatetime(since)
+        position, patience = LogPosition(), Patience()
+        while True:
+            try:
+                async with aclosing(self._calls.stream(self._stub.Logs, request)) as batches:
+                    async for batch in batches:
+                        patience.renew()
+                        for line in filter(position.is_new, map(wire.log_line_from_wire, batch.lines)):
+                            yield line
+            except UnavailableError as error:
+                await patience.pause_or_raise(error)
+                position.start_again()
+                # From where the first subscription began there may be other last lines now.
+                request.ClearField("tail")
+            else:
+                return
+
+    async def _submit_batch(self, batch: pb.SubmitManyRequest) -> pb.SubmitManyResponse:
+        answer: pb.SubmitManyResponse = await self._calls.ask(self._stub.SubmitMany, batch)
+        return answer
+
+    async def _views(self, job: "str | JobView", *, end_only: bool = False) -> "AsyncGenerator[JobView, None]":
+        seen = None if isinstance(job, str) else job
+        request = pb.WatchRequest(job=job if isinstance(job, str) else job.id, end_only=end_only)
+        patience = Patience(RETRY_PAUSES if seen is None else RESUBSCRIBE_PAUSES)
+        if seen is not None:
+            yield seen
+        while seen is None or not seen.phase.ended:
+            try:
+                async with aclosing(self._calls.stream(self._stub.Watch, request)) as messages:
+                    async for message in messages:
+                        patience.renew()
+                        before, seen = seen, wire.job_from_wire(message)
+                        request.job = seen.id  # of a name there may be a newer one when it is asked again
+                        if seen != before:
+                            yield seen
+            except UnavailableError as error:
+                await patience.pause_or_raise(error)
+
+
+def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool) -> pb.SubmitRequest:
+    """A request for a job, with a key of its own: sent again, it asks for the same one."""
+    wanted, key = wire.job_spec_to_wire(spec), os.urandom(16).hex()
+    return pb.SubmitRequest(spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key)

@@ -1,0 +1,125 @@
+"""The SDK for nodes: what they have, whether work is placed on them, and who has joined."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from muster.client.calls import PAGE, Calls
+from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
+from muster.domain.fleet.access import EnrolledNode
+from muster.domain.fleet.node import NodeView
+from muster.rpc.v1 import nodes_pb2 as pb
+from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
+from muster.wire.nodes import node_from_wire
+
+
+class NodesClient:
+    """Nodes, reached as `client.nodes`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of NodeService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(NodeServiceStub)
+
+    async def list(self) -> tuple[NodeView, ...]:
+        """All nodes by name.
+
+        >>> free = [node.name for node in await client.nodes.list() if node.state is NodeState.READY]
+        """
+        nodes: list[NodeView] = []
+        token = ""
+        while True:
+            page = await self._calls.ask(self._stub.List, pb.ListNodesRequest(page_size=PAGE, page_token=token))
+            nodes.extend(map(node_from_wire, page.nodes))
+            token = page.next_page_token
+            if not token:
+                return tuple(nodes)
+
+    async def get(self, name: str) -> NodeView:
+        """One node.
+
+        >>> node = await client.nodes.get("gpu-a")
+        """
+        return node_from_wire(await self._calls.ask(self._stub.Get, pb.GetNodeRequest(node=name)))
+
+    async def remove(self, name: str) -> NodeView:
+        """Give up a node that will not come back, and on which nothing runs any more; the node as it was.
+
+        Raises ConflictError while its agent is connected.
+
+        >>> await client.nodes.remove("gpu-a")
+        """
+        request = pb.RemoveNodeRequest(node=name)
+        return node_from_wire((await self._calls.ask(self._stub.Remove, request, pauses=())).node)
+
+    async def cordon(self, name: str, *, reason: str = "", restart_jobs: bool = False) -> NodeView:
+        """Have nothing new placed on a node; with `restart_jobs` what runs there begins anew elsewhere, at once.
+
+        >>> await client.nodes.cordon("gpu-a", reason="a fan is broken", restart_jobs=True)
+        """
+        request = pb.CordonNodeRequest(node=name, reason=reason, restart_jobs=restart_jobs)
+        return node_from_wire(await self._calls.ask(self._stub.Cordon, request))
+
+    async def uncordon(self, name: str) -> NodeView:
+        """Have jobs placed on a node again.
+
+        >>> await client.nodes.uncordon("gpu-a")
+        """
+        return node_from_wire(await self._calls.ask(self._stub.Uncordon, pb.UncordonNodeRequest(node=name)))
+
+    async def label(
+        self, name: str, labels: Mapping[str, str], removed: Collection[str] = ()
+    ) -> tuple[Mapping[str, str], bool]:
+        """Change labels of a node; all labels that tokens and operators have given it, and whether they have changed.
+
+        >>> labels, changed = await client.nodes.label("gpu-a", {"rack": "7"}, removed=["spare"])
+        """
+        request = pb.LabelNodeRequest(node=name, labels=labels, removed=removed)
+        answer = await self._calls.ask(self._stub.Label, request)
+        return dict(answer.labels), answer.changed
+
+    async def enrolled(self) -> tuple[EnrolledNode, ...]:
+        """Nodes that have joined with a token, by name.
+
+        >>> names = [node.name for node in await client.nodes.enrolled()]
+        """
+        from muster.rpc.v1 import trust_pb2  # noqa: PLC0415 - seldom
+        from muster.wire.trust import enrolled_node_from_wire  # noqa: PLC0415
+
+        answer = await self._calls.ask(self._trust.ListEnrolledNodes, trust_pb2.ListEnrolledNodesRequest())
+        return tuple(map(enrolled_node_from_wire, answer.nodes))
+
+    async def revoke(self, name: str) -> EnrolledNode:
+        """Send a node away: its certificate counts no more.
+
+        >>> await client.nodes.revoke("gpu-a")
+        """
+        from muster.rpc.v1 import trust_pb2  # noqa: PLC0415 - seldom
+        from muster.wire.trust import enrolled_node_from_wire  # noqa: PLC0415
+
+        return enrolled_node_from_wire(
+            await self._calls.ask(self._trust.RevokeNode, trust_pb2.RevokeNodeRequest(node=name))
+        )
+
+    async def agents_port(self) -> int:
+        """The port of the coordinator's host at which it serves agents; 0 where it serves none beside clients.
+
+        >>> port = await client.nodes.agents_port()
+        """
+        from muster.rpc.v1.trust_pb2 import AuthorityRequest  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub  # noqa: PLC0415
+
+        stub: Any = self._calls.stub(JoinServiceStub)
+        try:
+            return int((await self._calls.ask(stub.Authority, AuthorityRequest())).agents_port)
+        except (UnavailableError, PermissionDeniedError, ExhaustedError):
+            raise
+        except MusterError:
+            return 0  # that of `muster up` serves agents where it serves clients
+
+    @property
+    def _trust(self) -> Any:  # noqa: ANN401 - the stub of TrustService
+        from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub  # noqa: PLC0415 - seldom
+
+        return self._calls.stub(TrustServiceStub)

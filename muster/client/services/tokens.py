@@ -1,0 +1,107 @@
+"""The SDK for tokens: API tokens of people and programs, and join tokens of nodes."""
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any
+
+from muster.client.calls import Calls
+from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
+from muster.rpc.v1 import trust_pb2 as pb
+from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub
+from muster.wire import trust
+
+
+class TokensClient:
+    """API tokens, reached as `client.tokens`. A token is made once only: a second answer would be a second token."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of TrustService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(TrustServiceStub)
+
+    async def create(
+        self,
+        account: str = "",
+        *,
+        note: str = "",
+        ttl: timedelta | None = None,
+        access: Access | None = None,
+        projects: Collection[str] = (),
+    ) -> tuple[str, IssuedToken]:
+        """Make an API token: the text that is shown this once, and what is kept of it.
+
+        It may all that its account may, unless `access` says the most, or `projects` where alone it counts. Without
+        `ttl` a person's token ends after 90 days, that of a program when it is revoked.
+
+        >>> secret, token = await client.tokens.create(note="nightly sweep", ttl=timedelta(days=7))
+        """
+        request = pb.CreateTokenRequest(account=account, note=note, access=access or "", projects=projects)
+        if ttl is not None:
+            request.ttl.FromTimedelta(ttl)
+        answer = await self._calls.ask(self._stub.CreateToken, request, pauses=())
+        return answer.secret, trust.token_from_wire(answer.token)
+
+    async def list(self) -> tuple[IssuedToken, ...]:
+        """API tokens, oldest first.
+
+        >>> unused = [token for token in await client.tokens.list() if token.last_used_at is None]
+        """
+        answer = await self._calls.ask(self._stub.ListTokens, pb.ListTokensRequest())
+        return tuple(map(trust.token_from_wire, answer.tokens))
+
+    async def revoke(self, token: str) -> IssuedToken:
+        """Have an API token count no more; what is kept of it.
+
+        >>> await client.tokens.revoke("k3x9a1b2")
+        """
+        return trust.token_from_wire(await self._calls.ask(self._stub.RevokeToken, pb.RevokeTokenRequest(id=token)))
+
+    async def prune(self, tokens: Collection[str]) -> tuple[IssuedToken, ...]:
+        """Clear API tokens away: those that counted are revoked and given, the others are forgotten.
+
+        >>> await client.tokens.prune([token.id for token in unused])
+        """
+        answer = await self._calls.ask(self._stub.PruneTokens, pb.PruneTokensRequest(ids=tokens), pauses=())
+        return tuple(map(trust.token_from_wire, answer.revoked))
+
+
+class JoinTokensClient:
+    """Join tokens, reached as `client.join_tokens`. A token is made once only."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of TrustService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(TrustServiceStub)
+
+    async def create(
+        self, *, ttl: timedelta | None = None, uses: int = 1, labels: Mapping[str, str] | None = None
+    ) -> tuple[str, IssuedJoinToken]:
+        """Make a join token: the text that is shown this once, and what is kept of it. Its nodes get the labels.
+
+        >>> secret, token = await client.join_tokens.create(uses=8, labels={"rack": "7"})
+        """
+        request = pb.CreateJoinTokenRequest(uses=uses, labels=labels or {})
+        if ttl is not None:
+            request.ttl.FromTimedelta(ttl)
+        answer = await self._calls.ask(self._stub.CreateJoinToken, request, pauses=())
+        return answer.secret, trust.join_token_from_wire(answer.token)
+
+    async def list(self) -> tuple[IssuedJoinToken, ...]:
+        """Join tokens, oldest first.
+
+        >>> tokens = await client.join_tokens.list()
+        """
+        answer = await self._calls.ask(self._stub.ListJoinTokens, pb.ListJoinTokensRequest())
+        return tuple(map(trust.join_token_from_wire, answer.tokens))
+
+    async def revoke(self, token: str) -> IssuedJoinToken:
+        """Have a join token count no more; what is kept of it.
+
+        >>> await client.join_tokens.revoke("k3x9a1b2")
+        """
+        request = pb.RevokeJoinTokenRequest(id=token)
+        return trust.join_token_from_wire(await self._calls.ask(self._stub.RevokeJoinToken, request))

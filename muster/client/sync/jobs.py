@@ -1,0 +1,147 @@
+"""The synchronous form of `muster.client.services.jobs`, made from it by `make sync`; change that one."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from muster.client.services.jobs import JobsClient
+from muster.client.sync.loop_thread import LoopThread
+from muster.client.sync.stream import SyncStream
+from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import JobPhase
+
+if TYPE_CHECKING:
+    from muster.domain.jobs.explanation import Explanation
+    from muster.domain.jobs.view import JobView, LogLine
+
+
+class SyncJobsClient:
+    """Jobs, reached as `client.jobs`."""
+
+    def __init__(self, own: JobsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> "JobView":
+        """Submit a job; it is given back once it is stored durably. With `dry_run` it is only checked, and has no id.
+
+        Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
+        `queue_anyway`. An answer that got lost never leads to a second job.
+
+        >>> spec = JobSpec(name="hello", roles=(Role(command=("hostname",), count=3),))
+        >>> job = client.jobs.submit(spec)
+        """
+        return self._loop.run(self._own.submit(spec, queue_anyway=queue_anyway, dry_run=dry_run))
+
+    def submit_many(
+        self, specs: Sequence[JobSpec], *, queue_anyway: bool = False, dry_run: bool = False
+    ) -> tuple[JobId, ...]:
+        """Submit many jobs, several times as fast as one by one; their ids in the order of the list.
+
+        Up to 1,000 are accepted all together or not at all, longer lists in parts, one after the other. Raises
+        JobsRefusedError, which says of each refused job why, and what was accepted before. With `dry_run` all are only
+        checked, and the ids are empty. An answer that got lost never leads to a second job.
+
+        >>> ids = client.jobs.submit_many([replace(spec, name=f"seed-{seed}") for seed in range(100)])
+        """
+        return self._loop.run(self._own.submit_many(specs, queue_anyway=queue_anyway, dry_run=dry_run))
+
+    def get(self, job: str, *, attempt: int | None = None) -> "JobView":
+        """One job with its attempts, and executions of the first and newest ones or only those of one `attempt`.
+
+        >>> job = client.jobs.get("hello")
+        """
+        return self._loop.run(self._own.get(job, attempt=attempt))
+
+    def list(  # noqa: PLR0913 - one for each condition
+        self,
+        *,
+        phases: Collection[JobPhase] = (),
+        name_contains: str = "",
+        projects: Collection[str] = (),
+        owners: Collection[str] = (),
+        mine: bool = False,
+        labels: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> "SyncStream[JobView]":
+        """Jobs, newest first, without their executions; all of them, or those that every argument allows.
+
+        A job has one of the `phases`, `projects` and `owners`; `mine` adds the caller to the owners. It carries all
+        `labels`.
+
+        >>> for job in client.jobs.list(phases=[JobPhase.RUNNING], mine=True):
+        ...     print(job.id, job.spec.name)
+        """
+        return self._loop.stream(
+            self._own.list(
+                phases=phases,
+                name_contains=name_contains,
+                projects=projects,
+                owners=owners,
+                mine=mine,
+                labels=labels,
+                limit=limit,
+            )
+        )
+
+    def stop(self, job: str) -> "JobView":
+        """Stop a job; it is given back once the order is stored. An ended job stays as it is.
+
+        >>> client.jobs.stop("hello")
+        """
+        return self._loop.run(self._own.stop(job))
+
+    def delete(self, job: str, *, force: bool = False) -> JobId:
+        """Forget a job that has ended, and its logs; its id. `force` stops it first if need be.
+
+        >>> client.jobs.delete("hello", force=True)
+        """
+        return self._loop.run(self._own.delete(job, force=force))
+
+    def why(self, job: str) -> "Explanation":
+        """Why a job is where it is.
+
+        >>> explanation = client.jobs.why("hello")
+        """
+        return self._loop.run(self._own.why(job))
+
+    def watch(self, job: "str | JobView") -> "SyncStream[JobView]":
+        """The job now, then at each change, until it has ended; a slow reader misses states in between, never the last.
+
+        Goes on after a broken connection; raises UnavailableError when nobody answers for two minutes.
+
+        >>> for job in client.jobs.watch("hello"):
+        ...     print(job.phase)
+        """
+        return self._loop.stream(self._own.watch(job))
+
+    def wait(self, job: "str | JobView", *, timeout: float | None = None) -> "JobView":
+        """The job once it has ended; TimeoutError when that takes more than `timeout` seconds (default: no limit).
+
+        >>> ended = client.jobs.wait("hello", timeout=3600)
+        >>> print(ended.phase, ended.failure or "")
+        """
+        return self._loop.run(self._own.wait(job, timeout=timeout))
+
+    def logs(
+        self,
+        job: "str | JobView",
+        *,
+        ranks: Collection[int] = (),
+        since: datetime | None = None,
+        tail: int | None = None,
+        follow: bool = False,
+        attempt: int | None = None,
+    ) -> "SyncStream[LogLine]":
+        """What the ranks of a job printed, merged in the order of time as far as known.
+
+        `tail` means the last so many lines of each rank; `follow` goes on until all logs are complete, and takes a
+        broken connection up again without losing or repeating a line.
+
+        >>> for line in client.jobs.logs("hello", follow=True):
+        ...     print(line.rank, line.text.decode(errors="replace"))
+        """
+        return self._loop.stream(
+            self._own.logs(job, ranks=ranks, since=since, tail=tail, follow=follow, attempt=attempt)
+        )

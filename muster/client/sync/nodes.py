@@ -1,0 +1,83 @@
+"""The synchronous form of `muster.client.services.nodes`, made from it by `make sync`; change that one."""
+
+from collections.abc import Collection, Mapping
+
+from muster.client.services.nodes import NodesClient
+from muster.client.sync.loop_thread import LoopThread
+from muster.domain.fleet.access import EnrolledNode
+from muster.domain.fleet.node import NodeView
+
+
+class SyncNodesClient:
+    """Nodes, reached as `client.nodes`."""
+
+    def __init__(self, own: NodesClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def list(self) -> tuple[NodeView, ...]:
+        """All nodes by name.
+
+        >>> free = [node.name for node in client.nodes.list() if node.state is NodeState.READY]
+        """
+        return self._loop.run(self._own.list())
+
+    def get(self, name: str) -> NodeView:
+        """One node.
+
+        >>> node = client.nodes.get("gpu-a")
+        """
+        return self._loop.run(self._own.get(name))
+
+    def remove(self, name: str) -> NodeView:
+        """Give up a node that will not come back, and on which nothing runs any more; the node as it was.
+
+        Raises ConflictError while its agent is connected.
+
+        >>> client.nodes.remove("gpu-a")
+        """
+        return self._loop.run(self._own.remove(name))
+
+    def cordon(self, name: str, *, reason: str = "", restart_jobs: bool = False) -> NodeView:
+        """Have nothing new placed on a node; with `restart_jobs` what runs there begins anew elsewhere, at once.
+
+        >>> client.nodes.cordon("gpu-a", reason="a fan is broken", restart_jobs=True)
+        """
+        return self._loop.run(self._own.cordon(name, reason=reason, restart_jobs=restart_jobs))
+
+    def uncordon(self, name: str) -> NodeView:
+        """Have jobs placed on a node again.
+
+        >>> client.nodes.uncordon("gpu-a")
+        """
+        return self._loop.run(self._own.uncordon(name))
+
+    def label(
+        self, name: str, labels: Mapping[str, str], removed: Collection[str] = ()
+    ) -> tuple[Mapping[str, str], bool]:
+        """Change labels of a node; all labels that tokens and operators have given it, and whether they have changed.
+
+        >>> labels, changed = client.nodes.label("gpu-a", {"rack": "7"}, removed=["spare"])
+        """
+        return self._loop.run(self._own.label(name, labels, removed))
+
+    def enrolled(self) -> tuple[EnrolledNode, ...]:
+        """Nodes that have joined with a token, by name.
+
+        >>> names = [node.name for node in client.nodes.enrolled()]
+        """
+        return self._loop.run(self._own.enrolled())
+
+    def revoke(self, name: str) -> EnrolledNode:
+        """Send a node away: its certificate counts no more.
+
+        >>> client.nodes.revoke("gpu-a")
+        """
+        return self._loop.run(self._own.revoke(name))
+
+    def agents_port(self) -> int:
+        """The port of the coordinator's host at which it serves agents; 0 where it serves none beside clients.
+
+        >>> port = client.nodes.agents_port()
+        """
+        return self._loop.run(self._own.agents_port())

@@ -1,0 +1,34 @@
+"""The synchronous form of `muster.client.services.projects`, made from it by `make sync`; change that one."""
+
+from muster.client.services.projects import ProjectsClient
+from muster.client.sync.loop_thread import LoopThread
+from muster.domain.fleet.access import Policy, Project
+
+
+class SyncProjectsClient:
+    """Projects, reached as `client.projects`."""
+
+    def __init__(self, own: ProjectsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def list(self) -> tuple[Project, ...]:
+        """Projects that one may look at, by name.
+
+        >>> names = [project.name for project in client.projects.list()]
+        """
+        return self._loop.run(self._own.list())
+
+    def add(self, name: str) -> Project:
+        """Make a project.
+
+        >>> client.projects.add("vision")
+        """
+        return self._loop.run(self._own.add(name))
+
+    def set_policy(self, project: str, policy: Policy) -> Project:
+        """Open a project for this and nothing else; the project.
+
+        >>> client.projects.set_policy("vision", Policy(host_paths=("/data",)))
+        """
+        return self._loop.run(self._own.set_policy(project, policy))

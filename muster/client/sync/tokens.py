@@ -1,0 +1,86 @@
+"""The synchronous form of `muster.client.services.tokens`, made from it by `make sync`; change that one."""
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+
+from muster.client.services.tokens import JoinTokensClient, TokensClient
+from muster.client.sync.loop_thread import LoopThread
+from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
+
+
+class SyncTokensClient:
+    """API tokens, reached as `client.tokens`. A token is made once only: a second answer would be a second token."""
+
+    def __init__(self, own: TokensClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def create(
+        self,
+        account: str = "",
+        *,
+        note: str = "",
+        ttl: timedelta | None = None,
+        access: Access | None = None,
+        projects: Collection[str] = (),
+    ) -> tuple[str, IssuedToken]:
+        """Make an API token: the text that is shown this once, and what is kept of it.
+
+        It may all that its account may, unless `access` says the most, or `projects` where alone it counts. Without
+        `ttl` a person's token ends after 90 days, that of a program when it is revoked.
+
+        >>> secret, token = client.tokens.create(note="nightly sweep", ttl=timedelta(days=7))
+        """
+        return self._loop.run(self._own.create(account, note=note, ttl=ttl, access=access, projects=projects))
+
+    def list(self) -> tuple[IssuedToken, ...]:
+        """API tokens, oldest first.
+
+        >>> unused = [token for token in client.tokens.list() if token.last_used_at is None]
+        """
+        return self._loop.run(self._own.list())
+
+    def revoke(self, token: str) -> IssuedToken:
+        """Have an API token count no more; what is kept of it.
+
+        >>> client.tokens.revoke("k3x9a1b2")
+        """
+        return self._loop.run(self._own.revoke(token))
+
+    def prune(self, tokens: Collection[str]) -> tuple[IssuedToken, ...]:
+        """Clear API tokens away: those that counted are revoked and given, the others are forgotten.
+
+        >>> client.tokens.prune([token.id for token in unused])
+        """
+        return self._loop.run(self._own.prune(tokens))
+
+
+class SyncJoinTokensClient:
+    """Join tokens, reached as `client.join_tokens`. A token is made once only."""
+
+    def __init__(self, own: JoinTokensClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def create(
+        self, *, ttl: timedelta | None = None, uses: int = 1, labels: Mapping[str, str] | None = None
+    ) -> tuple[str, IssuedJoinToken]:
+        """Make a join token: the text that is shown this once, and what is kept of it. Its nodes get the labels.
+
+        >>> secret, token = client.join_tokens.create(uses=8, labels={"rack": "7"})
+        """
+        return self._loop.run(self._own.create(ttl=ttl, uses=uses, labels=labels))
+
+    def list(self) -> tuple[IssuedJoinToken, ...]:
+        """Join tokens, oldest first.
+
+        >>> tokens = client.join_tokens.list()
+        """
+        return self._loop.run(self._own.list())
+
+    def revoke(self, token: str) -> IssuedJoinToken:
+        """Have a join token count no more; what is kept of it.
+
+        >>> client.join_tokens.revoke("k3x9a1b2")
+        """
+        return self._loop.run(self._own.revoke(token))

@@ -1,0 +1,213 @@
+"""Writes the synchronous client out of the asynchronous one: the same nouns, methods, arguments and sentences.
+
+python tests/house/generate_sync_client.py
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CLIENT = Path("muster", "client")
+SERVICES = CLIENT / "services"
+SYNC = CLIENT / "sync"
+PREFIX = "Sync"
+INDENT = 4
+MOST_ARGUMENTS = 6
+"""Of a function; more need a word about it."""
+
+_STREAM = re.compile(r"AsyncGenerator\[(.+), None\]")
+_WORDS = {"async with ": "with ", "async for ": "for ", "await ": "", "muster.Client(": "muster.SyncClient("}
+
+
+def generated(root: Path = ROOT) -> Mapping[Path, str]:
+    """Every module of the synchronous client by its path."""
+    modules = {SYNC / "client.py": _client(_read(root / CLIENT / "client.py"))}
+    for path in sorted((root / SERVICES).glob("*.py")):
+        tree = _read(path)
+        classes = [each for each in tree.body if isinstance(each, ast.ClassDef) and each.name.endswith("Client")]
+        if classes:
+            modules[SYNC / path.name] = _service(path, tree, classes)
+    return {path: _formatted(text) for path, text in modules.items()}
+
+
+def _read(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _service(path: Path, tree: ast.Module, classes: list[ast.ClassDef]) -> str:
+    names = ", ".join(each.name for each in classes)
+    bodies = [_class(each) for each in classes]
+    needed = {name for body in bodies for name in re.findall(r"\w+", _code(body))}
+    always, checked = _imports(tree, needed - {"Calls", "AsyncGenerator"})
+    stream = ["from muster.client.sync.stream import SyncStream"] if "SyncStream" in needed else []
+    return "\n".join(
+        [
+            f'"""The synchronous form of `{_dotted(path)}`, made from it by `make sync`; change that one."""',
+            *always,
+            f"from {_dotted(path)} import {names}",
+            "from muster.client.sync.loop_thread import LoopThread",
+            *stream,
+            *_checked(checked),
+            *bodies,
+        ]
+    )
+
+
+def _client(tree: ast.Module) -> str:
+    (client,) = (each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == "Client")
+    nouns = [each for each in client.body if isinstance(each, ast.FunctionDef) and _is_noun(each)]
+    where = {noun.name: (_module_of(noun), _returned(noun)) for noun in nouns}
+    lines = [
+        '"""The synchronous form of `muster.client.client`, made from it by `make sync`; change that one."""',
+        "from functools import cached_property",
+        "from typing import TYPE_CHECKING",
+        "from muster.client.sync.frame import SyncFrame",
+        *_checked([f"from {module} import {PREFIX}{name}" for module, name in where.values()]),
+        "# What a program does not use is not loaded.",
+        "class SyncClient(SyncFrame):",
+        _documented(_plain(client), 4),
+    ]
+    for noun in nouns:
+        module, name = where[noun.name]
+        lines += [
+            "    @cached_property",
+            f'    def {noun.name}(self) -> "{PREFIX}{name}":',
+            _documented(_plain(noun), 8),
+            f"        from {module} import {PREFIX}{name}  # noqa: PLC0415",
+            f"        return {PREFIX}{name}(self._own.{noun.name}, self._loop)",
+        ]
+    return "\n".join(lines)
+
+
+def _is_noun(function: ast.FunctionDef) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == "cached_property" for each in function.decorator_list)
+
+
+def _module_of(noun: ast.FunctionDef) -> str:
+    """The module of the synchronous form of what a noun gives."""
+    (imported,) = (each for each in noun.body if isinstance(each, ast.ImportFrom))
+    assert imported.module is not None
+    return f"{_dotted(SYNC)}.{imported.module.rpartition('.')[2]}"
+
+
+def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The annotation of what is returned, without quotes."""
+    assert function.returns is not None
+    return str(function.returns.value) if isinstance(function.returns, ast.Constant) else ast.unparse(function.returns)
+
+
+def _class(service: ast.ClassDef) -> str:
+    methods = (each for each in service.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    public = [each for each in methods if not each.name.startswith("_")]
+    return "\n".join(
+        [
+            f"class {PREFIX}{service.name}:",
+            _documented(_plain(service), 4),
+            f"    def __init__(self, own: {service.name}, loop: LoopThread) -> None:",
+            "        self._own = own",
+            "        self._loop = loop",
+            *(_method(each) for each in public),
+        ]
+    )
+
+
+def _method(method: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    returned = _returned(method)
+    streamed = _STREAM.fullmatch(returned)
+    shown = f'"SyncStream[{streamed[1]}]"' if streamed else ast.unparse(method.returns or ast.Constant(None))
+    call = f"self._own.{method.name}({', '.join(_passed(method.args))})"
+    how = "stream" if streamed else "run"
+    result = "" if returned == "None" else "return "
+    many = len([*method.args.args, *method.args.kwonlyargs]) > MOST_ARGUMENTS + 1
+    reason = "  # noqa: PLR0913 - one for each condition\n" if many else ""
+    return "\n".join(
+        [
+            f"    def {method.name}({reason}{ast.unparse(method.args)}) -> {shown}:",
+            _documented(_plain(method), 8),
+            f"        {result}self._loop.{how}({call})",
+        ]
+    )
+
+
+def _passed(arguments: ast.arguments) -> Iterator[str]:
+    yield from (each.arg for each in arguments.args[1:])
+    yield from (f"{each.arg}={each.arg}" for each in arguments.kwonlyargs)
+
+
+def _plain(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The docstring as it reads without `async`; its lines are indented as far as they are beyond the first."""
+    text = ast.get_docstring(node, clean=False) or ""
+    margin = f"\n{' ' * (node.col_offset + INDENT)}"
+    text = text.replace(margin, "\n").rstrip()
+    for before, after in _WORDS.items():
+        text = text.replace(before, after)
+    return text
+
+
+def _documented(text: str, indent: int) -> str:
+    lines = [f"{' ' * indent}{line}".rstrip() for line in f'"""{text}'.splitlines()]
+    lines[-1:] = [f'{lines[-1]}"""'] if len(lines) == 1 else [lines[-1], f'{" " * indent}"""']
+    return "\n".join(lines)
+
+
+def _code(body: str) -> str:
+    """The names that a class needs: without what stands in its docstrings."""
+    tree = ast.parse(body)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            node.body = [each for each in node.body if not _is_text(each)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _imports(tree: ast.Module, needed: set[str]) -> tuple[list[str], list[str]]:
+    """The imports of a module that bind needed names: those that always happen, those for the type checker."""
+    always = _bound(tree.body, needed)
+    blocks = (each for each in tree.body if isinstance(each, ast.If))
+    return always, [line for block in blocks for line in _bound(block.body, needed)]
+
+
+def _bound(body: list[ast.stmt], needed: set[str]) -> list[str]:
+    found = []
+    for each in body:
+        if isinstance(each, ast.ImportFrom):
+            names = [alias.name for alias in each.names if alias.name in needed and alias.asname is None]
+            found += [f"from {each.module} import {', '.join(names)}"] if names else []
+    return found
+
+
+def _checked(imports: list[str]) -> list[str]:
+    """Imports for the type checker alone."""
+    checking = ["from typing import TYPE_CHECKING"] if imports else []
+    return [*checking, *(["if TYPE_CHECKING:"] if imports else []), *(f"    {line}" for line in imports)]
+
+
+def _dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).parts if path.is_absolute() else path.parts
+    return ".".join(parts).removesuffix(".py")
+
+
+def _formatted(text: str) -> str:
+    """As ruff would have it."""
+    ruff = [sys.executable, "-m", "ruff"]
+    for words in (["check", "--quiet", "--select", "I,F401", "--fix", "-"], ["format", "--quiet", "-"]):
+        command = [*ruff, *words[:-1], "--stdin-filename", "muster/client/sync/made.py", "-"]
+        text = subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return text
+
+
+def main() -> None:
+    """Write all of it."""
+    for path, text in generated().items():
+        (ROOT / path).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
