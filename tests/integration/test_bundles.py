@@ -211,7 +211,7 @@ async def test_operators_fetch_admins_upload_members_do_neither(tmp_path: Path) 
         async with fleet.client() as admin, fleet.client(operator) as olga, fleet.client(member) as mia:
             await admin.bundles.upload(file)
             _, path = await olga.bundles.download(tmp_path / "state")
-            for refused in (olga.bundles.upload(file), olga.bundles.remove(file.name), mia.bundles.all()):
+            for refused in (olga.bundles.upload(file), olga.bundles.remove(file.name), mia.bundles.list()):
                 with pytest.raises(PermissionDeniedError):
                     await refused
             with pytest.raises(PermissionDeniedError):
