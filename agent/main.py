@@ -61,7 +61,7 @@ def main() -> None:
     for secret in ("MUSTER_JOIN_TOKEN", "MUSTER_TOKEN"):
         os.environ.pop(secret, None)  # nothing that this agent starts shall find it
     systemd = Systemd(os.environ)
-    configure(settings.log_level)
+    configure(settings.log_level, form=settings.log_format)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     with refusing("muster-agent"), locked(settings.state):
         asyncio.run(run(settings, systemd))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster.client.endpoint import coordinator_address
+from muster.daemon.journal import add_format_option
 from muster.daemon.options_file import parse_with_file
 from muster.domain.fleet.user import NOBODY, JobUser, numeric
 
@@ -59,6 +60,8 @@ class AgentSettings:
     """MiB that are kept of what one execution prints."""
     ready_file: Path | None = None
     log_level: str = "info"
+    log_format: str = "text"
+    """Form of each line of the journal: `text` or `json`."""
 
 
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings:
@@ -90,6 +93,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         stop_on_exit=given.stop_on_exit or bool(given.local_nodes),
         ready_file=given.ready_file,
         log_level=given.log_level,
+        log_format=given.log_format,
     )
 
 
@@ -151,6 +155,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--log-limit", type=_positive, default=DEFAULT_LOG_LIMIT, metavar="MIB", help=kept)
     add("--ready-file", type=Path, help="written once all nodes run")
     add("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_format_option(parser, environ)
     return parser
 
 

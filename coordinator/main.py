@@ -62,7 +62,7 @@ def main() -> None:
     settings = parse(sys.argv[1:], os.environ)
     systemd = Systemd(os.environ)
     journal = PacedLines()
-    configure(settings.log_level, journal)
+    configure(settings.log_level, journal, form=settings.log_format)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     directory = StateDirectory(settings.state)
     heap.keep_together()

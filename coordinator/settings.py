@@ -9,6 +9,7 @@ from pathlib import Path
 from coordinator.logins.settings import LoginSettings, add_arguments, login_settings, without_login
 from coordinator.trust.audit.exports.audit_syslog import SyslogTarget
 from muster.client.endpoint import DEFAULT_ADDRESS
+from muster.daemon.journal import add_format_option
 from muster.daemon.options_file import parse_with_file
 
 DEFAULT_LOG_LIMIT = 1024
@@ -52,6 +53,8 @@ class CoordinatorSettings:
     login: LoginSettings | None = None
     """How people log in whom an identity provider knows; None: by token alone."""
     log_level: str = "info"
+    log_format: str = "text"
+    """Form of each line of the journal: `text` or `json`."""
     audit_keep: int | None = None
     """Days that entries of the audit log are kept; None: for ever."""
     audit_file: Path | None = None
@@ -131,6 +134,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         help="hand the audit log to a syslog, too: unix:/dev/log, udp://HOST:PORT or tcp://HOST:PORT",
     )
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_format_option(parser, environ)
     add_arguments(parser)
     given = parse_with_file(parser, arguments)
     if given.local and (given.listen_agents or given.init):

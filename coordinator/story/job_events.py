@@ -17,6 +17,8 @@ from muster.domain.jobs.lifecycle import State
 
 NODES_KEPT = 32
 """Nodes that one event lists; its text says how many there are."""
+TEXT_KEPT = 1_000
+"""Characters of the text of an event; of a gang that missed its check-in, the reason may name thousands of ranks."""
 ENDS_KEPT = 64
 """Executions of an attempt whose ends are stored, good and bad ones counted apart; the end of the job counts all."""
 ATTEMPTS_KEPT = 100
@@ -162,7 +164,15 @@ class _Writer:
         return f"{counts}{ran}{failure}{gave_up}"
 
     def _event(self, key: AttemptKey, kind: JobEventKind, text: str, cause: EventCause) -> JobEvent:
-        return JobEvent(job=key[0], attempt=key[1], kind=kind, at=self._now, text=text, by=cause.who, cause=cause.what)
+        return JobEvent(
+            job=key[0],
+            attempt=key[1],
+            kind=kind,
+            at=self._now,
+            text=text if len(text) <= TEXT_KEPT else text[:TEXT_KEPT] + "…",
+            by=cause.who,
+            cause=cause.what,
+        )
 
 
 def _job_of(told: Changed | Offered) -> JobId:

@@ -51,7 +51,7 @@ def lines(cluster: Cluster, stories: Iterable[Told]) -> list[Line]:
             case Changed():
                 others += _change(cluster, each)
             case Dropped(job=job):
-                others.append(Line("job was deleted", {"job": job.id, "attempt": job.attempt, "cause": each.cause}))
+                others.append(Line("job was deleted", {"job": job.id, "attempt": job.attempt, **_cause(each.cause)}))
             case Offered():
                 others.append(_offer(each))
             case _:
@@ -62,17 +62,17 @@ def lines(cluster: Cluster, stories: Iterable[Told]) -> list[Line]:
 def _submitted(jobs: Sequence[Job], cause: EventCause) -> Line:
     if len(jobs) > 1:
         listed = ",".join(job.id for job in jobs[:JOBS_TOLD]) + (",…" if len(jobs) > JOBS_TOLD else "")
-        return Line("jobs were submitted", {"job": listed, "jobs": len(jobs), "to": State.QUEUED, "cause": cause})
+        return Line("jobs were submitted", {"job": listed, "jobs": len(jobs), "to": State.QUEUED, **_cause(cause)})
     [job] = jobs
     about = {"job_name": job.spec.name, "project": job.spec.project, "executions": job.spec.size}
     place: dict[str, object] = {"job": job.id, "attempt": job.attempt}
-    return Line("job was submitted", {**place, "to": State.QUEUED, **about, "cause": cause})
+    return Line("job was submitted", {**place, "to": State.QUEUED, **about, **_cause(cause)})
 
 
 def _move(move: CommonMove) -> Line:
     end = {"end": move.end} if move.end else {}
     place = {"job": move.job, "attempt": move.attempt, "rank": move.ranks, "node": listed_nodes(move.nodes)}
-    return Line(_SENTENCES[move.after], {**place, "from": move.before, "to": move.after, **end, "cause": move.cause})
+    return Line(_SENTENCES[move.after], {**place, "from": move.before, "to": move.after, **end, **_cause(move.cause)})
 
 
 def _change(cluster: Cluster, change: Changed) -> Iterator[Line]:
@@ -114,8 +114,8 @@ def _ended(cluster: Cluster, job: Job, cause: EventCause) -> Line:
 def _offer(offer: Offered) -> Line:
     about = {"job": offer.job.id, "attempt": offer.job.attempt, "offered": "all" if offer.head else "beside the head"}
     if offer.refusal:
-        return Line("job does not fit", {**about, "refusal": offer.refusal, "cause": offer.cause}, debug=True)
-    return Line("job fits", {**about, "cause": offer.cause}, debug=True)
+        return Line("job does not fit", {**about, "refusal": offer.refusal, **_cause(offer.cause)}, debug=True)
+    return Line("job fits", {**about, **_cause(offer.cause)}, debug=True)
 
 
 def _line(
@@ -129,9 +129,14 @@ def _line(
     fields: dict[str, object] = {"job": place[0], "attempt": place[1]}
     if before:
         fields["from"] = before
-    return Line(sentence, {**fields, "to": after, **(more or {}), "cause": cause})
+    return Line(sentence, {**fields, "to": after, **(more or {}), **_cause(cause)})
 
 
 def _word(goal: Goal | None) -> str:
     """A goal as the journal says it."""
     return "" if goal is None else goal.name.lower()
+
+
+def _cause(cause: EventCause) -> dict[str, object]:
+    """The cause as a field; none where nobody named it."""
+    return {"cause": cause} if cause.what else {}

@@ -6,6 +6,7 @@ A gang of thousands so costs a few lines and events in each turn, and not one fo
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from coordinator.core.causes import EventCause
 from coordinator.core.notes import Changed, Dropped, Note, Offered, Transitioned
@@ -40,8 +41,8 @@ class CommonMove:
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:
-        """The nodes; none before placement."""
-        return nodes_of(self.members)
+        """The nodes, in the order of ranks; none before placement."""
+        return nodes_of(sorted(self.members, key=attrgetter("rank")))
 
 
 Told = CommonMove | Changed | Dropped | Offered
@@ -58,7 +59,8 @@ def told(notes: Sequence[Note]) -> list[Told]:
             found.append(note)
             continue
         before, after, cause = note
-        end = "" if after.failure is None and after.exit is None else _end(after)
+        plain = after.state is State.SUCCEEDED or (after.failure is None and after.exit is None)
+        end = "" if plain else _end(after)
         key = (after.job, after.attempt, before.state, after.state, end)
         move = moves.get(key)
         if move is None:

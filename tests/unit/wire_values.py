@@ -218,7 +218,7 @@ def desired_lines(draw: st.DrawFn) -> plan.Desired:
     goal = draw(st.sampled_from(plan.Goal))
     assignment = draw(assignments() if goal is plan.Goal.PREPARE else optional(assignments()))
     execution = draw(execution_ids) if assignment is None else assignment.execution
-    return plan.Desired(execution=execution, goal=goal, assignment=assignment)
+    return plan.Desired(execution=execution, goal=goal, assignment=assignment, cause=draw(texts))
 
 
 @st.composite

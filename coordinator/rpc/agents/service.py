@@ -14,6 +14,7 @@ import grpc.aio
 
 from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
+from coordinator.core.causes import EventCause, message_cause
 from coordinator.core.cluster.cluster import HEARTBEAT_INTERVAL, Cluster
 from coordinator.core.events import (
     Event,
@@ -122,7 +123,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 await self._serve(node, session, messages, context, spoken)
             finally:
                 self._leftovers.one_more()
-                await asyncio.shield(self._engine.tell(NodeDisconnected(node=node, session=session.number)))
+                cause = EventCause(f"{node} stream {session.number} ended")
+                gone = NodeDisconnected(node=node, session=session.number, cause=cause)
+                await asyncio.shield(self._engine.tell(gone))
 
     @streaming
     async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # noqa: N802
@@ -266,7 +269,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                     extra={"node": node, "job": job, "attempt": attempt, "cause": message},
                 )
                 # First, so that nobody wonders at the end of executions that this plan tells to stop.
-                await self._engine.tell(PlanTooLarge(node=node, job=job, attempt=attempt, message=message))
+                cause = EventCause(f"plan {plan.revision} of {node}")
+                event = PlanTooLarge(node=node, job=job, attempt=attempt, message=message, cause=cause)
+                await self._engine.tell(event)
             parts = self._plans.parts(plan)
             first = next(parts)
             if first.size <= SMALL_PLAN and not first.message.more:
@@ -283,8 +288,10 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         messages: AsyncIterator[pb.AgentMessage],
         pulse: Pulse,
     ) -> None:
+        number = 1  # Hello was the first one
         async for message in messages:
-            event = _event(node, session, message, self._intake)
+            number += 1
+            event = _event(node, session, message, number, self._intake)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
             if isinstance(event, HeartbeatReceived):
@@ -340,21 +347,28 @@ def _connected(hello: pb.Hello, session: AgentStream) -> NodeConnected:
         reports=tuple(wire.report_from_wire(report) for report in hello.executions),
         peer_port=checks.between(hello.peer_port, 0, _LAST_PORT, "Hello.peer_port"),
         opened=hello.opened,
+        cause=message_cause(hello.node, session.number, 1),
     )
 
 
-def _event(node: NodeId, session: AgentStream, message: pb.AgentMessage, intake: LogIntake) -> Event:
+def _event(node: NodeId, session: AgentStream, message: pb.AgentMessage, number: int, intake: LogIntake) -> Event:
+    """What a message tells; `number` is its place on the stream."""
     match message.WhichOneof("message"):
         case "heartbeat":
             revision = message.heartbeat.plan_revision
             return HeartbeatReceived(node=node, session=session.number, plan_revision=revision)
         case "inventory":
             inventory = wire.inventory_from_wire(message.inventory)
-            return InventoryChanged(node=node, session=session.number, inventory=inventory)
+            cause = message_cause(node, session.number, number)
+            return InventoryChanged(node=node, session=session.number, inventory=inventory, cause=cause)
         case "reports":
             reports = tuple(wire.report_from_wire(report) for report in message.reports.reports)
             return ExecutionsReported(
-                node=node, session=session.number, reports=reports, logs_kept=intake.kept(reports)
+                node=node,
+                session=session.number,
+                reports=reports,
+                logs_kept=intake.kept(reports),
+                cause=message_cause(node, session.number, number),
             )
         case other:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")

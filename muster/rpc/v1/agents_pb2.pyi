@@ -432,10 +432,13 @@ class DesiredExecution(_message.Message):
     EXECUTION_FIELD_NUMBER: _builtins.int
     GOAL_FIELD_NUMBER: _builtins.int
     ASSIGNMENT_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     goal: Global___Goal.ValueType
     """How far it shall go."""
+    cause: _builtins.str
+    """The call, message or deadline that the coordinator acted on, for the agent's journal; empty: not known."""
     @_builtins.property
     def assignment(self) -> Global___Assignment:
         """There whenever the agent may not have it yet: with GOAL_PREPARE, and in whole plans."""
@@ -446,10 +449,11 @@ class DesiredExecution(_message.Message):
         execution: _builtins.str = ...,
         goal: Global___Goal.ValueType = ...,
         assignment: Global___Assignment | None = ...,
+        cause: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "execution", b"execution", "goal", b"goal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "cause", b"cause", "execution", b"execution", "goal", b"goal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -249,6 +249,7 @@ def _desired_to_wire(desired: Desired, role_key: str) -> pb.DesiredExecution:
         execution=desired.execution,
         goal=_GOAL_TO_WIRE[desired.goal],
         assignment=None if desired.assignment is None else _assignment_to_wire(desired.assignment, role_key),
+        cause=desired.cause,
     )
 
 
@@ -264,6 +265,7 @@ def _desired_from_wire(line: pb.DesiredExecution, roles: Mapping[str, Role | Wir
         execution=ExecutionId(checks.identifier(line.execution, "DesiredExecution.execution")),
         goal=goal,
         assignment=_assignment_from_wire(line.assignment, roles) if line.HasField("assignment") else None,
+        cause=line.cause[: checks.MAX_TEXT],
     )
 
 
