@@ -20,12 +20,19 @@ from coordinator.engine import Engine
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.callers import CALLER, Context
-from coordinator.rpc.clients.authority import Rotations
-from coordinator.rpc.clients.trust import TrustService
+from coordinator.rpc.calls import is_public
+from coordinator.rpc.clients.trust import TrustOperations, TrustService
 from coordinator.rpc.doors import by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace, Rates
-from coordinator.rpc.rules import is_public
+from coordinator.service.audit import AuditOperations
+from coordinator.service.operations import Operations
+from coordinator.service.projects import ProjectOperations
+from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.authority import AuthorityOperations
+from coordinator.service.trust.enrolment import EnrolmentOperations
+from coordinator.service.trust.rotations import Rotations
+from coordinator.service.trust.tokens import TokenOperations
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
@@ -76,12 +83,22 @@ async def _calls(directory: Path) -> AsyncIterator[dict[str, Call]]:
     await registry.add_first_admin(admin, secret, token, made)
     door, who, pace = limits.CLIENTS, by_token(registry), Pace(Rates(accounts=UNHURRIED))
     engine = Engine(MemoryStore(), lambda _: None)
-    gate = Gate(registry, audit, engine)
+    operations = Operations(registry.projects, audit)
+    gate = Gate(registry, operations)
     policy = AdmissionPolicy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
-    service = TrustService(registry, None, audit, Rotations(None, registry, engine))
+    service = TrustService(
+        TrustOperations(
+            accounts=AccountOperations(operations, registry),
+            tokens=TokenOperations(operations, registry),
+            projects=ProjectOperations(operations, registry, open_for_all=True),
+            enrolment=EnrolmentOperations(operations, registry, None),
+            authority=AuthorityOperations(operations, Rotations(None, registry, engine)),
+            audit=AuditOperations(operations, registry, audit),
+        )
+    )
     async with AsyncExitStack() as stack:
         calls: dict[str, Call] = {}
-        for name, first in ((WITH, Admission(policy, pace, gate.kept_out)), (WITHOUT, _Late(policy, pace))):
+        for name, first in ((WITH, Admission(policy, pace, gate.refused)), (WITHOUT, _Late(policy, pace))):
             server = grpc.aio.server(options=door.options, interceptors=[first, gate])
             trust_pb2_grpc.add_TrustServiceServicer_to_server(service, server)
             port = server.add_insecure_port("127.0.0.1:0")

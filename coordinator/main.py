@@ -23,9 +23,9 @@ from coordinator.fleet.put_aside import put_aside
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
-from coordinator.rpc.clients.authority import Rotations
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
+from coordinator.service.trust.rotations import Rotations
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
 from coordinator.store.directory import StateDirectory

@@ -2,7 +2,20 @@
 
 from collections.abc import Mapping
 
+from coordinator.service.rules import RULES, AccessScope
+
 _OURS: Mapping[str, Mapping[str, str]] = {
+    "JobService": {
+        "Submit": "jobs.submit",
+        "SubmitMany": "jobs.submit",
+        "Get": "jobs.get",
+        "List": "jobs.list",
+        "Stop": "jobs.stop",
+        "Delete": "jobs.delete",
+        "Watch": "jobs.watch",
+        "Logs": "jobs.logs",
+        "Why": "jobs.why",
+    },
     "NodeService": {
         "List": "nodes.list",
         "Get": "nodes.get",
@@ -16,6 +29,49 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "List": "secrets.list",
         "Remove": "secrets.remove",
     },
+    "BundleService": {
+        "List": "bundles.list",
+        "Get": "bundles.get",
+        "Put": "bundles.put",
+        "Remove": "bundles.remove",
+    },
+    "LoginService": {
+        "Start": "logins.start",
+        "Finish": "logins.finish",
+    },
+    "JoinService": {
+        "Authority": "authority.pin",
+        "Join": "nodes.join",
+    },
+    "TrustService": {
+        "WhoAmI": "accounts.whoami",
+        "ListAccounts": "accounts.list",
+        "AddAccount": "accounts.add",
+        "RemoveAccount": "accounts.remove",
+        "Grant": "accounts.grant",
+        "CreateToken": "tokens.create",
+        "ListTokens": "tokens.list",
+        "RevokeToken": "tokens.revoke",
+        "PruneTokens": "tokens.prune",
+        "ListProjects": "projects.list",
+        "AddProject": "projects.add",
+        "SetPolicy": "projects.allow",
+        "CreateJoinToken": "join_tokens.create",
+        "ListJoinTokens": "join_tokens.list",
+        "RevokeJoinToken": "join_tokens.revoke",
+        "ListEnrolledNodes": "nodes.enrolled",
+        "RevokeNode": "nodes.revoke",
+        "ShowAuthority": "authority.show",
+        "RotateAuthority": "authority.rotate",
+        "FinishRotation": "authority.finish",
+        "ListAudit": "audit.list",
+    },
+    "AgentService": {
+        "Connect": "agents.connect",
+        "PushLogs": "agents.push_logs",
+        "Renew": "agents.renew",
+        "Secrets": "secrets.deliver",
+    },
 }
 
 OPERATIONS: Mapping[str, str] = {
@@ -24,6 +80,23 @@ OPERATIONS: Mapping[str, str] = {
     for call, operation in calls.items()
 }
 """Operations by the path of the call."""
+
+PUBLIC = frozenset(
+    {
+        *(method for method, operation in OPERATIONS.items() if RULES[operation].scope is AccessScope.PUBLIC),
+        "/grpc.health.v1.Health/Check",
+        "/grpc.health.v1.Health/List",
+        "/grpc.health.v1.Health/Watch",
+        # What it tells is in the public repository.
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    }
+)
+"""Paths of calls that strangers may make, those that are no operation among them."""
+
+
+def is_public(method: str) -> bool:
+    """Whether strangers may make a call."""
+    return method in PUBLIC
 
 
 def operation_of(method: str) -> str:

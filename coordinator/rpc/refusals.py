@@ -19,7 +19,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
 DETAILS = 6_000
 """Most bytes of the text of a status. It travels in a header, and of a larger one a client sees nothing."""
 _MORE = 40
-"""Of these for how many nodes are not listed."""
+"""Bytes among these that say how many nodes are not listed."""
 _PLAIN = frozenset(range(0x20, 0x7F)) - {ord("%")}
 
 

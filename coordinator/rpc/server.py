@@ -20,23 +20,33 @@ from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.service import AgentService
 from coordinator.rpc.callers import Who
-from coordinator.rpc.clients.archive import Archive, OldAttempts
-from coordinator.rpc.clients.authority import Rotations
+from coordinator.rpc.calls import is_public
 from coordinator.rpc.clients.bundles import BundleService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.join import JoinService
-from coordinator.rpc.clients.log_merge import LogMerge
 from coordinator.rpc.clients.login import LoginService
 from coordinator.rpc.clients.nodes import NodeService
 from coordinator.rpc.clients.secrets import SecretService
-from coordinator.rpc.clients.trust import TrustService
+from coordinator.rpc.clients.trust import TrustOperations, TrustService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
-from coordinator.rpc.rules import is_public
+from coordinator.service.archive import Archive, OldAttempts
+from coordinator.service.audit import AuditOperations
+from coordinator.service.bundles import BundleOperations
+from coordinator.service.jobs import JobOperations
+from coordinator.service.logs import LogMerge
 from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
+from coordinator.service.projects import ProjectOperations
 from coordinator.service.secrets import SecretOperations
+from coordinator.service.submitting import SubmitDesk
+from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.authority import AuthorityOperations
+from coordinator.service.trust.enrolment import EnrolmentOperations, JoinOperations
+from coordinator.service.trust.logins import LoginOperations
+from coordinator.service.trust.rotations import Rotations
+from coordinator.service.trust.tokens import TokenOperations
 from coordinator.store.bundles import BundleStore
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.logs.quota import LogQuota
@@ -98,7 +108,12 @@ class Parts:
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
     reader_patience: float = READER_PATIENCE
-    """Who follows logs or a job and reads nothing for so many seconds is cut off."""
+    """Seconds after which a follower of logs or of a job that reads nothing is cut off."""
+
+    @property
+    def operations(self) -> Operations:
+        """The way into every operation."""
+        return Operations(self.registry.projects, self.audit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +169,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
         authority.on_change.append(authorities_changed)
         authorities_changed()
         _add_clients(clients, parts, authority, closings)
-        joining = JoinService(parts.registry, authority, parts.audit, agents_port, parts.pace)
+        joining = JoinService(JoinOperations(parts.operations, parts.registry, authority), agents_port, parts.pace)
         trust_pb2_grpc.add_JoinServiceServicer_to_server(joining, clients)
         healthy = _add_health(clients, (*_FOR_CLIENTS, *_FOR_STRANGERS))
         port = _bound(clients, doors.clients, served_credentials(lambda: authority.server, None))
@@ -182,35 +197,48 @@ async def _closing() -> AsyncIterator[Closings]:
 
 
 def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server, Gate]:
-    gate = Gate(parts.registry, parts.audit, parts.engine)
+    gate = Gate(parts.registry, parts.operations)
     policy = AdmissionPolicy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
-    admission = Admission(policy, parts.pace, gate.kept_out)
+    admission = Admission(policy, parts.pace, gate.refused)
     return grpc.aio.server(options=door.options, interceptors=[admission, gate]), gate
 
 
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
     # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
     policy_of = parts.registry.policy_of if authority is not None else lambda _: OPEN
-    operations = Operations(parts.registry.projects, parts.audit)
+    operations = parts.operations
     archive = Archive(logs=LogMerge(parts.engine, parts.logs), attempts=OldAttempts(parts.store))
-    jobs = JobService(parts.engine, policy_of, archive, parts.secrets, parts.reader_patience)
+    desk = SubmitDesk(policy_of, parts.secrets)
+    jobs = JobService(JobOperations(operations, parts.engine, desk, archive), parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(
         NodeService(NodeOperations(operations, parts.engine, parts.registry)), server
     )
-    rotations = Rotations(authority, parts.registry, parts.engine)
-    trust = TrustService(parts.registry, authority, parts.audit, rotations)
+    trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
-    logins = LoginService(parts.registry, parts.audit, parts.logins)
+    logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
         SecretService(SecretOperations(operations, parts.secrets)), server
     )
     closings += [jobs.closing.set, archive.attempts.close]
     if parts.bundles is not None:
-        bundles = BundleService(parts.bundles, parts.reader_patience)
+        bundles = BundleService(BundleOperations(operations, parts.bundles), parts.reader_patience)
         bundles_pb2_grpc.add_BundleServiceServicer_to_server(bundles, server)
         closings.append(bundles.closing.set)
+
+
+def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
+    operations, registry = parts.operations, parts.registry
+    rotations = Rotations(authority, registry, parts.engine)
+    return TrustOperations(
+        accounts=AccountOperations(operations, registry),
+        tokens=TokenOperations(operations, registry),
+        projects=ProjectOperations(operations, registry, open_for_all=authority is None),
+        enrolment=EnrolmentOperations(operations, registry, authority),
+        authority=AuthorityOperations(operations, rotations),
+        audit=AuditOperations(operations, registry, parts.audit),
+    )
 
 
 def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:

@@ -6,7 +6,7 @@ from typing import Self
 
 from coordinator.clock import wall_time
 from coordinator.service.causes import Cause, cause_of
-from coordinator.service.rules import RULES, Record, Scope
+from coordinator.service.rules import RULES, AccessScope, Audited
 from coordinator.trust.audit.log import AuditLog, shortened
 from coordinator.trust.caller import Caller, CallerKind
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
@@ -27,6 +27,10 @@ class Operations:
         """An operation of this name by this caller, to be entered with `async with`; about `target` as far as known."""
         return Operation(caller, name, target, self._projects, self._audit)
 
+    def refused(self, caller: Caller, name: str, result: str) -> None:
+        """Write down that a caller was refused before the operation, of whatever name, could begin."""
+        self._audit.note_refusal(audit_entry(caller, name, "", result))
+
 
 class Operation:
     """One operation while it goes on.
@@ -45,7 +49,7 @@ class Operation:
         self._rule = RULES[name]
         self._projects = projects
         self._audit = audit
-        self._asked = self._rule.scope is not Scope.PROJECT
+        self._asked = self._rule.scope is not AccessScope.PROJECT
         self._noted = False
 
     async def __aenter__(self) -> Self:
@@ -58,9 +62,9 @@ class Operation:
     ) -> None:
         if error is None:
             assert self._asked, f"{self._name} has not asked whether its caller may"
-            if self._rule.record in {Record.ALL, Record.LATER} and not self._noted:
+            if self._rule.audited in {Audited.ALL, Audited.LATER} and not self._noted:
                 self.ended(self.target)
-            if self._rule.record is Record.ALL:
+            if self._rule.audited is Audited.ALL:
                 await self._audit.kept()
         elif isinstance(error, MusterError) and not self._noted:
             self.failed(self.target, error)
@@ -89,25 +93,19 @@ class Operation:
 
     def failed(self, target: str, error: MusterError) -> None:
         """Write down how it failed, for one of several things that it is about."""
-        cause = cause_of(error)
-        if cause is Cause.PERMISSION_DENIED:
-            self._refused(target, str(error))
-        elif self._rule.record is not Record.REFUSALS:
-            self._noted = True
-            self._audit.note(self.entry(target, cause))
+        self._failed(target, cause_of(error), str(error))
+
+    def failed_because(self, cause: Cause, reason: str) -> None:
+        """Write down why it failed, where no error of ours says so."""
+        self._failed(self.target, cause, reason)
+
+    def refused(self, result: str) -> None:
+        """Write down that it was refused, in words that the caller may not be told."""
+        self._refused(self.target, result)
 
     def entry(self, target: str, result: str = "ok") -> AuditEntry:
         """An entry of the audit log about this operation, as it is written together with a change."""
-        return shortened(
-            AuditEntry(
-                at=wall_time(),
-                who=self.caller.name,
-                what=self._name,
-                target=target,
-                origin=self.caller.origin,
-                result=result,
-            )
-        )
+        return audit_entry(self.caller, self._name, target, result)
 
     def done(self, how: str = "") -> AuditEntry:
         """The entry for a change that has succeeded; `how` says what came of it."""
@@ -116,25 +114,39 @@ class Operation:
     def _may(self) -> bool:
         who, rule = self.caller, self._rule
         match rule.scope:
-            case Scope.PUBLIC | Scope.PROJECT:
+            case AccessScope.PUBLIC | AccessScope.PROJECT:
                 return True
-            case Scope.NODE:
+            case AccessScope.NODE:
                 return who.kind in _NODES
-            case Scope.KNOWN:
+            case AccessScope.KNOWN:
                 return who.kind in _KNOWN
-            case Scope.ANYWHERE:
+            case AccessScope.ANYWHERE:
                 return who.may_anywhere(rule.access)
-            case Scope.EVERYWHERE:
+            case AccessScope.EVERYWHERE:
                 return who.may(rule.access)
 
     def _denied(self) -> PermissionDeniedError:
         """Write down that the caller may not do it; the error to raise."""
         scope, access = self._rule.scope, self._rule.access
         self._refused(self.target, f"needs {access} ({scope.value})")
-        where = "every project" if scope is Scope.EVERYWHERE else "the project"
-        needed = "a node's certificate" if scope is Scope.NODE else f"{access} access to {where}"
+        where = "every project" if scope is AccessScope.EVERYWHERE else "the project"
+        needed = "a node's certificate" if scope is AccessScope.NODE else f"{access} access to {where}"
         return PermissionDeniedError(f"{self.caller.name or 'a stranger'} may not do that; it needs {needed}")
+
+    def _failed(self, target: str, cause: Cause, reason: str) -> None:
+        if cause is Cause.PERMISSION_DENIED:
+            self._refused(target, reason)
+        elif self._rule.audited is not Audited.REFUSALS:
+            self._noted = True
+            self._audit.note(self.entry(target, cause))
 
     def _refused(self, target: str, result: str) -> None:
         self._noted = True
         self._audit.note_refusal(self.entry(target, result))
+
+
+def audit_entry(caller: Caller, operation: str, target: str, result: str) -> AuditEntry:
+    """What the audit log is to say of an operation."""
+    return shortened(
+        AuditEntry(at=wall_time(), who=caller.name, what=operation, target=target, origin=caller.origin, result=result)
+    )

@@ -10,7 +10,7 @@ from enum import Enum
 from muster.domain.fleet.access import Access
 
 
-class Scope(Enum):
+class AccessScope(Enum):
     """Where the caller needs the access."""
 
     PUBLIC = "public"  #: nowhere: strangers may do it
@@ -21,7 +21,7 @@ class Scope(Enum):
     PROJECT = "project"  #: in the project that it is about
 
 
-class Record(Enum):
+class Audited(Enum):
     """What of an operation goes to the audit log."""
 
     REFUSALS = "refusals"  #: only that it was refused for want of access
@@ -31,27 +31,75 @@ class Record(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class OperationRule:
     """What one operation asks."""
 
-    scope: Scope
+    scope: AccessScope
     access: Access = Access.VIEWER
-    record: Record = Record.REFUSALS
+    audited: Audited = Audited.REFUSALS
 
 
-_FLEET_LOOK = Rule(Scope.EVERYWHERE, Access.OPERATOR)
-_FLEET_ORDER = Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.ALL)
-_FLEET_CHANGE = Rule(Scope.EVERYWHERE, Access.OPERATOR, Record.FAILURES)
+_JOB_LOOK = OperationRule(AccessScope.PROJECT)
+_JOB_ORDER = OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.ALL)
+_FLEET_LOOK = OperationRule(AccessScope.EVERYWHERE, Access.OPERATOR)
+_FLEET_ORDER = OperationRule(AccessScope.EVERYWHERE, Access.OPERATOR, Audited.ALL)
+_FLEET_CHANGE = OperationRule(AccessScope.EVERYWHERE, Access.OPERATOR, Audited.FAILURES)
+_ADMIN_LOOK = OperationRule(AccessScope.EVERYWHERE, Access.ADMIN)
+_ADMIN_ORDER = OperationRule(AccessScope.EVERYWHERE, Access.ADMIN, Audited.ALL)
+_ADMIN_CHANGE = OperationRule(AccessScope.EVERYWHERE, Access.ADMIN, Audited.FAILURES)
+_OWN_LOOK = OperationRule(AccessScope.KNOWN)
+_OWN_CHANGE = OperationRule(AccessScope.KNOWN, audited=Audited.FAILURES)
 
-RULES: Mapping[str, Rule] = {
-    "nodes.list": Rule(Scope.ANYWHERE),
-    "nodes.get": Rule(Scope.ANYWHERE),
+RULES: Mapping[str, OperationRule] = {
+    "jobs.submit": _JOB_ORDER,
+    "jobs.get": _JOB_LOOK,
+    "jobs.list": OperationRule(AccessScope.ANYWHERE),
+    "jobs.stop": _JOB_ORDER,
+    "jobs.delete": _JOB_ORDER,
+    "jobs.watch": _JOB_LOOK,
+    "jobs.logs": _JOB_LOOK,
+    "jobs.why": _JOB_LOOK,
+    "nodes.list": OperationRule(AccessScope.ANYWHERE),
+    "nodes.get": OperationRule(AccessScope.ANYWHERE),
     "nodes.remove": _FLEET_ORDER,
     "nodes.cordon": _FLEET_ORDER,
     "nodes.uncordon": _FLEET_ORDER,
     "nodes.label": _FLEET_CHANGE,
-    "secrets.set": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
-    "secrets.list": Rule(Scope.PROJECT, Access.MEMBER, Record.LATER),
-    "secrets.remove": Rule(Scope.PROJECT, Access.OPERATOR, Record.FAILURES),
+    "nodes.enrolled": _FLEET_LOOK,
+    "nodes.revoke": _FLEET_CHANGE,
+    "nodes.join": OperationRule(AccessScope.PUBLIC),
+    "join_tokens.create": _FLEET_CHANGE,
+    "join_tokens.list": _FLEET_LOOK,
+    "join_tokens.revoke": _FLEET_CHANGE,
+    "accounts.whoami": _OWN_LOOK,
+    "accounts.list": _ADMIN_LOOK,
+    "accounts.add": _ADMIN_CHANGE,
+    "accounts.remove": _ADMIN_CHANGE,
+    "accounts.grant": _ADMIN_CHANGE,
+    "tokens.create": _OWN_CHANGE,
+    "tokens.list": _OWN_LOOK,
+    "tokens.revoke": _OWN_CHANGE,
+    "tokens.prune": _OWN_CHANGE,
+    "projects.list": _OWN_LOOK,
+    "projects.add": _ADMIN_CHANGE,
+    "projects.allow": _ADMIN_CHANGE,
+    "secrets.set": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
+    "secrets.list": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.LATER),
+    "secrets.remove": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
+    "secrets.deliver": OperationRule(AccessScope.NODE),
+    "bundles.list": _FLEET_LOOK,
+    "bundles.get": _FLEET_LOOK,
+    "bundles.put": _ADMIN_ORDER,
+    "bundles.remove": _ADMIN_ORDER,
+    "logins.start": OperationRule(AccessScope.PUBLIC),
+    "logins.finish": OperationRule(AccessScope.PUBLIC),
+    "authority.pin": OperationRule(AccessScope.PUBLIC),
+    "authority.show": _ADMIN_LOOK,
+    "authority.rotate": _ADMIN_ORDER,
+    "authority.finish": _ADMIN_ORDER,
+    "audit.list": _ADMIN_LOOK,
+    "agents.connect": OperationRule(AccessScope.NODE),
+    "agents.push_logs": OperationRule(AccessScope.NODE),
+    "agents.renew": OperationRule(AccessScope.NODE, audited=Audited.ALL),
 }
 """Rules by name of the operation."""

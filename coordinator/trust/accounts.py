@@ -46,6 +46,11 @@ class Accounts:
         """The account of that name; UnknownNameError."""
         return kept_as(self.accounts, name, "account")
 
+    def identity_of(self, name: str) -> str:
+        """Who an account is at the identity provider; empty: it is not known there, or it is no account."""
+        account = self.accounts.get(name)
+        return "" if account is None else account.identity
+
     async def grant(self, name: str, project: str, access: Access | None, entry: AuditEntry) -> Account:
         """The account with this access to a project from now on; None takes it away."""
         async with self._writing:

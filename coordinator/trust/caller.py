@@ -1,4 +1,4 @@
-"""Who calls, and what he may."""
+"""Callers, and what each may."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Caller:
 
     kind: CallerKind
     name: str = ""
-    """Of the account; of a node `node/NAME`."""
+    """Name of the account; `node/NAME` for a node."""
     node: NodeId | None = None
     grants: Mapping[str, Access] = field(default_factory=dict)
     token: str = ""
@@ -51,7 +51,7 @@ class Caller:
         return self.access is not None or bool(self.projects)
 
     def may(self, access: Access, project: str = EVERYWHERE) -> bool:
-        """Whether he has this access to a project, or to all."""
+        """Whether the caller has this access to a project, or to all."""
         granted = (self.grants.get(EVERYWHERE), self.grants.get(project))
         return any(has is not None and has.covers(access) for has in granted)
 
@@ -63,11 +63,11 @@ class Caller:
         return frozenset(project for project, has in self.grants.items() if has.covers(Access.VIEWER))
 
     def may_anywhere(self, access: Access) -> bool:
-        """Whether he has this access to any project."""
+        """Whether the caller has this access to any project."""
         return any(has.covers(access) for has in self.grants.values())
 
     def speaks_for(self, node: NodeId) -> bool:
-        """Whether what he says about a node is the node's own word."""
+        """Whether what the caller says about a node is the node's own word."""
         return self.kind is CallerKind.LOCAL or (self.kind is CallerKind.NODE and self.node == node)
 
 

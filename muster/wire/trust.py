@@ -185,12 +185,34 @@ def audit_entry_from_wire(message: pb.AuditEntry) -> AuditEntry:
     )
 
 
+def audit_page_to_wire(page: AuditPage) -> pb.ListAuditResponse:
+    """Some entries of the audit log."""
+    return pb.ListAuditResponse(
+        entries=map(audit_entry_to_wire, page.entries),
+        next_page_token=page.next_page,
+        anchor_number=page.anchor.number,
+        anchor_hash=page.anchor.hash,
+    )
+
+
 def audit_page_from_wire(message: pb.ListAuditResponse) -> AuditPage:
     """Some entries of the audit log; raises WireError."""
     return AuditPage(
         entries=tuple(map(audit_entry_from_wire, message.entries)),
         next_page=message.next_page_token,
         anchor=AuditAnchor(number=message.anchor_number, hash=message.anchor_hash),
+    )
+
+
+def myself_to_wire(myself: Myself) -> pb.WhoAmIResponse:
+    """Who one is."""
+    return pb.WhoAmIResponse(
+        name=myself.name,
+        kind=myself.kind,
+        grants={project: str(access) for project, access in myself.grants.items()},
+        token=myself.token,
+        expires_at=checks.timestamp(myself.expires_at),
+        identity=myself.identity,
     )
 
 

@@ -24,7 +24,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 def entry(number: int, target: str = "", result: str = "ok") -> AuditEntry:
     at = NOW + timedelta(seconds=number)
-    return AuditEntry(at=at, who="ada", what="JobService.Stop", target=target or f"j{number}", origin="", result=result)
+    return AuditEntry(at=at, who="ada", what="jobs.stop", target=target or f"j{number}", origin="", result=result)
 
 
 class SinkThatFails:

@@ -28,9 +28,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 def entry(number: int) -> AuditEntry:
     at = NOW + timedelta(seconds=number)
-    return AuditEntry(
-        at=at, who="ada", what="JobService.Stop", target=f"j{number}", origin="ipv4:1.2.3.4:5", result="ok"
-    )
+    return AuditEntry(at=at, who="ada", what="jobs.stop", target=f"j{number}", origin="ipv4:1.2.3.4:5", result="ok")
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +196,7 @@ def test_entries_of_an_older_database_are_chained_when_it_is_brought_up_to_date(
     with engine.begin() as connection:
         migrations.upgrade(connection, "0004")
         for number in (1, 2, 3):
-            row = f"({number}, '2026-05-01 12:00:0{number}.000000', 'ada', 'JobService.Stop', 'j', '', 'ok')"
+            row = f"({number}, '2026-05-01 12:00:0{number}.000000', 'ada', 'jobs.stop', 'j', '', 'ok')"
             connection.execute(text(f"INSERT INTO audit VALUES {row}"))
     engine.dispose()
     store = SqlTrust.open(database)

@@ -25,7 +25,7 @@ from muster.domain.jobs.secret_use import SecretUse
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 VALUE = b"swordfish-7f3a"
-ENTRY = AuditEntry(at=NOW, who="ada", what="SecretService.Put", target="", origin="", result="ok")
+ENTRY = AuditEntry(at=NOW, who="ada", what="secrets.set", target="", origin="", result="ok")
 WANDB = Role(command=("x",), secrets=(SecretUse(secret="wandb", directory="/muster/secrets/wandb"),))
 
 

@@ -57,9 +57,7 @@ def node(name: str) -> EnrolledNode:
 
 def entry(number: int = 0, who: str = "ada") -> AuditEntry:
     at = NOW + timedelta(seconds=number)
-    return AuditEntry(
-        at=at, who=who, what="JobService.Submit", target=f"j{number}", origin="ipv4:1.2.3.4:5", result="ok"
-    )
+    return AuditEntry(at=at, who=who, what="jobs.submit", target=f"j{number}", origin="ipv4:1.2.3.4:5", result="ok")
 
 
 def unplaced(entry: AuditEntry) -> AuditEntry:

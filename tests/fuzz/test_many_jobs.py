@@ -1,19 +1,43 @@
 """Whatever is asked for together: all of it is accepted, or none."""
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 
+import grpc
 from hypothesis import given
 
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.rpc.callers import CALLER
+from coordinator.rpc.clients.jobs import JobService
+from coordinator.service.operations import Operations
 from coordinator.store.records.memory import MemoryStore
+from coordinator.trust.caller import LOCAL
 from muster import wire
 from muster.rpc.v1 import jobs_pb2 as pb
 from tests.builders import role, spec
 from tests.fuzz.effort import fuzzed_less
 from tests.fuzz.messages import anything, damaged, seeds
 from tests.unit.coordinator.engines import engine_on, working
-from tests.unit.coordinator.rpc.job_service import Call, RefusedCallError, job_service
+from tests.unit.coordinator.service.callers import Trusted
+from tests.unit.coordinator.service.job_operations import job_operations
+
+
+class RefusedCallError(Exception):
+    """The call ended with a status."""
+
+
+class Call:
+    """A call that may be aborted."""
+
+    async def abort(self, status: grpc.StatusCode, text: str, *_: object) -> None:
+        raise RefusedCallError(status, text)
+
+
+class EveryProject:
+    """Whatever it is called, it is there."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 @fuzzed_less
@@ -31,8 +55,10 @@ def test_jobs_of_ours_with_a_few_changes_are_all_accepted_or_none(seed: int) -> 
 
 
 async def _submit(request: pb.SubmitManyRequest) -> None:
-    engine = engine_on(MemoryStore())
-    service = job_service(engine)
+    engine, trusted = engine_on(MemoryStore()), Trusted()
+    trusted.operations = Operations(EveryProject(), trusted.audit)
+    service = cast("Any", JobService(job_operations(engine, trusted)))
+    CALLER.set(LOCAL)
     async with working(engine):
         try:
             answer = await service.SubmitMany(pb.SubmitManyRequest.FromString(request.SerializeToString()), Call())

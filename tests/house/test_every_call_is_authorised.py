@@ -1,12 +1,14 @@
-"""The one table of what each call asks of its caller names every call of every service, and none that is not there."""
+"""Every call is an operation of the one table, and every operation is asked of it where it is done."""
 
+import re
+
+import pytest
 from google.protobuf.descriptor import FileDescriptor
 
-from coordinator.rpc.calls import OPERATIONS
-from coordinator.rpc.rules import RULES, Audited, CallScope
-from coordinator.service import rules
+from coordinator.rpc.calls import OPERATIONS, PUBLIC
+from coordinator.service.rules import RULES, AccessScope, Audited
 from muster.rpc.v1 import agents_pb2, bundles_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
-from tests.house.generate_stubs import PROTOS
+from tests.house.generate_stubs import PROTOS, ROOT
 
 MODULES = (agents_pb2, bundles_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2)
 OURS = "/muster.rpc.v1."
@@ -23,6 +25,18 @@ STRANGERS = {
 """What whoever reaches the clients' port may call; a longer list is a decision."""
 
 
+PEERS = {f"{OURS}PeerService/Ask"}
+"""What agents ask each other, and the coordinator never."""
+NOTHING_TO_ASK = {"authority.pin"}
+"""Operations that tell everybody the same."""
+BEGUN = [
+    name
+    for path in sorted((ROOT / "coordinator" / "service").rglob("*.py"))
+    for name in re.findall(r'\.begin\(caller, "([a-z_.]+)"', path.read_text())
+]
+"""Operations that a service begins."""
+
+
 def calls(file: FileDescriptor) -> set[str]:
     return {
         f"/{service.full_name}/{method.name}"
@@ -37,20 +51,39 @@ def test_every_proto_file_is_looked_at() -> None:
     }
 
 
-def test_every_call_is_in_the_table_and_nothing_else() -> None:
-    ours = {call for call in RULES if call.startswith(OURS)}
-    assert ours | OPERATIONS.keys() == set().union(*(calls(module.DESCRIPTOR) for module in MODULES))
-
-
-def test_strangers_may_call_what_is_listed_here_and_no_more() -> None:
-    assert {call for call, rule in RULES.items() if rule.scope is CallScope.PUBLIC} == STRANGERS
-
-
-def test_orders_are_written_to_the_audit_log() -> None:
-    silent = {call for call, rule in RULES.items() if rule.record is Audited.REFUSALS}
-    changing = {"Submit", "Stop", "Delete", "Add", "Remove", "Create", "Revoke", "Grant", "Renew"}
-    assert {call for call in silent if any(call.rpartition("/")[2].startswith(word) for word in changing)} == set()
+def test_every_call_is_one_operation_and_nothing_else_is() -> None:
+    ours = set().union(*(calls(module.DESCRIPTOR) for module in MODULES))
+    assert ours - PEERS == OPERATIONS.keys()
 
 
 def test_every_operation_is_what_some_call_does() -> None:
-    assert set(OPERATIONS.values()) == rules.RULES.keys()
+    assert set(OPERATIONS.values()) == RULES.keys()
+
+
+def test_strangers_may_call_what_is_listed_here_and_no_more() -> None:
+    assert PUBLIC == STRANGERS
+
+
+def test_orders_are_written_to_the_audit_log() -> None:
+    silent = {
+        name
+        for name, rule in RULES.items()
+        if rule.audited is Audited.REFUSALS and rule.scope is not AccessScope.PUBLIC
+    }
+    looks = {"deliver", "connect", "push_logs", "get", "list", "logs", "watch", "why", "enrolled", "whoami", "show"}
+    assert {name for name in silent if name.partition(".")[2] not in looks} == set()
+
+
+def test_an_operation_is_a_noun_and_a_verb() -> None:
+    assert [name for name in RULES if not re.fullmatch(r"[a-z]+(_[a-z]+)?\.[a-z]+(_[a-z]+)?", name)] == []
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_an_operation_is_begun_where_it_is_done(name: str) -> None:
+    """An operation of clients begins in its service; the gate begins those of nodes."""
+    begun = name in BEGUN
+    assert begun == (RULES[name].scope is not AccessScope.NODE and name not in NOTHING_TO_ASK)
+
+
+def test_no_service_begins_an_operation_that_is_not_in_the_table() -> None:
+    assert set(BEGUN) - RULES.keys() == set()

@@ -21,9 +21,9 @@ from coordinator.clock import wall_time
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
-from coordinator.rpc.clients.authority import Rotations
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, serving
+from coordinator.service.trust.rotations import Rotations
 from coordinator.store.bundles import BundleStore
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority, load_or_make

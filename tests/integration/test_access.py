@@ -74,7 +74,7 @@ async def test_projects_do_not_learn_of_each_other(tmp_path: Path) -> None:
                 await a.jobs.submit(shell("true", project="blue"), queue_anyway=True)
             assert (await b.jobs.stop(job.id)).phase is JobPhase.STOPPED
             refused = [entry for entry in await admin.audit.list(who="red") if entry.target == job.id]
-            assert {entry.what for entry in refused} >= {"JobService.Get", "JobService.Stop", "JobService.Delete"}
+            assert {entry.what for entry in refused} >= {"jobs.get", "jobs.stop", "jobs.delete"}
 
 
 async def test_raw_calls_to_logs_and_watch_of_another_project_find_nothing(tmp_path: Path) -> None:
@@ -205,9 +205,9 @@ async def test_the_audit_log_says_who_did_what_from_where(tmp_path: Path) -> Non
                 await client.jobs.submit(shell("true", project="red"), queue_anyway=True)
         entries = await admin.audit.list(who="red")
         assert [(e.what, e.target, e.result) for e in entries] == [
-            ("JobService.Submit", job.id, "ok"),
-            ("JobService.Submit", "run", "needs member (spec)"),
-        ] or entries[1].result == "needs member (spec)"
+            ("jobs.submit", job.id, "ok"),
+            ("jobs.submit", "run", "needs member (project)"),
+        ] or entries[1].result == "needs member (project)"
         assert all(entry.origin.startswith("ipv4:127.0.0.1:") for entry in entries)
 
 

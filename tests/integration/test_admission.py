@@ -107,7 +107,7 @@ async def test_an_account_with_thousands_of_streams_locks_nobody_out_and_ends_wi
             await admin.tokens.revoke(id_)
             for each in many:
                 assert await each.all_ended(ENDED_WITHIN)
-        refused = [entry.result for entry in await admin.audit.list() if entry.what == "JobService.Watch"]
+        refused = [entry.result for entry in await admin.audit.list() if entry.what == "jobs.watch"]
         assert "too fast" in refused
         assert len(refused) <= 2 * REFUSALS
 
@@ -186,7 +186,7 @@ async def test_a_message_that_comes_after_its_token_was_revoked_is_not_acted_upo
             await admin.tokens.revoke(id_)
             await other.send(late, framed(b""))
             await other.end_of(late)
-        refused = [entry.result for entry in await admin.audit.list() if entry.what == "TrustService.WhoAmI"]
+        refused = [entry.result for entry in await admin.audit.list() if entry.what == "accounts.whoami"]
         assert refused == [f"revoked token {id_} vera"]
 
 

@@ -46,8 +46,8 @@ async def test_orders_and_their_export_outlive_a_coordinator_that_is_killed_righ
     async with coordinator_program(tmp_path, ANYWHERE, "--audit-file", str(file)) as running:
         async with client(running.login) as user:
             entries, held = await user.audit.list(), await user.audit.verify()
-        orders = [(each.what, each.target, each.result) for each in entries if each.what.startswith("JobService.")]
-        assert orders == [(f"JobService.{what}", job, "ok") for job in jobs for what in ("Submit", "Stop")]
+        orders = [(each.what, each.target, each.result) for each in entries if each.what.startswith("jobs.")]
+        assert orders == [(f"jobs.{what}", job, "ok") for job in jobs for what in ("submit", "stop")]
         while not file.exists() or len(lines := file.read_text().splitlines()) < held.count:
             async with client(running.login) as user:
                 await user.audit.list()
@@ -87,8 +87,8 @@ async def test_a_disk_that_is_full_and_a_refused_job_end_nothing(tmp_path: Path)
             await running.says(b"the audit log cannot be written")
             ballast.unlink()
             await running.says(b"the audit log is written again")
-            refused = [each.result for each in await user.audit.list() if each.what == "JobService.Submit"]
-        assert refused == ["not found among what he may see"] * 3
+            refused = [each.result for each in await user.audit.list() if each.what == "jobs.submit"]
+        assert refused == ["not found among what the caller may see"] * 3
 
 
 async def test_people_page_through_the_audit_log_and_verify_it(tmp_path: Path) -> None:

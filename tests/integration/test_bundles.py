@@ -218,7 +218,7 @@ async def test_operators_fetch_admins_upload_members_do_neither(tmp_path: Path) 
                 await mia.bundles.download(tmp_path)
             done = {(entry.who, entry.what, entry.target, entry.result) for entry in await admin.audit.list()}
     assert path.read_bytes() == file.read_bytes()
-    assert ("admin", "BundleService.Put", file.name, "ok") in done
+    assert ("admin", "bundles.put", file.name, "ok") in done
 
 
 async def test_what_was_changed_on_the_coordinators_disk_is_noticed_by_the_client(tmp_path: Path) -> None:

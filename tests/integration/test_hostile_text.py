@@ -88,7 +88,7 @@ async def test_a_stranger_writes_nothing_to_the_terminal_of_an_admin(tmp_path: P
             stub: Any = trust_pb2_grpc.JoinServiceStub(channel)
             with pytest.raises(grpc.aio.AioRpcError) as refused:
                 await stub.Join(trust_pb2.JoinRequest(token="x", node=SENT))
-        entries = [each for each in await admin.audit.list() if each.what == "JoinService.Join"]
+        entries = [each for each in await admin.audit.list() if each.what == "nodes.join"]
 
         assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert [harm_in(each.target) for each in entries] == [[]]

@@ -55,7 +55,7 @@ async def test_a_person_logs_in_and_may_what_his_groups_say(provider: IdentityPr
         assert myself.expires_at is not None
         assert before + timedelta(hours=1) <= myself.expires_at <= wall_time() + timedelta(hours=1)
         async with fleet.client() as admin:
-            entries = [entry for entry in await admin.audit.list() if entry.what == "LoginService.Finish"]
+            entries = [entry for entry in await admin.audit.list() if entry.what == "logins.finish"]
             assert [(entry.who, entry.target) for entry in entries] == [("ada", "ada")]
             assert f"of {provider.issuer}|p-ada: member for vision" in entries[0].result
             account = next(each for each in await admin.accounts.list() if each.name == "ada")
@@ -98,7 +98,7 @@ async def test_groups_that_give_nothing_make_no_account(provider: IdentityProvid
         with pytest.raises(PermissionDeniedError, match="your groups there are nowhere"):
             await log_in(fleet, provider, "p-nobody")
         assert [account.name for account in await admin.accounts.list()] == ["admin"]
-        refused = [entry for entry in await admin.audit.list() if entry.what == "LoginService.Finish"]
+        refused = [entry for entry in await admin.audit.list() if entry.what == "logins.finish"]
         assert {entry.target for entry in refused} == {f"nobody ({provider.issuer}|p-nobody)"}
         assert all("gives you no access here" in entry.result for entry in refused)
 

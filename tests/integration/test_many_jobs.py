@@ -146,12 +146,12 @@ async def test_access_to_every_project_is_asked_for_and_the_audit_log_has_each_j
                 await client.jobs.submit_many([own, rooted], queue_anyway=True)
             assert [job async for job in admin.jobs.list()] == []
             ids = await client.jobs.submit_many([own, shell("true", project="rose")], queue_anyway=True)
-        entries = [e for e in await admin.audit.list(who="red") if e.what == "JobService.SubmitMany"]
+        entries = [e for e in await admin.audit.list(who="red") if e.what == "jobs.submit"]
         told = sorted((entry.target, entry.result.partition(" for ")[0]) for entry in entries)
         assert told == sorted(
             [
-                ("2 jobs", "not found among what he may see"),
-                ("2 jobs", "needs member (specs)"),
+                ("2 jobs", "not found among what the caller may see"),
+                ("2 jobs", "needs member (project)"),
                 ("rooted", "project red is not opened"),
                 *((job, "ok") for job in ids),
             ]

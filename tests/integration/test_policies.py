@@ -42,7 +42,7 @@ async def test_what_is_not_opened_is_refused_and_audited(tmp_path: Path) -> None
                     with pytest.raises(PermissionDeniedError, match="project vision is not opened"):
                         await ada.jobs.submit(wish, queue_anyway=True, dry_run=dry_run)
             assert [each async for each in ada.jobs.list()] == []
-        refused = [entry for entry in await admin.audit.list(who="ada") if entry.what == "JobService.Submit"]
+        refused = [entry for entry in await admin.audit.list(who="ada") if entry.what == "jobs.submit"]
         assert len(refused) == 2 * len(WISHES)
         assert "role worker, user: root" in refused[0].result
 
@@ -64,7 +64,7 @@ async def test_what_an_admin_has_opened_is_taken_until_he_closes_it(tmp_path: Pa
             await ada.jobs.submit(WISHES[0], queue_anyway=True)
             assert {each.id async for each in ada.jobs.list()} >= set(taken)
             assert not any(each.phase.ended for each in [await ada.jobs.get(id_) for id_ in taken])
-        changes = [entry.result for entry in await admin.audit.list() if entry.what == "TrustService.SetPolicy"]
+        changes = [entry.result for entry in await admin.audit.list() if entry.what == "projects.allow"]
         assert changes == [
             "ok, +SYS_PTRACE, +/data, +any-user, pids default -> 100000",
             "ok, -SYS_PTRACE, -/data, pids 100000 -> default",

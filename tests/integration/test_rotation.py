@@ -93,7 +93,7 @@ async def test_the_authority_and_all_keys_change_while_a_gang_runs(tmp_path: Pat
                 assert (await again.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
                 assert len((await again.jobs.get(job.id)).attempts) == 1
                 done = [entry.what for entry in await again.audit.list(limit=10_000)]
-                assert {"TrustService.RotateAuthority", "TrustService.FinishRotation"} <= set(done)
+                assert {"authority.rotate", "authority.finish"} <= set(done)
         async with (
             admin_of(fleet, fleet.authority.certificate) as again,
             joining(fleet, "a", token),  # which is of the former authority, and used up

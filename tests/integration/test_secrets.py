@@ -225,7 +225,7 @@ async def test_a_node_is_given_what_its_execution_names_while_it_is_not_over(tmp
         stranger = fleet.node("c")
         assert (await refusal(fleet, stranger, execution))[0] is grpc.StatusCode.UNAUTHENTICATED
         assert (await refusal(fleet, a.shown, "nosuch-1-0"))[0] is grpc.StatusCode.NOT_FOUND
-        asked = [entry for entry in await client.audit.list() if entry.what == "AgentService.Secrets"]
+        asked = [entry for entry in await client.audit.list() if entry.what == "secrets.deliver"]
         given = (asked[0].who, asked[0].target, asked[0].result)
         assert given == ("node/a", "default/s3, wandb", f"ok, given to execution {execution}")
         assert [entry.who for entry in asked[1:2]] == ["node/b"]

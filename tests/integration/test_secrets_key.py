@@ -14,7 +14,7 @@ from muster.domain.jobs.secret_use import SecretUse
 from tests.integration.programs import ROOT
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-ENTRY = AuditEntry(at=NOW, who="ada", what="SecretService.Put", target="", origin="", result="ok")
+ENTRY = AuditEntry(at=NOW, who="ada", what="secrets.set", target="", origin="", result="ok")
 WANDB = Role(command=("x",), secrets=(SecretUse(secret="wandb", directory="/x"),))
 
 

@@ -98,9 +98,7 @@ async def test_a_token_lets_as_many_nodes_in_as_it_says(tmp_path: Path) -> None:
         assert "not known, used up, expired or revoked" in await refusal_to_join(fleet, token)
         async with fleet.client() as client:
             assert [each.uses_left for each in await client.join_tokens.list()] == [0]
-            refused = [
-                e for e in await client.audit.list() if e.what == "JoinService.Join" and not e.result.startswith("ok")
-            ]
+            refused = [e for e in await client.audit.list() if e.what == "nodes.join" and not e.result.startswith("ok")]
             assert {entry.result.partition(" ")[0] for entry in refused} == {"join"}
             assert len(refused) == 4
 
@@ -156,7 +154,7 @@ async def test_a_coordinator_with_another_authority_gets_no_token(tmp_path: Path
         with pytest.raises(PermissionDeniedError, match="is not the coordinator that is meant"):
             await join(false.doors.clients, token, A, new_key())
         async with false.client() as client:
-            assert [entry for entry in await client.audit.list() if entry.what == "JoinService.Join"] == []
+            assert [entry for entry in await client.audit.list() if entry.what == "nodes.join"] == []
 
 
 async def test_one_node_never_speaks_for_another(tmp_path: Path) -> None:
@@ -175,7 +173,7 @@ async def test_one_node_never_speaks_for_another(tmp_path: Path) -> None:
             answer = await stub.Renew(pb.RenewRequest(request=request_certificate(new_key(), NodeId("b"))))
             assert facts(answer.certificate).node == "a"
         refusals = [(e.who, e.what) for e in await client.audit.list() if "does not speak" in e.result]
-        assert refusals == [("node/a", "AgentService.Connect"), ("node/a", "AgentService.PushLogs")]
+        assert refusals == [("node/a", "agents.connect"), ("node/a", "agents.push_logs")]
 
 
 async def test_certificates_that_do_not_count_open_no_door(tmp_path: Path) -> None:

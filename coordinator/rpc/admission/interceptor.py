@@ -26,7 +26,7 @@ from coordinator.rpc.admission.messages import (
 )
 from coordinator.rpc.admission.open_calls import Bounds, CallSeat, OpenCalls
 from coordinator.rpc.admission.turns import Reading
-from coordinator.rpc.callers import CALLER, Context, Who
+from coordinator.rpc.callers import CALLER, Context, Who, caller
 from coordinator.rpc.pace import Pace, TooFastError
 from coordinator.rpc.refusals import fail
 from coordinator.trust.caller import STRANGER, Caller
@@ -44,7 +44,7 @@ STALE = 1.0
 STRANGERS_MESSAGE = 16 * 1024
 """Bytes of one message of a stranger; a request for a certificate has 400."""
 
-Refused = Callable[[Context, str, str], None]
+Refused = Callable[[Caller, str, str], None]
 """Hears of each refusal: whose, at which call, and why."""
 
 
@@ -173,19 +173,23 @@ class _Call(ABC):
             return parsed(self._bytes_parsed, message)
         except MalformedError:
             log.warning("malformed message", extra={"peer": context.peer(), "call": self._method})
-            self._admission.refused(context, self._method, "malformed message")
+            self._note(context, "malformed message")
             raise
+
+    def _note(self, context: Context, result: str) -> None:
+        """Have a refusal written down; nobody may have said yet who calls."""
+        self._admission.refused(replace(caller(), origin=str(context.peer())), self._method, result)
 
     async def _refuse(self, context: Context, error: MusterError) -> None:
         self._admission.leftovers.one_more()
         # Whoever is gone by now is told nothing, and that is nobody's error.
         with suppress(grpc.aio.InternalError):
             if isinstance(error, RefusedError):
-                self._admission.refused(context, self._method, f"{error.cause} {error.who}".strip())
+                self._note(context, f"{error.cause} {error.who}".strip())
                 await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
             cause = next((cause for kind, cause in _CAUSES.items() if isinstance(error, kind)), "")
             if cause:
-                self._admission.refused(context, self._method, cause)
+                self._note(context, cause)
             await fail(context, error)
 
 

@@ -31,10 +31,11 @@ from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.send_slots import Lanes
-from coordinator.rpc.callers import caller, entry
+from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
-from coordinator.trust.audit.log import AuditLog, shortened
+from coordinator.service.operations import audit_entry
+from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.caller import CallerKind
 from coordinator.trust.registry import Registry
@@ -42,7 +43,6 @@ from coordinator.trust.secrets.secrets import Secrets
 from coordinator.tuning.memory import Leftovers
 from muster import __version__, wire
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
-from muster.domain.fleet.access import AuditEntry
 from muster.domain.fleet.node import Inventory, own_labels, relabelled
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
@@ -67,8 +67,6 @@ RENEWALS = 25
 """Nodes that are asked to renew in one second when the authority changes; each takes some milliseconds of signing."""
 LANE_PATIENCE = 2.0
 """Seconds after which the next one is written although an agent has not taken its own yet."""
-
-_SECRETS = "/muster.rpc.v1.AgentService/Secrets"
 
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
@@ -119,7 +117,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                     "node connected", extra={"node": node, "address": connected.address, "version": connected.version}
                 )
                 del connected
-                await self._settle_key(context)
+                await self._settle_key()
                 await self._serve(node, session, messages, context, spoken)
             finally:
                 self._leftovers.one_more()
@@ -141,7 +139,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             await send(context, ack)
 
     @translated
-    async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:  # noqa: N802
+    async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:  # noqa: ARG002, N802
         """The next certificate, as a rule for another key than that of the present one."""
         who = caller()
         if self._authority is None or who.node is None:
@@ -155,11 +153,13 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         )
         if key != who.key:
             # The key of before counts until the new one is shown, as this answer may get lost.
-            await self._registry.offer_key(who.node, key, epoch, _entry(context, "Renew", who.node, "ok, another key"))
+            await self._registry.offer_key(
+                who.node, key, epoch, audit_entry(who, "agents.renew", who.node, "ok, another key")
+            )
         return answer
 
     @translated
-    async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: N802
+    async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: ARG002, N802
         """The secrets of an execution that is placed on the node that asks, and not over."""
         id_, who = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution")), caller()
 
@@ -177,7 +177,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         project, role = await self._engine.read(entitled)
         delivered = await self._secrets.delivered(project, role)
         for target in self._deliveries.targets(id_, project, [each.name for each in delivered]):
-            self._audit.note(entry(context, _SECRETS, target, f"ok, given to execution {id_}", wall_time()))
+            self._audit.note(audit_entry(who, "secrets.deliver", target, f"ok, given to execution {id_}"))
         await self._audit.kept()  # nobody is given a value of which no trace is left
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
@@ -233,12 +233,12 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 del self._downs[node]
             log.info("node disconnected", extra={"node": node})
 
-    async def _settle_key(self, context: Context) -> None:
+    async def _settle_key(self) -> None:
         """A node that shows its new key has kept it, with the authorities that came with it."""
         who = caller()
         known = None if who.node is None else self._registry.nodes.get(who.node)
         if known is not None and known.next_key == who.key:
-            entry = _entry(context, "Connect", known.name, "ok, the key of before counts no more")
+            entry = audit_entry(who, "agents.connect", known.name, "ok, the key of before counts no more")
             await self._registry.settle_key(known.name, who.key, entry)
 
     def _ask_all_to_renew(self) -> None:
@@ -299,10 +299,6 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             else:
                 await self._engine.tell(event)
         raise StreamEnded
-
-
-def _entry(context: Context, call: str, node: NodeId, result: str) -> AuditEntry:
-    return shortened(entry(context, f"/muster.rpc.v1.AgentService/{call}", node, result, wall_time()))
 
 
 def _require_own(node: NodeId) -> None:

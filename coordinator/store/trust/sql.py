@@ -42,7 +42,7 @@ from muster.domain.ids import NodeId
 
 T = TypeVar("T")
 
-PRUNED = "AuditLog.Prune"
+PRUNED = "audit.pruned"
 """The call that an entry about removed entries names."""
 
 

@@ -32,8 +32,8 @@ WRITTEN_AT_ONCE = 2_000
 """Most entries of one transaction."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 15.0
 """Seconds between tries to write what could not be written; they double."""
-LOST = "AuditLog.Lost"
-"""The call that an entry about lost entries names."""
+LOST = "audit.lost"
+"""The operation that an entry about lost entries names; the coordinator does it by itself."""
 
 
 @dataclass(slots=True)

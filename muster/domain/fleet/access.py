@@ -196,7 +196,7 @@ class AuditEntry:
     who: str
     """An account, `node/NAME`, or empty for a stranger."""
     what: str
-    """The call, like `JobService.Submit`."""
+    """The operation, like `jobs.submit`."""
     target: str
     """What it was about: a job, a node, an account; empty for nothing in particular."""
     origin: str

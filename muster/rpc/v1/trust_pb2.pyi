@@ -1483,7 +1483,7 @@ class AuditEntry(_message.Message):
     who: _builtins.str
     """An account, `node/NAME`, or empty for a stranger."""
     what: _builtins.str
-    """The call, like `JobService.Submit`."""
+    """The operation, like `jobs.submit`."""
     target: _builtins.str
     """What it was about."""
     origin: _builtins.str

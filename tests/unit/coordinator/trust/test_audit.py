@@ -13,7 +13,7 @@ from muster.domain.fleet.access import AuditEntry
 from tests.unit.coordinator.trust.memory_trust import NOW, MemoryTrust
 
 
-def refusal(seconds: float, port: int = 1, what: str = "JoinService.Join", target: str = "") -> AuditEntry:
+def refusal(seconds: float, port: int = 1, what: str = "nodes.join", target: str = "") -> AuditEntry:
     at = NOW + timedelta(seconds=seconds)
     return AuditEntry(at=at, who="", what=what, target=target, origin=f"ipv4:10.0.0.1:{port}", result="wrong token")
 
@@ -46,7 +46,7 @@ def test_how_many_were_not_listed_is_said_with_the_next_one() -> None:
 
 def test_another_call_and_another_peer_are_counted_on_their_own() -> None:
     knocks = [refusal(0)] * REFUSALS
-    other = refusal(0, what="JobService.Get")
+    other = refusal(0, what="jobs.get")
     assert written(*knocks, other)[-1] == other
 
 
@@ -56,9 +56,7 @@ def test_what_a_stranger_sends_is_kept_short() -> None:
 
 def order(number: int) -> AuditEntry:
     at = NOW + timedelta(seconds=number)
-    return AuditEntry(
-        at=at, who="ada", what="JobService.Stop", target=f"j{number}", origin="ipv4:10.0.0.1:1", result="ok"
-    )
+    return AuditEntry(at=at, who="ada", what="jobs.stop", target=f"j{number}", origin="ipv4:10.0.0.1:1", result="ok")
 
 
 async def test_an_order_is_on_the_disk_when_it_is_confirmed_and_many_share_one_transaction() -> None:

@@ -3,41 +3,42 @@
 import asyncio
 import math
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, cast
-
-import grpc
-import grpc.aio
+from contextlib import aclosing, asynccontextmanager
 
 from coordinator.core.events import DeleteRequested, ExecutionsReported, StopRequested
 from coordinator.engine import Engine
-from coordinator.rpc.clients.jobs import JobService
+from coordinator.service.jobs import JobOperations
 from coordinator.store.records.memory import MemoryStore
-from muster.domain.fleet.access import Policy
+from muster.domain.errors import UnknownNameError
+from muster.domain.fleet.access import Access
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.lifecycle import JobPhase, State
-from muster.rpc.v1 import jobs_pb2 as pb
+from muster.domain.jobs.view import JobView
 from tests.builders import AT
 from tests.unit.coordinator.engines import A, J, connection, engine_on, submission, working
+from tests.unit.coordinator.service.callers import Trusted, of_all
+from tests.unit.coordinator.service.job_operations import job_operations
 
 
 class Watcher:
-    """Takes what a stream writes to it."""
+    """Takes what is told of a job, until it has ended or is gone."""
 
     def __init__(self) -> None:
-        self.views: asyncio.Queue[pb.Job] = asyncio.Queue()
-        self.refusals: asyncio.Queue[grpc.StatusCode] = asyncio.Queue()
+        self.views: asyncio.Queue[JobView] = asyncio.Queue()
+        self.refusals: asyncio.Queue[UnknownNameError] = asyncio.Queue()
 
-    async def write(self, message: pb.Job) -> None:
-        self.views.put_nowait(message)
-
-    async def abort(self, status: grpc.StatusCode, _: str) -> None:
-        self.refusals.put_nowait(status)
+    async def watch(self, jobs: JobOperations, *, end_only: bool) -> None:
+        try:
+            async with aclosing(jobs.watch(of_all(Access.VIEWER), J, end_only=end_only)) as views:
+                async for view in views:
+                    self.views.put_nowait(view)
+        except UnknownNameError as error:
+            self.refusals.put_nowait(error)
 
     async def until(self, phase: JobPhase) -> list[tuple[str, str]]:
         """What comes until the job is in this phase: phase of the job and state of its execution."""
-        seen = []
+        seen: list[tuple[str, str]] = []
         while not seen or seen[-1][0] != phase:
             job = await self.views.get()
             seen.append((job.phase, job.attempts[0].executions[0].state))
@@ -47,14 +48,13 @@ class Watcher:
 @asynccontextmanager
 async def watched(pace: float, *, end_only: bool = False) -> AsyncIterator[tuple[Engine, Watcher]]:
     """A job that is being prepared on one node, and somebody who watches it and has seen so much."""
-    engine, nobody = engine_on(MemoryStore()), cast("Any", None)
-    service = JobService(engine, lambda _: Policy(), nobody, nobody, pace=pace)
+    engine = engine_on(MemoryStore())
+    jobs = job_operations(engine, Trusted(), pace=pace)
     async with working(engine) as tasks:
         await engine.ask(connection(engine.open_session()))
         await engine.ask(submission())
         watcher = Watcher()
-        context = cast("grpc.aio.ServicerContext[Any, Any]", watcher)
-        watching = tasks.create_task(service.Watch(pb.WatchRequest(job=J, end_only=end_only), context), name="watch")
+        watching = tasks.create_task(watcher.watch(jobs, end_only=end_only), name="watch")
         await watcher.until(JobPhase.PREPARING)
         yield engine, watcher
         watching.cancel()
@@ -95,4 +95,4 @@ async def test_who_asks_for_the_end_alone_is_told_of_a_job_that_is_deleted() -> 
     async with watched(0, end_only=True) as (engine, watcher):
         await engine.ask(DeleteRequested(job=J, force=True))
         await say(engine, Stage.STOPPED)
-        assert await watcher.refusals.get() is grpc.StatusCode.NOT_FOUND
+        assert str(await watcher.refusals.get()) == "job j was deleted"

@@ -9,8 +9,8 @@ from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameErro
 from muster.domain.fleet.access import Access
 from muster.domain.fleet.secret import SecretKind
 from muster.trust.sealing import new_sealing_key
+from tests.unit.coordinator.service.callers import Trusted, of_all, person
 from tests.unit.coordinator.trust.memory_trust import MemoryTrust
-from tests.unit.service.callers import Trusted, of_all, person
 
 OPERATOR = person(red=Access.OPERATOR)
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from coordinator.core.records import Execution
-from coordinator.rpc.clients.log_merge import LogMerge
+from coordinator.service.logs import LogMerge
 from coordinator.store.store import Store
 from muster.domain.errors import ExhaustedError
 from muster.domain.ids import JobId

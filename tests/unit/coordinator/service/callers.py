@@ -23,8 +23,8 @@ def of_all(access: Access, name: str = "root") -> Caller:
 class Trusted:
     """Who is known, with the projects `default`, `red` and `blue`, and what was written down."""
 
-    def __init__(self) -> None:
-        self.store = MemoryTrust()
+    def __init__(self, store: MemoryTrust | None = None) -> None:
+        self.store = store or MemoryTrust()
         self.registry = Registry(self.store, NOW)
         for name in ("red", "blue"):
             self.registry.projects[name] = Project(name=name, created_at=NOW)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from coordinator.service.rules import RULES, Scope
+from coordinator.service.rules import RULES, AccessScope
 from coordinator.trust.caller import STRANGER
 from muster.domain.errors import ConflictError, ExhaustedError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access
-from tests.unit.service.callers import HERE, Trusted, of_all, person
+from tests.unit.coordinator.service.callers import HERE, Trusted, of_all, person
 
 
 async def test_an_order_is_written_down_with_its_caller_its_target_and_where_it_came_from() -> None:
@@ -84,7 +84,7 @@ async def test_an_operation_about_a_project_that_asks_for_none_is_a_fault() -> N
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, rule in RULES.items() if rule.scope not in {Scope.PUBLIC, Scope.PROJECT}]
+    "name", [name for name, rule in RULES.items() if rule.scope not in {AccessScope.PUBLIC, AccessScope.PROJECT}]
 )
 async def test_a_stranger_may_do_nothing_that_is_not_public(name: str) -> None:
     with pytest.raises(PermissionDeniedError, match="a stranger may not do that"):

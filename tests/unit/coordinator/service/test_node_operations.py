@@ -13,7 +13,7 @@ from muster.domain.errors import ConflictError, InvalidJobError, PermissionDenie
 from muster.domain.fleet.access import Access
 from muster.domain.ids import NodeId
 from tests.unit.coordinator.engines import A, connection, engine_on, submission, working
-from tests.unit.service.callers import Trusted, of_all, person
+from tests.unit.coordinator.service.callers import Trusted, of_all, person
 
 B = NodeId("b")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.core.records import Change, Execution, Put
-from coordinator.rpc.clients.log_merge import LogMerge, LogWish
+from coordinator.service.logs import LogMerge, LogWish
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.gangs.log import LogRecord, Stream, format_record
@@ -18,7 +18,7 @@ async def lines(store: MemoryStore, logs: LogStore) -> list[tuple[int, str]]:
     engine = engine_on(store)
     async with working(engine):
         batches = LogMerge(engine, logs).lines(LogWish(job=job("a").id))
-        return [(line.rank, line.text.decode()) async for batch in batches for line in batch]
+        return [(line.rank, line.record.text.decode()) async for batch in batches for line in batch]
 
 
 def ended(rank: int, *, kept: bool = True) -> Execution:

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from coordinator.core.attempts.history import is_whole
 from coordinator.core.cluster.cluster import Cluster
@@ -15,7 +16,6 @@ from muster.domain.errors import UnknownNameError
 from muster.domain.gangs.log import LogRecord, Stream
 from muster.domain.ids import ExecutionId, JobId, execution_id
 from muster.domain.jobs.lifecycle import TERMINAL, State
-from muster.rpc.v1 import jobs_pb2 as pb
 
 READ_AHEAD = 500
 """Records read at once of one log; bounds the memory of a merge."""
@@ -37,6 +37,14 @@ class LogWish:
     follow: bool = False
 
 
+class PrintedLine(NamedTuple):
+    """A piece of output and whose it is; a tuple, as a follower of a large job gets hundreds of thousands."""
+
+    rank: int
+    attempt: int
+    record: LogRecord
+
+
 class LogMerge:
     """Reads the logs of jobs as their records say which there are."""
 
@@ -44,7 +52,7 @@ class LogMerge:
         self._engine = engine
         self._logs = logs
 
-    async def lines(self, wish: LogWish) -> AsyncIterator[list[pb.LogLine]]:
+    async def lines(self, wish: LogWish) -> AsyncGenerator[list[PrintedLine], None]:
         """The lines there are, then with `follow` what comes, until none of the logs can grow any more.
 
         Who follows without saying which attempt goes on with the next one when the job starts again.
@@ -61,7 +69,7 @@ class LogMerge:
     async def _newest(self, job: JobId) -> int:
         return await self._engine.look(lambda cluster, _: _newest(cluster, job))
 
-    async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[pb.LogLine]]:
+    async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[PrintedLine]]:
         members = await self._engine.look(lambda cluster, _: _members(cluster, wish, number))
         tails = {member.id: _Tail(member) for member in members}
         with self._engine.signals.listen(wish.job, *tails) as listener:
@@ -76,7 +84,7 @@ class LogMerge:
                 if wish.job in fired:
                     fired = tails
 
-    async def _round(self, tails: Sequence["_Tail"], wish: LogWish) -> AsyncIterator[list[pb.LogLine]]:
+    async def _round(self, tails: Sequence["_Tail"], wish: LogWish) -> AsyncIterator[list[PrintedLine]]:
         """Everything that is there now. What is sent next is not older than what every log read so far still holds."""
         reading = list(tails)
         while reading:
@@ -87,7 +95,7 @@ class LogMerge:
             if reading:
                 horizon = min(tail.newest() for tail in reading)
                 lines = [line for tail in reading for line in tail.until(horizon)]
-                lines.sort(key=lambda line: line.time.ToNanoseconds())
+                lines.sort(key=lambda line: line.record.time_ns)
                 yield lines
 
     def _fill(self, tails: Sequence["_Tail"], wish: LogWish) -> None:
@@ -120,18 +128,18 @@ class _Tail:
 
     @property
     def execution(self) -> ExecutionId:
-        """Whose log it is."""
+        """The execution whose log it is."""
         return self.member.id
 
     def newest(self) -> int:
         """The latest time in what was read ahead; not always the last one, as streams of a container are read apart."""
         return max(record.time_ns for record in self.ahead)
 
-    def until(self, horizon: int) -> list[pb.LogLine]:
+    def until(self, horizon: int) -> list[PrintedLine]:
         """Take what was printed until a time."""
-        lines: list[pb.LogLine] = []
+        lines: list[PrintedLine] = []
         while self.ahead and self.ahead[0].time_ns <= horizon:
-            lines.append(_line(self.member, self.ahead.popleft()))
+            lines.append(PrintedLine(self.member.rank, self.member.attempt, self.ahead.popleft()))
         return lines
 
 
@@ -140,18 +148,6 @@ def _missing(member: Execution) -> LogRecord:
     text = "[muster] the log of this execution is missing: it was complete, and is gone from the coordinator's disk"
     ended = max(member.times.values(), default=datetime.now(UTC))
     return LogRecord(time_ns=int(ended.timestamp()) * 10**9, stream=Stream.STDERR, text=text.encode(), marker=True)
-
-
-def _line(member: Execution, record: LogRecord) -> pb.LogLine:
-    line = pb.LogLine(
-        rank=member.rank,
-        attempt=member.attempt,
-        stream=record.stream,
-        text=record.text,
-        partial=record.partial,
-    )
-    line.time.FromNanoseconds(record.time_ns)
-    return line
 
 
 def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
@@ -179,7 +175,7 @@ def _newest(cluster: Cluster, job: JobId) -> int:
 
 
 def _over(cluster: Cluster, executions: Collection[ExecutionId]) -> set[ExecutionId]:
-    """Those whose logs will not grow: forgotten, lost, never placed, or complete."""
+    """Executions whose logs will not grow: forgotten, lost, never placed, or complete."""
     return {execution for execution in executions if not _may_grow(cluster.executions.get(execution))}
 
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
-import grpc
 import pytest
 
 from coordinator.core.attempts.history import WHOLE_ATTEMPTS, WHOLE_EXECUTIONS, first_whole, is_whole, too_many
@@ -15,21 +14,23 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.limits import Limits
 from coordinator.core.records import Execution, Job
 from coordinator.engine import Engine
-from coordinator.rpc.clients.archive import READERS, OldAttempts
-from coordinator.rpc.clients.log_merge import LogMerge, LogWish
+from coordinator.service.archive import READERS, OldAttempts
+from coordinator.service.logs import LogMerge, LogWish
 from coordinator.signals import Signals
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore
 from coordinator.views import views
-from muster import wire
+from muster.domain.errors import ExhaustedError, UnknownNameError
+from muster.domain.fleet.access import Access
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId, execution_id
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.restart import RestartPolicy
-from muster.rpc.v1 import jobs_pb2 as pb
+from muster.domain.jobs.view import JobView
 from tests.builders import World, pass_time, report, spec
-from tests.unit.coordinator.rpc.job_service import Call, RefusedCallError, job_service
+from tests.unit.coordinator.service.callers import Trusted, of_all
+from tests.unit.coordinator.service.job_operations import job_operations
 
 AGAIN = spec(2, gpus=1, restarts=RestartPolicy(limit=1000))
 CRASH = Failure(kind=FailureKind.EXIT_CODE, message="ended with exit code 1", exit=Exit(code=1), log_tail=("oops",))
@@ -147,18 +148,17 @@ class HangingStore(MemoryStore):
         return super().executions(job, attempt)
 
 
-async def asked(w: World, name: str, attempt: int) -> pb.Job:
-    """A job as the service for jobs tells it."""
-    service = job_service(cast("Engine", CommittedEngine(w)), OldAttempts(w.store))
-    answer: pb.Job = await service.Get(pb.GetJobRequest(job=name, attempt=attempt), Call())
-    return answer
+async def asked(w: World, name: str, attempt: int) -> JobView:
+    """A job as somebody is told of it who sees everything."""
+    jobs = job_operations(cast("Engine", CommittedEngine(w)), Trusted(), OldAttempts(w.store))
+    return await jobs.get(of_all(Access.VIEWER), name, attempt)
 
 
 @pytest.mark.parametrize("attempt", [1, 5, 60, 61])
 async def test_whoever_asks_for_an_attempt_gets_its_executions_and_no_others(attempt: int) -> None:
     w, job = often()
 
-    found = wire.job_from_wire(await asked(w, "train", attempt))
+    found = await asked(w, "train", attempt)
 
     assert [each.number for each in found.attempts if each.executions] == [attempt]
     assert len(found.attempts) == 61
@@ -176,29 +176,27 @@ async def test_of_a_dropped_attempt_one_is_told_so() -> None:
 
     found = (await asked(w, job, 5)).attempts[4]
 
-    assert (found.number, list(found.executions), found.executions_dropped) == (5, [], True)
+    assert (found.number, found.executions, found.executions_dropped) == (5, (), True)
 
 
 async def test_an_attempt_that_never_was_is_unknown() -> None:
     w, job = often(30)
 
-    with pytest.raises(RefusedCallError, match=f"job {job} has no attempt 32; its newest is 31") as refused:
+    with pytest.raises(UnknownNameError, match=f"job {job} has no attempt 32; its newest is 31"):
         await asked(w, job, 32)
-    assert refused.value.args[0] is grpc.StatusCode.NOT_FOUND
 
 
 async def test_a_store_that_hangs_holds_up_only_those_who_ask_for_old_attempts_and_not_for_long() -> None:
     w, job = often(30)
     store = HangingStore()
     old = OldAttempts(store, patience=0.01)
-    service = job_service(cast("Engine", CommittedEngine(w)), old)
+    jobs, ada = job_operations(cast("Engine", CommittedEngine(w)), Trusted(), old), of_all(Access.VIEWER)
     try:
         for _ in range(READERS + 1):
-            with pytest.raises(RefusedCallError, match="could not be read within") as refused:
-                await service.Get(pb.GetJobRequest(job=job, attempt=5), Call())
-            assert refused.value.args[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert (await service.Get(pb.GetJobRequest(job=job), Call())).id == job
-        assert (await service.Get(pb.GetJobRequest(job=job, attempt=31), Call())).id == job
+            with pytest.raises(ExhaustedError, match="could not be read within"):
+                await jobs.get(ada, job, 5)
+        assert (await jobs.get(ada, job)).id == job
+        assert (await jobs.get(ada, job, 31)).id == job
     finally:
         store.let_go.set()
         old.close()
@@ -257,7 +255,7 @@ async def test_logs_of_an_old_attempt_are_read_as_before(tmp_path: Path) -> None
 
     lines = [line async for batch in merge.lines(LogWish(job=job, attempt=5, follow=True)) for line in batch]
 
-    assert [(line.rank, line.attempt, line.text) for line in lines] == [(0, 5, b"rank 0"), (1, 5, b"rank 1")]
+    assert [(line.rank, line.attempt, line.record.text) for line in lines] == [(0, 5, b"rank 0"), (1, 5, b"rank 1")]
     store.close()
 
 

@@ -1,0 +1,126 @@
+"""Jobs on their way in: what is asked for, how many at once, and what is checked before the engine hears of it."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from coordinator.core.events import JobSubmitted
+from coordinator.core.requests.jobs import REFUSED
+from coordinator.service.operations import Operation
+from coordinator.trust.caller import Caller
+from coordinator.trust.policy import require_open
+from coordinator.trust.secrets.secrets import Secrets
+from coordinator.trust.secrets.uses import spelled_out
+from muster.domain.errors import ExhaustedError, MusterError
+from muster.domain.fleet.access import Policy
+from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_rules import refuse_faults
+
+MAX_SUBMITS = 4000
+"""Most submits that are being taken in at once; bounds memory however many clients there are."""
+
+_AT_A_TIME = 50
+"""Jobs of one call that are checked before others have their turn."""
+
+_ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Crockford's base 32: no letters that look like digits."""
+_ID_LETTERS = _ID_ALPHABET[10:]
+_ID_PLACES = range(0, 7 * 5, 5)
+"""Positions of the bits of each further character."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A job that somebody asks for."""
+
+    spec: JobSpec
+    key: str = ""
+    """The same key of the same caller answers with the same job; empty: each submission is another job."""
+    queue_anyway: bool = False
+    """Whether the job is also accepted if no node that is there could ever run it."""
+    dry_run: bool = False
+    """Whether it is only tried out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableSubmission:
+    """One of many submissions that its transport could not read; it is refused like one that breaks a rule."""
+
+    name: str
+    error: MusterError
+
+
+class SubmitDesk:
+    """Checks submissions, and bounds how many are being taken in."""
+
+    def __init__(self, policy_of: Callable[[str], Policy], secrets: Secrets) -> None:
+        self._policy_of = policy_of
+        """What a project is opened for."""
+        self._secrets = secrets
+        self._submits = 0
+        """How many are being taken in."""
+
+    @contextmanager
+    def taking_in(self, jobs: int) -> Iterator[None]:
+        """Count so many submissions while they are taken in; raises ExhaustedError where that is too many."""
+        if self._submits + jobs > MAX_SUBMITS:
+            raise ExhaustedError(f"{self._submits} jobs are being taken in at this moment; try again in a few seconds")
+        self._submits += jobs
+        try:
+            yield
+        finally:
+            self._submits -= jobs
+
+    def checked(self, caller: Caller, submission: Submission) -> JobSubmitted:
+        """The event for a submission, with what it says of secrets in full.
+
+        Raises an error for what breaks a rule, names a secret that its project lacks, or wants what the project is not
+        opened for.
+        """
+        spec = refuse_faults(submission.spec)
+        spec = spelled_out(spec, self._secrets.of_project(spec.project))
+        require_open(spec, self._policy_of(spec.project))
+        return JobSubmitted(
+            job=new_job_id(),
+            spec=spec,
+            owner=caller.name,
+            queue_anyway=submission.queue_anyway,
+            dry_run=submission.dry_run,
+            # No key is answered with the job of somebody else who happened to choose, or to learn, the same.
+            idempotency_key=f"{caller.name}:{submission.key}" if submission.key else "",
+        )
+
+    async def checked_all(
+        self, operation: Operation, submissions: Iterable[Submission | UnreadableSubmission]
+    ) -> tuple[list[str], dict[int, JobSubmitted], dict[int, MusterError]]:
+        """Names of the jobs, then what passes and what does not, by place; others go on meanwhile.
+
+        After very many refusals nothing more is looked at. Raises an error for a project in which the caller may not
+        submit, whatever the other jobs are.
+        """
+        names, taken, refused = list[str](), dict[int, JobSubmitted](), dict[int, MusterError]()
+        for place, each in enumerate(submissions):
+            if isinstance(each, UnreadableSubmission):
+                names.append(each.name)
+                refused[place] = each.error
+            else:
+                names.append(each.spec.name)
+                operation.require_in(each.spec.project)
+                try:
+                    taken[place] = self.checked(operation.caller, each)
+                except MusterError as error:
+                    refused[place] = error
+            if len(refused) == REFUSED:
+                break
+            if place % _AT_A_TIME == _AT_A_TIME - 1:
+                await asyncio.sleep(0)
+        return names, taken, refused
+
+
+def new_job_id() -> JobId:
+    """Eight random characters, the first a letter: safe as a name everywhere, and unique among a trillion."""
+    number, letter = divmod(secrets.randbits(128), len(_ID_LETTERS))  # so many bits that each letter is as likely
+    return JobId(_ID_LETTERS[letter] + "".join(_ID_ALPHABET[number >> place & 31] for place in _ID_PLACES))

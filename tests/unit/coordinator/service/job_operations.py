@@ -1,0 +1,31 @@
+"""Operations on jobs over an engine without a disk, called without a transport."""
+
+from typing import cast
+
+from coordinator.engine import Engine
+from coordinator.service.archive import Archive, OldAttempts
+from coordinator.service.jobs import PACE, JobOperations
+from coordinator.service.logs import LogMerge
+from coordinator.service.submitting import SubmitDesk
+from coordinator.store.records.memory import MemoryStore
+from coordinator.trust.secrets.secrets import Secrets
+from muster.domain.fleet.access import Policy
+from muster.domain.fleet.secret import Secret
+from tests.unit.coordinator.service.callers import Trusted
+
+
+class NoSecrets:
+    """Projects without secrets."""
+
+    def of_project(self, project: str) -> dict[str, Secret]:
+        del project
+        return {}
+
+
+def job_operations(
+    engine: Engine, trusted: Trusted, old: OldAttempts | None = None, pace: float = PACE
+) -> JobOperations:
+    """Jobs without secrets, questions without logs; `old`: where old attempts are, if there are any."""
+    archive = Archive(logs=cast("LogMerge", None), attempts=old or OldAttempts(MemoryStore()))
+    desk = SubmitDesk(lambda _: Policy(), cast("Secrets", NoSecrets()))
+    return JobOperations(trusted.operations, engine, desk, archive, pace)
