@@ -1,6 +1,6 @@
 """Short ways to say what a test of the coordinator's core is about; what it does not care about is filled in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -37,7 +37,7 @@ from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Report, St
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease, Roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
-from muster.domain.jobs.job import JobSpec, Resources, Role, RuntimeKind, Timeouts
+from muster.domain.jobs.job import JobSpec, PortRequest, Resources, Role, RuntimeKind, Timeouts
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.invariants import Witness, lasting, validate
 
@@ -85,10 +85,12 @@ def role(
     name: str = "worker",
     cpus: float = 1,
     image: str | None = None,
+    ports: Mapping[str, int | None] | None = None,
     **resources: object,
 ) -> Role:
     need = Resources(gpus=gpus, cpu_millis=int(cpus * 1000), **resources)  # type: ignore[arg-type]
-    return Role(name=name, count=count, image=image, command=("train",), resources=need)
+    asked = tuple(PortRequest(name=each, port=number) for each, number in (ports or {}).items())
+    return Role(name=name, count=count, image=image, command=("train",), resources=need, ports=asked)
 
 
 def spec(count: int = 2, gpus: int = 0, *, cpus: float = 1, memory: int | None = None, **fields: object) -> JobSpec:

@@ -16,6 +16,7 @@ from muster.domain.gangs.plan import Goal
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
+from muster.domain.ports import node_ports
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 
@@ -30,6 +31,7 @@ def validate(cluster: Cluster) -> None:
     for node in cluster.nodes:
         members = seated.get(node, [])
         _no_gpu_is_given_twice(node, members)
+        _no_port_is_given_twice(cluster, node, members)
         _usage_is_what_live_executions_hold(cluster, node, members)
         _a_plan_lists_exactly_what_it_should(cluster, node, members)
         _the_room_is_what_is_left(cluster, node)
@@ -200,6 +202,16 @@ def _no_gpu_is_given_twice(node: NodeId, seated: list[Execution]) -> None:
     assert len(set(given)) == len(given), f"GPUs of {node} given twice: {given}"
 
 
+def _no_port_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
+    given = [port for execution in seated if _live(execution) for port in _ports(cluster, execution)]
+    assert len(set(given)) == len(given), f"ports of {node} given twice: {given}"
+
+
+def _ports(cluster: Cluster, execution: Execution) -> frozenset[int]:
+    spec = cluster.jobs[execution.job].spec
+    return node_ports(spec, spec.role_of(execution.rank), execution.rank)
+
+
 def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
     expected = UsedCapacity()
     for execution in seated:
@@ -209,6 +221,7 @@ def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: 
             expected.cpu_millis += need.cpu_millis
             expected.memory += need.memory or 0
             expected.executions.add(execution.id)
+            expected.ports.update(_ports(cluster, execution))
     assert cluster.load.usage(node) == expected, f"usage of {node}"
 
 
@@ -224,6 +237,7 @@ def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in usage.gpus]
     assert [gpu.uuid for gpu in room.gpus] == left, f"free GPUs of {node}"
     assert room.cpu_millis == everything.cpu_millis - usage.cpu_millis, f"free CPUs of {node}"
+    assert room.ports == set(usage.ports), f"taken ports of {node}"
     assert room.memory == everything.memory - usage.memory, f"free memory of {node}"
     assert room.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)

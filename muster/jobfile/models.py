@@ -85,8 +85,8 @@ class PortKeys(Section):
     name: fields.PortName = key("word", "Unique in the role; `master` names rank 0's `MASTER_PORT`.", default=NEEDED)
     port: PortNumber | None = key(
         "whole number 1…65535",
-        "Fixed number: of the node on host networking, of the container on bridge networking. "
-        "Without it the agent chooses one.",
+        "Fixed number: of the node on host networking, where one execution has it; of the container on bridge "
+        "networking. A fixed `master` is for rank 0 alone. Without a number the agent chooses one.",
     )
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.errors import InvalidJobError
+from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.job import InlineFile, Network, Resources, Role
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.view import ExecutionView, JobView
-from tests.integration.fleet import Fleet, executions, running_fleet
+from tests.integration.fleet import Fleet, executions, python, running_fleet
 from tests.integration.jobs import command, shell
 from tests.integration.obstacles import RuntimeWithObstacles
 
@@ -52,28 +52,26 @@ async def test_a_command_that_is_missing(tmp_path: Path) -> None:
         await assert_blamed(fleet, job, culprit, FailureKind.COMMAND_NOT_FOUND, 'no program "no-such-program"')
 
 
-async def test_a_fixed_port_that_is_taken(tmp_path: Path) -> None:
+async def test_a_fixed_port_that_another_program_has(tmp_path: Path) -> None:
+    listen = """
+import os, socket, time
+server = socket.create_server((os.environ["MUSTER_ADDRESS"], 30150))
+print("listens", flush=True)
+time.sleep(60)
+"""
     async with running_fleet(tmp_path, "a", "b") as fleet:
-        first = await fleet.client.jobs.submit(shell("sleep 60", ports={"data": 30_150}, node_labels={"name": "b"}))
-        await fleet.until_states(first.id, State.RUNNING)
-        job = await fleet.run(shell("echo ran", 2, max_per_node=1, ports={"data": 30_150}))
-        await assert_blamed(
-            fleet,
-            job,
-            on_node(job, "b"),
-            FailureKind.PORT_TAKEN,
-            f"port 30150 is taken by execution {first.id}-1-0",
-        )
+        first = await fleet.client.jobs.submit(command(*python(listen), node_labels={"name": "b"}))
+        await fleet.printed(first.id, 1)
+        job = await fleet.run(shell("echo ran", 2, ports={"data": 30_150}))
+        await assert_blamed(fleet, job, on_node(job, "b"), FailureKind.PORT_TAKEN, "port 30150 is taken by process ")
         await fleet.client.jobs.stop(first.id)
         await fleet.client.jobs.wait(first.id)
 
 
 async def test_two_workers_of_one_node_cannot_have_the_same_fixed_port(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.run(shell("echo ran", 2, ports={"data": 30_151}))
-        assert job.failure is not None
-        culprit = executions(job)[job.failure.rank or 0]
-        await assert_blamed(fleet, job, culprit, FailureKind.PORT_TAKEN, f"is taken by execution {job.id}-1-")
+        with pytest.raises(ConflictError, match="for one more it needs port 30151, which another execution there has"):
+            await fleet.client.jobs.submit(shell("echo ran", 2, ports={"data": 30_151}))
 
 
 async def test_an_inline_file_that_cannot_be_written(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
 from agent.core.events import ActionFailed, Armed, Event, Exited, Fenced, Halted, Prepared, Progressed, Removed, Started
 from agent.core.terms import Terms
 from muster.domain.gangs.plan import Assignment
-from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease
+from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import FailureKind
+from muster.domain.ports import ports_of
 from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
@@ -346,11 +347,9 @@ class AgentRuntime:
         return typical * self._chance.random() * (20.0 if slow else 1.0)
 
     def _ports(self, assignment: Assignment) -> tuple[PortLease, ...]:
-        wanted = [request.name for request in assignment.role.ports]
-        if assignment.rank == 0 and MASTER_PORT_NAME not in wanted:
-            wanted.insert(0, MASTER_PORT_NAME)
         leases = []
-        for name in wanted:
+        for request in ports_of(assignment.role, assignment.rank, assignment.network):
             self._next_port += 1
-            leases.append(PortLease(name=name, host_port=self._next_port, container_port=self._next_port))
+            number = request.port or self._next_port
+            leases.append(PortLease(name=request.name, host_port=number, container_port=number))
         return tuple(leases)

@@ -194,8 +194,17 @@ def _role(chance: Random, name: str, most: int = 6) -> Role:
             cpu_millis=chance.choice((0, 1000, 3000)),
             memory=chance.choice((None, None, 2 * GIB, 12 * GIB)),
         ),
-        ports=(PortRequest(name="metrics"),) if chance.random() < 0.3 else (),
+        ports=_ports(chance.random()),
     )
+
+
+def _ports(chance: float) -> tuple[PortRequest, ...]:
+    """None, one that the agent chooses, or fixed ones, which are among few so that jobs stand in each other's way."""
+    if chance < 0.15:
+        return (PortRequest(name="metrics"),)
+    if chance < 0.3:
+        return (PortRequest(name="metrics", port=9100 + int(chance * 1000) % 3),)
+    return (PortRequest(name="master", port=29_500),) if chance < 0.4 else ()
 
 
 def _weakness(chance: Random) -> Weakness:

@@ -206,5 +206,5 @@ class Simulation:
 def _check_usage(cluster: Cluster) -> None:
     for node in cluster.nodes:
         usage = cluster.load.usage(node)
-        if usage.gpus or usage.cpu_millis or usage.memory or usage.executions:
+        if usage.gpus or usage.cpu_millis or usage.memory or usage.executions or usage.ports:
             raise Violation(f"nothing runs on {node}, but the coordinator thinks of {usage}", node)

@@ -1,17 +1,18 @@
 """Sees everything and holds it against what must always be true (architecture, section 8)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import Member
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
+from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.failure import Exit
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Network, Role
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State
+from muster.domain.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
@@ -42,8 +43,8 @@ class Watcher:
         self._newest: dict[ExecutionId, Sandbox] = {}
         self._exits: dict[ExecutionId, Exit] = {}
         self._started: dict[ExecutionId, None] = {}
-        self._busy: dict[GpuUuid, ExecutionId] = {}
-        """GPUs that user code uses right now."""
+        self._busy: dict[str, ExecutionId] = {}
+        """GPUs and fixed ports of nodes that user code uses right now."""
         self._running: dict[JobId, dict[ExecutionId, int]] = {}
         """User code that runs right now, with its attempt."""
         self._records: dict[ExecutionId, Execution] = {}
@@ -72,10 +73,10 @@ class Watcher:
             raise Violation(f"user code of {sandbox.execution} starts twice", *about)
         self._started[sandbox.execution] = None
         self._check_gang_is_armed(sandbox, about)
-        for gpu in order.gpus:
-            if gpu in self._busy:
-                raise Violation(f"{gpu} is used by {self._busy[gpu]} and by {sandbox.execution}", *about)
-            self._busy[gpu] = sandbox.execution
+        for thing in (*order.gpus, *_fixed_ports(node.name, order.role, order.rank, order.network)):
+            if thing in self._busy:
+                raise Violation(f"{thing} is used by {self._busy[thing]} and by {sandbox.execution}", *about)
+            self._busy[thing] = sandbox.execution
         running = self._running.setdefault(order.job, {})
         if any(attempt != order.attempt for attempt in running.values()):
             raise Violation(f"two attempts of {order.job} have running user code", *about)
@@ -88,8 +89,8 @@ class Watcher:
         if sandbox.lost is None:
             self._exits[sandbox.execution] = sandbox.exit
         del self._running[sandbox.assignment.job][sandbox.execution]
-        for gpu in sandbox.assignment.gpus:
-            del self._busy[gpu]
+        for thing in [thing for thing, user in self._busy.items() if user == sandbox.execution]:
+            del self._busy[thing]
 
     def fenced(self, node: SimulatedNode, sandbox: Sandbox) -> None:
         """An agent or a keeper ends user code for want of contact."""
@@ -197,9 +198,10 @@ class Watcher:
         self._check_belief(after, None if before is None else before.address, about)
 
     def _check_seat(self, after: Execution, about: tuple[str, ...]) -> None:
-        for gpu in after.gpus:
-            if gpu in self._busy:
-                raise Violation(f"{after.id} is given {gpu}, which {self._busy[gpu]} uses", *about)
+        spec = self._jobs[after.job].spec
+        for thing in (*after.gpus, *_fixed_ports(after.node, spec.role_of(after.rank), after.rank, spec.network)):
+            if thing in self._busy:
+                raise Violation(f"{after.id} is given {thing}, which {self._busy[thing]} uses", *about)
 
     def _check_belief(self, after: Execution, known: str | None, about: tuple[str, ...]) -> None:
         """What the coordinator says of an execution is no further than what is true."""
@@ -250,6 +252,13 @@ def _check_members(order: Assignment, members: Sequence[Member], about: tuple[st
         raise Violation(f"two members of {order.job} have the same port", *about)
     if any(not member.address for member in members):
         raise Violation(f"a member of {order.job} has no address", *about)
+
+
+def _fixed_ports(node: NodeId | None, role: Role, rank: int, network: Network) -> Iterator[str]:
+    """Ports of a node that an execution has to itself there."""
+    if network is Network.HOST:
+        numbers = (request.port for request in ports_of(role, rank, network) if request.port is not None)
+        yield from (f"port {number} of {node}" for number in numbers)
 
 
 def _check_change(before: Execution, after: Execution, about: tuple[str, ...]) -> None:

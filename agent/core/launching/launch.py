@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from muster.domain.gangs.plan import Assignment, Launch
-from muster.domain.gangs.roster import MASTER_PORT_NAME, Roster, config_files, host_names
+from muster.domain.gangs.roster import Roster, config_files, host_names
 from muster.domain.jobs.job import Network, PortRequest, RuntimeKind
+from muster.domain.ports import ports_of
 
 CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""
@@ -94,8 +95,5 @@ def _port_variable(name: str) -> str:
 
 
 def port_requests(assignment: Assignment) -> tuple[PortRequest, ...]:
-    """The declared ports; rank 0 always has one named `master`."""
-    declared = assignment.role.ports
-    if assignment.rank != 0 or any(request.name == MASTER_PORT_NAME for request in declared):
-        return declared
-    return (PortRequest(name=MASTER_PORT_NAME), *declared)
+    """The ports that an execution gets."""
+    return ports_of(assignment.role, assignment.rank, assignment.network)

@@ -11,6 +11,7 @@ from coordinator.core.records import Execution, Node
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import TERMINAL, State
+from muster.domain.ports import node_ports
 
 
 class Load:
@@ -105,11 +106,11 @@ class Load:
 
     def _use(self, execution: Execution, node: NodeId, *, taken: bool) -> None:
         self._touch_usage(node)
-        role = self._records.jobs[execution.job].spec.role_of(execution.rank)
-        if taken:
-            self._usage[node].take(execution.id, role.resources, execution.gpus)
-        else:
-            self._usage[node].give_back(execution.id, role.resources, execution.gpus)
+        spec = self._records.jobs[execution.job].spec
+        role = spec.role_of(execution.rank)
+        usage = self._usage[node]
+        change = usage.take if taken else usage.give_back
+        change(execution.id, role.resources, execution.gpus, node_ports(spec, role, execution.rank))
 
     def _touch_usage(self, node: NodeId) -> None:
         self.free.touch(node)

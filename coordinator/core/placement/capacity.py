@@ -22,6 +22,8 @@ class Capacity:
     memory: int = 0
     runtimes: tuple[RuntimeOffer, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    ports: frozenset[int] = frozenset()
+    """Fixed port numbers that are taken. Nodes are alike whatever these are: they are looked at node by node."""
     problem: str | None = None
     """Why nothing can be placed on it at all."""
 
@@ -57,6 +59,7 @@ class Capacities:
         self._rooms: dict[NodeId, Capacity] = {}
         self._kinds: dict[NodeId, Hashable] = {}
         self._groups: dict[Hashable, NodeClass] = {}
+        self._holders: dict[int, set[NodeId]] = {}
         for room in rooms:
             self.put(room)
 
@@ -81,10 +84,16 @@ class Capacities:
         """The one that a node is in; None: nothing can be placed on it."""
         return self._groups.get(self._kinds.get(node))
 
+    def holders(self, ports: Iterable[int]) -> set[NodeId]:
+        """The nodes on which one of these port numbers is taken."""
+        return {node for port in ports for node in self._holders.get(port, ())}
+
     def put(self, room: Capacity) -> None:
         """Add the room of a node, or replace it."""
         self.drop(room.node)
         self._rooms[room.node] = room
+        for port in room.ports:
+            self._holders.setdefault(port, set()).add(room.node)
         if room.problem is not None:
             return
         kind = self._kinds[room.node] = _kind(room)
@@ -96,7 +105,11 @@ class Capacities:
 
     def drop(self, node: NodeId) -> None:
         """Forget a node."""
-        self._rooms.pop(node, None)
+        room = self._rooms.pop(node, None)
+        for port in room.ports if room is not None else ():
+            self._holders[port].discard(node)
+            if not self._holders[port]:
+                del self._holders[port]
         kind = self._kinds.pop(node, None)
         if kind is None:
             return

@@ -1,5 +1,6 @@
 """What nodes have to give: in all, and beside what is given away."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
@@ -18,15 +19,27 @@ class UsedCapacity:
     memory: int = 0
     executions: set[ExecutionId] = field(default_factory=set)
 
-    def take(self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid]) -> None:
+    ports: Counter[int] = field(default_factory=Counter)
+    """Fixed port numbers, and how many executions have each."""
+
+    def take(
+        self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid], ports: Collection[int]
+    ) -> None:
         """Give an execution what it asks for."""
+        self.ports.update(ports)
         self.executions.add(execution)
         self.gpus.update(gpus)
         self.cpu_millis += resources.cpu_millis
         self.memory += resources.memory or 0
 
-    def give_back(self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid]) -> None:
+    def give_back(
+        self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid], ports: Collection[int]
+    ) -> None:
         """Take back what an execution had."""
+        for port in ports:
+            self.ports[port] -= 1
+            if not self.ports[port]:
+                del self.ports[port]
         self.executions.discard(execution)
         self.gpus.difference_update(gpus)
         self.cpu_millis -= resources.cpu_millis
@@ -53,5 +66,6 @@ def less(room: Capacity, usage: UsedCapacity, problem: str | None) -> Capacity:
         gpus=tuple(gpu for gpu in room.gpus if gpu.usable and gpu.uuid not in usage.gpus),
         cpu_millis=room.cpu_millis - usage.cpu_millis,
         memory=room.memory - usage.memory,
+        ports=frozenset(usage.ports),
         problem=problem,
     )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from coordinator.core.parts import Part, part_of
 from coordinator.core.placement.capacity import Capacities, Capacity, Key, NodeClass, key_of
 from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
@@ -61,9 +62,14 @@ class Available:
     def __len__(self) -> int:
         return len(self.stock) - (self.without in self.stock)
 
-    def groups(self, taken: Collection[NodeId]) -> Iterator[tuple[NodeClass, int, Iterator[Key]]]:
-        """The groups of rooms, each with how many nodes of it are neither left out nor taken, and these."""
-        out = {*taken, *(() if self.without is None else (self.without,))}
+    def groups(
+        self, taken: Collection[NodeId], ports: Collection[int]
+    ) -> Iterator[tuple[NodeClass, int, Iterator[Key]]]:
+        """The groups of rooms, each with how many nodes of it are neither left out nor taken, and these.
+
+        Nodes that have given one of these ports away are left out.
+        """
+        out = {*taken, *(() if self.without is None else (self.without,)), *self.stock.holders(ports)}
         missing = Counter(id(self.stock.group_of(node)) for node in out)
         for group in self.stock.groups():
             left = len(group.keys) - missing[id(group)]
@@ -91,40 +97,49 @@ def place(spec: JobSpec, offer: Available) -> Placement | NoFit:
 
 def fits(spec: JobSpec, offer: Available) -> bool:
     """Whether the gang fits; cheaper than to place it where its executions are identical."""
-    if len(spec.roles) > 1:
+    part = part_of(spec, 0)
+    if len(spec.roles) > 1 or part.first:
         return isinstance(place(spec, offer), Placement)
-    return sum(lot.slots * lot.size for lot in _lots(spec, spec.roles[0], offer, {})) >= spec.size
+    return sum(lot.slots * lot.size for lot in _lots(spec, part, offer, {})) >= spec.size
 
 
 def refusals(spec: JobSpec, offer: Available) -> tuple[NodeRefusal, ...]:
     """What each node lacks for one more execution, by node; for a job that does not fit."""
     shelves: dict[NodeId, _Draft] = {}
-    for role in spec.roles:
-        counts = _counts(spec, role, offer, shelves)
-        _take(role, counts, offer, shelves)
-        if sum(counts.values()) < role.count:
-            nodes = sorted((room.node for room in offer.stock if room.node != offer.without), key=key_of)
-            every = (shelves.get(node) or _Draft(offer.stock.room(node)) for node in nodes)
-            return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, role)) for shelf in every)
+    for place_in_job in range(len(spec.roles)):
+        part = part_of(spec, place_in_job)
+        counts = _counts(spec, part, offer, shelves)
+        whole = sum(counts.values()) == part.count
+        if not whole:
+            _take(part, counts, offer, shelves)
+        elif _take_all(spec, part, counts, offer, shelves):
+            continue
+        lacking = part.alone if whole else part
+        nodes = sorted((room.node for room in offer.stock if room.node != offer.without), key=key_of)
+        every = (shelves.get(node) or _Draft(offer.stock.room(node)) for node in nodes)
+        return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, lacking)) for shelf in every)
     return ()
 
 
 class _Draft:
     """A room from which this gang has already taken some."""
 
-    def __init__(self, room: Capacity) -> None:
+    def __init__(self, room: Capacity, ports: frozenset[int] | None = None) -> None:
         self.room = room
         self.gpus = list(room.gpus)
         self.cpu_millis = room.cpu_millis
         self.memory = room.memory
+        self.ports = room.ports if ports is None else ports
         self.taken = 0
 
-    def slots(self, spec: JobSpec, role: Role) -> int:
-        """How many more executions of a role fit."""
-        if unfit(spec, role, self.room) is not None:
+    def slots(self, spec: JobSpec, part: Part) -> int:
+        """How many more executions of a part fit."""
+        if unfit(spec, part.role, self.room) is not None:
             return 0
-        need = role.resources
-        limits = [role.count]
+        need = part.role.resources
+        limits = [part.count]
+        if part.ports:
+            limits.append(int(self.ports.isdisjoint(part.ports)))
         if need.gpus:
             limits.append(len(matching(self.gpus, need)) // need.gpus)
         if need.cpu_millis:
@@ -135,23 +150,26 @@ class _Draft:
             limits.append(spec.max_per_node - self.taken)
         return max(0, min(limits))
 
-    def take(self, need: Resources) -> tuple[GpuUuid, ...]:
+    def take(self, need: Resources, ports: frozenset[int]) -> tuple[GpuUuid, ...]:
         """Seat one more execution."""
         gpus = pick(matching(self.gpus, need), need.gpus)
         self.gpus = [gpu for gpu in self.gpus if gpu.uuid not in gpus]
         self.cpu_millis -= need.cpu_millis
         self.memory -= need.memory or 0
+        self.ports |= ports
         self.taken += 1
         return gpus
 
-    def lack(self, spec: JobSpec, role: Role) -> str:
-        """What is missing for one more execution of a role."""
-        unsuitable = unfit(spec, role, self.room)
+    def lack(self, spec: JobSpec, part: Part) -> str:
+        """What is missing for one more execution of a part."""
+        unsuitable = unfit(spec, part.role, self.room)
         if unsuitable is not None:
             return unsuitable
-        need = role.resources
+        need = part.role.resources
         if spec.max_per_node is not None and self.taken >= spec.max_per_node:
             return f"has {_executions(self.taken)} of this job, as many as max_per_node allows"
+        if not self.ports.isdisjoint(part.ports):
+            return f"needs port {min(self.ports & part.ports)}, which another execution there has"
         found = len(matching(self.gpus, need))
         if found < need.gpus:
             return (
@@ -183,15 +201,15 @@ class _DraftClass:
         return node
 
 
-def _lots(spec: JobSpec, role: Role, offer: Available, shelves: Mapping[NodeId, _Draft]) -> Iterator[_DraftClass]:
-    """Where executions of a role fit."""
+def _lots(spec: JobSpec, part: Part, offer: Available, shelves: Mapping[NodeId, _Draft]) -> Iterator[_DraftClass]:
+    """Where executions of a part fit."""
     for node, shelf in shelves.items():
-        slots = shelf.slots(spec, role)
+        slots = shelf.slots(spec, part)
         if slots:
             yield _DraftClass(shelf, slots, 1, iter([key_of(node)]))
-    for group, size, keys in offer.groups(shelves.keys()):
-        shelf = _Draft(group.sample)
-        slots = shelf.slots(spec, role)
+    for group, size, keys in offer.groups(shelves.keys(), part.ports):
+        shelf = _Draft(group.sample, ports=frozenset())
+        slots = shelf.slots(spec, part)
         if slots:
             yield _DraftClass(shelf, slots, size, keys)
 
@@ -202,22 +220,53 @@ def _seat(spec: JobSpec, offer: Available, order: Iterable[int]) -> tuple[list[_
     shelves: dict[NodeId, _Draft] = {}
     found = 0
     for place_in_job in order:
-        role = spec.roles[place_in_job]
-        counts = _counts(spec, role, offer, shelves)
+        part = part_of(spec, place_in_job)
+        counts = _counts(spec, part, offer, shelves)
         found += sum(counts.values())
-        if sum(counts.values()) < role.count:
+        if sum(counts.values()) < part.count:
             return [], found
-        seats[place_in_job] = _take(role, counts, offer, shelves)
+        seats[place_in_job] = _take_all(spec, part, counts, offer, shelves)
+        if not seats[place_in_job]:
+            return [], found - 1
     return [seat for place_in_job in sorted(seats) for seat in seats[place_in_job]], found
 
 
-def _take(role: Role, counts: Mapping[NodeId, int], offer: Available, shelves: dict[NodeId, _Draft]) -> list[_Place]:
-    """Give a role its seats, in the natural order of the nodes."""
-    seats: list[_Place] = []
+def _take_all(
+    spec: JobSpec, part: Part, counts: Mapping[NodeId, int], offer: Available, shelves: dict[NodeId, _Draft]
+) -> list[_Place]:
+    """Give a part its seats; none where its first one finds no node that has what it alone needs.
+
+    That one goes to the first node of the part that has it. Where none has, it is seated by itself and then the others.
+    """
+    if not part.first:
+        return _take(part, counts, offer, shelves)
     for node in sorted(counts, key=key_of):
+        if (shelves.get(node) or offer.stock.room(node)).ports.isdisjoint(part.first):
+            return _take(part, counts, offer, shelves, leader=node)
+    seats: list[_Place] = []
+    for each in (part.alone, part.others):
+        counts = _counts(spec, each, offer, shelves)
+        if sum(counts.values()) < each.count:
+            return []
+        seats += _take(each, counts, offer, shelves)
+    return seats
+
+
+def _take(
+    part: Part,
+    counts: Mapping[NodeId, int],
+    offer: Available,
+    shelves: dict[NodeId, _Draft],
+    leader: NodeId | None = None,
+) -> list[_Place]:
+    """Give a part its seats, in the natural order of the nodes; those of the leader come first."""
+    seats: list[_Place] = []
+    for node in sorted(counts, key=lambda each: (each != leader, key_of(each))):
         if node not in shelves:
             shelves[node] = _Draft(offer.stock.room(node))
-        seats += [(node, shelves[node].take(role.resources)) for _ in range(counts[node])]
+        for _ in range(counts[node]):
+            ports = part.ports if seats else part.ports | part.first
+            seats.append((node, shelves[node].take(part.role.resources, ports)))
     return seats
 
 
@@ -260,15 +309,15 @@ def _distance(window: Sequence[Gpu]) -> tuple[int, int]:
     return (unlinked, len({gpu.numa_node for gpu in window}))
 
 
-def _counts(spec: JobSpec, role: Role, offer: Available, shelves: Mapping[NodeId, _Draft]) -> dict[NodeId, int]:
-    lots = list(_lots(spec, role, offer, shelves))
-    return _spread(role, lots) if spec.packing is Packing.SPREAD else _pack(role, lots)
+def _counts(spec: JobSpec, part: Part, offer: Available, shelves: Mapping[NodeId, _Draft]) -> dict[NodeId, int]:
+    lots = list(_lots(spec, part, offer, shelves))
+    return _spread(part.count, lots) if spec.packing is Packing.SPREAD else _pack(part.count, lots)
 
 
-def _pack(role: Role, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
+def _pack(count: int, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
     """Fullest first; the remainder goes to the node with the least room that holds all of it."""
     counts: dict[NodeId, int] = {}
-    left = role.count
+    left = count
     heap = [(-lot.slots, lot.first, order) for order, lot in enumerate(lots)]
     heapq.heapify(heap)
     while heap:
@@ -291,12 +340,12 @@ def _tightest(lots: Iterable[_DraftClass], left: int) -> _DraftClass:
     return min(holding, key=lambda lot: (lot.shelf.taken == 0, lot.slots, len(lot.shelf.gpus), lot.first))
 
 
-def _spread(role: Role, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
+def _spread(count: int, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
     """One at a time to the node where this job has the fewest, then where most was free."""
     heap = [(lot.shelf.taken, *_fullness(lot), lot.first, order, True) for order, lot in enumerate(lots)]
     heapq.heapify(heap)
     counts: dict[NodeId, int] = {}
-    for _ in range(role.count):
+    for _ in range(count):
         if not heap:
             break
         taken, gpus, cpu_millis, key, order, untouched = heapq.heappop(heap)
@@ -316,9 +365,9 @@ def _fullness(lot: _DraftClass) -> tuple[int, int]:
     return (-len(lot.shelf.gpus), -lot.shelf.cpu_millis)
 
 
-def _reason(shelf: _Draft, spec: JobSpec, role: Role) -> str:
+def _reason(shelf: _Draft, spec: JobSpec, part: Part) -> str:
     """What the node lacks; a node that could take some says how many."""
-    lack = shelf.lack(spec, role)
+    lack = shelf.lack(spec, part)
     return f"has room for {shelf.taken}; for one more it {lack}" if shelf.taken else lack
 
 

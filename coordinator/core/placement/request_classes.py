@@ -6,6 +6,7 @@ from weakref import WeakValueDictionary
 from coordinator.core.records import Job
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
+from muster.domain.ports import node_ports
 
 
 class RequestClass:
@@ -35,5 +36,8 @@ class RequestClasses:
 
 
 def _wish(spec: JobSpec) -> Hashable:
-    roles = tuple((role.count, role.resources, role.runtime) for role in spec.roles)
+    roles = tuple(
+        (role.count, role.resources, role.runtime, node_ports(spec, role, 0), node_ports(spec, role, 1))
+        for role in spec.roles
+    )
     return (roles, spec.packing, spec.max_per_node, tuple(sorted(spec.node_labels.items())))

@@ -12,6 +12,7 @@ from coordinator.core.placement.placement import Available, NoFit, Placement, pl
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.ports import node_ports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Reserved:
     gpus: tuple[Gpu, ...] = ()
     cpu_millis: int = 0
     memory: int = 0
+    ports: frozenset[int] = frozenset()
     roles: tuple[Role, ...] = ()
     """For whom."""
 
@@ -51,6 +53,7 @@ def reserve(job: JobId, spec: JobSpec, empty: Capacities) -> Reservation | None:
             gpus=(*kept.gpus, *(gpu for gpu in empty.room(seat.node).gpus if gpu.uuid in seat.gpus)),
             cpu_millis=kept.cpu_millis + role.resources.cpu_millis,
             memory=kept.memory + (role.resources.memory or 0),
+            ports=kept.ports | node_ports(spec, role, seat.rank),
             roles=kept.roles if role in kept.roles else (*kept.roles, role),
         )
     return Reservation(job=job, fit=fit, nodes=nodes)
@@ -67,6 +70,7 @@ def _has(spec: JobSpec, room: Capacity, kept: Reserved) -> bool:
         all(gpu.uuid in usable for gpu in kept.gpus)
         and kept.cpu_millis <= room.cpu_millis
         and kept.memory <= room.memory
+        and kept.ports.isdisjoint(room.ports)
         and all(unfit(spec, role, room) is None for role in kept.roles)
     )
 
@@ -85,4 +89,5 @@ def _beside(room: Capacity, kept: Reserved) -> Capacity:
         gpus=tuple(free),
         cpu_millis=max(0, room.cpu_millis - kept.cpu_millis),
         memory=max(0, room.memory - kept.memory),
+        ports=room.ports | kept.ports,
     )

@@ -16,11 +16,9 @@ from typing import Any, TypeAlias
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import Network
 from muster.domain.jobs.member import Member, PortLease
+from muster.domain.ports import MASTER_PORT_NAME
 
 __all__ = ["CONFIG_FILES", "MASTER_PORT_NAME", "Json", "Member", "PortLease", "Roster", "config_files", "host_names"]
-
-MASTER_PORT_NAME = "master"
-"""Name of the port that rank 0 always has: `MASTER_PORT`."""
 
 _TO_THE_SECOND = len("1970-01-01T00:00:00")
 _EMPTY = "{}"

@@ -13,10 +13,13 @@ from coordinator.core.placement.placement import NoFit, Placement, fits, place, 
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec, Packing, RuntimeKind
+from muster.domain.ports import node_ports
 from tests.builders import gpu, offer, role, room, spec
 from tests.unit.coordinator.core.plain_placement import place_plainly
 
 MODELS = ("A100", "H100")
+PORTS = st.sampled_from([(), (), (), (80,), (29_500,), (80, 29_500)]).map(frozenset)
+ASKED = st.sampled_from([{}, {}, {}, {"http": 80}, {"master": 29_500}, {"http": 80, "master": 29_500}])
 every_case = settings(max_examples=100)
 
 
@@ -36,6 +39,7 @@ def rooms(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capacity]:
                 cpus=draw(st.integers(-1, 8)),
                 memory=draw(st.integers(0, 8)),
                 labels=draw(st.sampled_from([{}, {"zone": "a"}])),
+                ports=draw(PORTS),
                 problem=draw(st.sampled_from([None, None, None, "is lost"])),
                 runtimes=draw(
                     st.sampled_from([room("x").runtimes, room("x").runtimes, (RuntimeOffer(kind=RuntimeKind.DOCKER),)])
@@ -46,7 +50,7 @@ def rooms(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capacity]:
 
 
 @st.composite
-def roles(draw: st.DrawFn, most: int = 4) -> list[object]:
+def roles(draw: st.DrawFn, most: int = 4, asked: st.SearchStrategy[dict[str, int]] = ASKED) -> list[object]:
     return [
         role(
             draw(st.integers(1, most)),
@@ -55,14 +59,17 @@ def roles(draw: st.DrawFn, most: int = 4) -> list[object]:
             cpus=draw(st.integers(0, 3)),
             memory=draw(st.none() | st.integers(1, 4)),
             gpu_model=draw(st.sampled_from([None, "h100"])),
+            ports=draw(asked),
         )
         for number in range(draw(st.integers(1, 3)))
     ]
 
 
 @st.composite
-def specs(draw: st.DrawFn, *, single_role: bool = False, packing: Packing | None = None) -> JobSpec:
-    wanted = draw(roles())
+def specs(
+    draw: st.DrawFn, *, single_role: bool = False, packing: Packing | None = None, fixed_ports: bool = True
+) -> JobSpec:
+    wanted = draw(roles(asked=ASKED if fixed_ports else st.just({})))
     return spec(
         roles=tuple(wanted[:1] if single_role else wanted),
         packing=packing or draw(st.sampled_from(Packing)),
@@ -92,6 +99,9 @@ def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, havi
         assert sum(need.memory or 0 for need in needs) <= one.memory
         assert wanted.max_per_node is None or len(seats) <= wanted.max_per_node
         assert not seats or (one.problem is None and wanted.node_labels.items() <= one.labels.items())
+        given_ports = [number for seat in seats for number in node_ports(wanted, wanted.role_of(seat.rank), seat.rank)]
+        assert len(given_ports) == len({*given_ports})
+        assert one.ports.isdisjoint(given_ports)
         assert not seats or any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
 
 
@@ -146,8 +156,14 @@ def fits_somehow(wanted: JobSpec, having: Sequence[Capacity]) -> bool:
     """By trying every way to deal out the executions; only for one role."""
     return any(
         all(fits_on(wanted, count, one) for one, count in ((one, dealt.count(one.node)) for one in having))
+        and any(one.ports.isdisjoint(ports(wanted, 0)) for one in having if one.node in dealt)
         for dealt in combinations_with_replacement([one.node for one in having], wanted.size)
     )
+
+
+def ports(wanted: JobSpec, rank: int) -> frozenset[int]:
+    """Fixed ports of one rank of a job with one role."""
+    return node_ports(wanted, wanted.roles[0], 0 if wanted.size == 1 else rank)
 
 
 def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
@@ -162,6 +178,7 @@ def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
         and any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
         and len(free) >= count * need.gpus
         and (need.cpu_millis == 0 or one.cpu_millis >= count * need.cpu_millis)
+        and (not ports(wanted, 1) or (count == 1 and one.ports.isdisjoint(ports(wanted, 1))))
         and one.memory >= count * (need.memory or 0)
         and (wanted.max_per_node is None or count <= wanted.max_per_node)
     )
@@ -173,7 +190,7 @@ def test_identical_executions_are_placed_whenever_there_is_any_way_to(wanted: Jo
     assert isinstance(place(wanted, offer(*having)), Placement) == fits_somehow(wanted, having)
 
 
-@given(specs(single_role=True, packing=Packing.PACK), rooms(most=4))
+@given(specs(single_role=True, packing=Packing.PACK, fixed_ports=False), rooms(most=4))
 @every_case
 def test_pack_uses_as_few_nodes_as_possible(wanted: JobSpec, having: list[Capacity]) -> None:
     fit = place(wanted, offer(*having))
@@ -186,7 +203,7 @@ def test_pack_uses_as_few_nodes_as_possible(wanted: JobSpec, having: list[Capaci
     )
 
 
-@given(specs(single_role=True, packing=Packing.SPREAD), rooms(most=4))
+@given(specs(single_role=True, packing=Packing.SPREAD, fixed_ports=False), rooms(most=4))
 @every_case
 def test_spread_gives_no_node_two_more_than_another_that_could_take_one(
     wanted: JobSpec, having: list[Capacity]
