@@ -23,7 +23,7 @@ class Queue:
         self._jobs = jobs
         self._order = order
         self._line: list[tuple[SortKey, JobId]] = []
-        self._shapes = RequestClasses()
+        self._classes = RequestClasses()
         self._refused: dict[JobId, str] = {}
 
     def __len__(self) -> int:
@@ -39,9 +39,9 @@ class Queue:
         place = bisect_left(self._line, entry)
         return place + 1 if place < len(self._line) and self._line[place] == entry else 0
 
-    def shape(self, job: JobId) -> RequestClass:
-        """The shape of a job that waits."""
-        return self._shapes[job]
+    def request_class(self, job: JobId) -> RequestClass:
+        """The request class of a job that waits."""
+        return self._classes[job]
 
     @property
     def refused(self) -> Mapping[JobId, str]:
@@ -62,10 +62,10 @@ class Queue:
         waits = after is not None and after.state is State.QUEUED
         if waits and not waited:
             insort(self._line, self._entry(execution.job))
-            self._shapes.add(self._jobs[execution.job])
+            self._classes.add(self._jobs[execution.job])
         elif waited and not waits:
             del self._line[bisect_left(self._line, self._entry(execution.job))]
-            self._shapes.remove(execution.job)
+            self._classes.remove(execution.job)
             self._refused.pop(execution.job, None)
 
     def _entry(self, job: JobId) -> tuple[SortKey, JobId]:

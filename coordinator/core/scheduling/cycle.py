@@ -1,4 +1,14 @@
-"""Which queued job is placed next: by priority, then first come; others pass only where they cannot delay the head."""
+"""The scheduling cycle: which waiting job is placed next, step by step.
+
+1. Order: the queue, as `order` has it, without those that are paused.
+2. Quota comes here: what a job may still take, asked before a search is made for it.
+3. Place: seats in what is free; for all but the head beside what is kept for it, so that they cannot delay it.
+4. Preemption comes here: whom to stop for a job that found no seats.
+5. Reserve: keep seats for the head, so that nobody who passes can starve it.
+6. Seat: one decision for the whole gang.
+
+Each step answers with a value that says why, and `muster why` prints the same values.
+"""
 
 from dataclasses import replace
 from itertools import islice
@@ -52,32 +62,37 @@ def _free(cluster: Cluster) -> Available:
 
 def _beside(cluster: Cluster) -> Available:
     """What others may use: what is free, but not kept for the head."""
-    rooms = cluster.load.free if cluster.load.reservation is None else cluster.load.beside
-    return Available(stock=rooms.fresh())
+    left = cluster.load.free if cluster.load.reservation is None else cluster.load.beside
+    return Available(stock=left.fresh())
 
 
 def _cycle(turn: Turn) -> bool:
     """One walk along the queue; True if it is worth another because all that it looked at was placed."""
     cluster = turn.cluster
-    ready = (job for job in cluster.queue if not paused(cluster.newest_attempt(job.id), turn))
-    waiting = list(islice(ready, BACKFILL_DEPTH))
+    waiting = _in_order(turn)  # 1 order
     failed: set[RequestClass] = set()
     for job in waiting:
-        shape = cluster.queue.shape(job.id)
-        if shape in failed:
+        request_class = cluster.queue.request_class(job.id)
+        if request_class in failed:
             continue
         head = not failed
-        fit = _place_head(cluster, job) if head else _place(cluster, job, _beside(cluster))
+        fit = _place_head(cluster, job) if head else _place(cluster, job, _beside(cluster))  # 3 place
         refusal = "" if isinstance(fit, Placement) else str(fit)
         turn.notes.offer(job, head=head, refusal=refusal, first=bool(refusal) and job.id not in cluster.queue.refused)
         if isinstance(fit, Placement):
-            _seat(turn, job, fit)
+            _seat(turn, job, fit)  # 6 seat
             continue
-        failed.add(shape)
+        failed.add(request_class)
         cluster.queue.note_refusal(job.id, refusal)
         if head:
-            cluster.load.reserve(_reservation(cluster, job))
+            cluster.load.reserve(_reservation(cluster, job))  # 5 reserve
     return bool(waiting) and not failed and len(waiting) == BACKFILL_DEPTH
+
+
+def _in_order(turn: Turn) -> list[Job]:
+    """The waiting jobs that this cycle looks at, the head first."""
+    ready = (job for job in turn.cluster.queue if not paused(turn.cluster.newest_attempt(job.id), turn))
+    return list(islice(ready, BACKFILL_DEPTH))
 
 
 def _place(cluster: Cluster, job: Job, offer: Available) -> Placement | NoFit:
@@ -91,7 +106,7 @@ def _place(cluster: Cluster, job: Job, offer: Available) -> Placement | NoFit:
 
 
 def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
-    """Seats for the head; what was kept for it counts even where a search over all rooms comes out otherwise."""
+    """Seats for the head; what was kept for it counts even where a search over all capacity comes out otherwise."""
     fit, kept = _place(cluster, head, _free(cluster)), cluster.load.reservation
     if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
         return kept.fit if holds(kept, head.spec, map(cluster.load.free.room, kept.nodes)) else fit

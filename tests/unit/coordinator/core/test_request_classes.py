@@ -13,7 +13,7 @@ def test_jobs_that_ask_for_the_same_have_one_shape() -> None:
         w.submit(spec(2, gpus=1, priority=3), queue_anyway=True),
     )
 
-    assert w.cluster.queue.shape(one) is w.cluster.queue.shape(another)
+    assert w.cluster.queue.request_class(one) is w.cluster.queue.request_class(another)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_jobs_that_ask_for_something_else_have_another(other: JobSpec) -> None:
     w = World()
     one, another = w.submit(spec(2, gpus=1), queue_anyway=True), w.submit(other, queue_anyway=True)
 
-    assert w.cluster.queue.shape(one) is not w.cluster.queue.shape(another)
+    assert w.cluster.queue.request_class(one) is not w.cluster.queue.request_class(another)
 
 
 def test_a_job_that_does_not_wait_has_none() -> None:
@@ -32,4 +32,4 @@ def test_a_job_that_does_not_wait_has_none() -> None:
     job = w.submit(spec(1, gpus=1))
 
     with pytest.raises(KeyError):
-        w.cluster.queue.shape(job)
+        w.cluster.queue.request_class(job)
