@@ -16,7 +16,7 @@ from muster.domain.gangs.plan import Goal
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
-from muster.domain.ports import node_ports
+from muster.domain.jobs.ports import node_ports
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 

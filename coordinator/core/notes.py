@@ -56,9 +56,21 @@ class TurnNotes:
     def __init__(self) -> None:
         self.cause: EventCause = UNKNOWN
         """The cause of the event that is being taken in."""
-        self.room_cause: EventCause = UNKNOWN
+        self._room_cause: EventCause = UNKNOWN
         """The cause of the first event after which the queue was worth another look."""
         self.taken: list[Note] = []
+
+    def follow(self, cause: EventCause) -> None:
+        """Put the notes that come now under this cause."""
+        self.cause = cause
+
+    def room_changed(self) -> None:
+        """Remember the present cause as that of the next look at the queue."""
+        self._room_cause = self.cause
+
+    def follow_room(self) -> None:
+        """Put the notes that come now under the cause of the look at the queue."""
+        self.cause = self._room_cause
 
     def of(self, execution: ExecutionId) -> Iterator[Transitioned]:
         """Transitions of one execution in this turn, oldest first."""

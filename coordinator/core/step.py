@@ -36,7 +36,7 @@ OVERSLEPT = timedelta(seconds=10)
 def step(turn: Turn, event: Event) -> Answer:
     """Take one event into the cluster; the changes, orders and notes that follow are in the turn."""
     if not isinstance(event, TimePassed):  # several deadlines may have come, each a cause of its own
-        turn.notes.cause = event.cause
+        turn.notes.follow(event.cause)
     return _take(turn, event)
 
 
@@ -79,7 +79,7 @@ def finish(turn: Turn) -> None:
     turn.drop_doomed()
     if turn.room_changed:
         turn.queue_considered()
-        turn.notes.cause = turn.notes.room_cause
+        turn.notes.follow_room()
         schedule(turn)
 
 
@@ -93,7 +93,7 @@ def _pass_time(turn: Turn) -> Answer:
     if due and turn.now - due[0][0] > OVERSLEPT:
         turn.cluster.presence.woke_up(turn.now)
     for _, deadline in due:
-        turn.notes.cause = _cause(deadline)
+        turn.notes.follow(_cause(deadline))
         _come_due(turn, deadline)
     return Noted()
 

@@ -12,7 +12,7 @@ from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import FailureKind
-from muster.domain.ports import ports_of
+from muster.domain.jobs.ports import ports_of
 from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode

@@ -12,7 +12,7 @@ from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec, Network, Role
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State
-from muster.domain.ports import ports_of
+from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode

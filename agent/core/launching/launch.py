@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import Roster, config_files, host_names
 from muster.domain.jobs.job import Network, PortRequest, RuntimeKind
-from muster.domain.ports import ports_of
+from muster.domain.jobs.ports import ports_of
 
 CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""

@@ -11,7 +11,7 @@ from coordinator.core.records import Execution, Node
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import TERMINAL, State
-from muster.domain.ports import node_ports
+from muster.domain.jobs.ports import node_ports
 
 
 class Load:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from coordinator.core.parts import Part, part_of
 from coordinator.core.placement.capacity import Capacities, Capacity, Key, NodeClass, key_of
+from coordinator.core.placement.parts import Part, part_of
 from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal

@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 from coordinator.core.records import Job
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
-from muster.domain.ports import node_ports
+from muster.domain.jobs.ports import node_ports
 
 
 class RequestClass:

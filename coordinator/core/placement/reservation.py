@@ -12,7 +12,7 @@ from coordinator.core.placement.placement import Available, NoFit, Placement, pl
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role
-from muster.domain.ports import node_ports
+from muster.domain.jobs.ports import node_ports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,7 @@ class Turn:
     def reconsider_queue(self) -> None:
         """Have the queue looked at: something came free, or somebody joined the queue."""
         if not self.room_changed:
-            self.notes.room_cause = self.notes.cause
+            self.notes.room_changed()
         self.room_changed = True
 
     def queue_considered(self) -> None:

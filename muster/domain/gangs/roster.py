@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import Network
 from muster.domain.jobs.member import Member, PortLease
-from muster.domain.ports import MASTER_PORT_NAME
+from muster.domain.jobs.ports import MASTER_PORT_NAME
 
 __all__ = ["CONFIG_FILES", "MASTER_PORT_NAME", "Json", "Member", "PortLease", "Roster", "config_files", "host_names"]
 

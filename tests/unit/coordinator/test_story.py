@@ -217,7 +217,7 @@ def test_an_impossible_move_is_refused_with_the_last_moves_of_its_execution() ->
     w = World(("a", 0))
     job = w.submit(spec(1))
     turn = Turn(w.cluster, w.now)
-    turn.notes.cause = message_cause("a", 1, 2)
+    turn.notes.follow(message_cause("a", 1, 2))
     preparing = turn.move(w.rank(job, 0), Trigger.PREPARING)
 
     with pytest.raises(IllegalTransitionError) as error:

@@ -8,7 +8,7 @@ from coordinator.core.placement.capacity import Capacity, key_of
 from coordinator.core.placement.placement import matching, pick, unfit
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, Role
-from muster.domain.ports import node_ports
+from muster.domain.jobs.ports import node_ports
 
 Place = tuple[NodeId, tuple[GpuUuid, ...]]
 Ports: TypeAlias = frozenset[int]

@@ -13,7 +13,7 @@ from coordinator.core.placement.placement import NoFit, Placement, fits, place, 
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec, Packing, RuntimeKind
-from muster.domain.ports import node_ports
+from muster.domain.jobs.ports import node_ports
 from tests.builders import gpu, offer, role, room, spec
 from tests.unit.coordinator.core.plain_placement import place_plainly
 

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.domain.jobs.job import Network, PortRequest
-from muster.domain.ports import node_ports, ports_of
+from muster.domain.jobs.ports import node_ports, ports_of
 from tests.builders import role, spec
 
 FIXED = PortRequest(name="master", port=29_500)

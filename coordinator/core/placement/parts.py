@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from muster.domain.jobs.job import JobSpec, Role
-from muster.domain.ports import node_ports
+from muster.domain.jobs.ports import node_ports
 
 
 @dataclass(frozen=True, slots=True)
