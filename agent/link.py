@@ -281,7 +281,7 @@ async def _welcome(call: Stream, patience: float) -> pb.Welcome:
     welcome: pb.Welcome = message.welcome
     if welcome.heartbeat_interval.ToTimedelta() <= timedelta(0) or welcome.lease.ToTimedelta() <= timedelta(0):
         raise wire.WireError("Welcome", "is not the first answer, or has no heartbeat interval or lease")
-    checks.between(welcome.protocol, protocol.OLDEST, protocol.NEWEST, "Welcome.protocol")
+    checks.between(welcome.protocol, protocol.VERSION, protocol.VERSION, "Welcome.protocol")
     return welcome
 
 

@@ -30,6 +30,7 @@ from agent.runtimes.runtime import Runtime
 from agent.secrets.store import ExecutionSecrets
 from muster import __version__, wire
 from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Plan
 from muster.domain.ids import NodeId
@@ -153,8 +154,8 @@ class NodeAgent:
             executions=[wire.report_to_wire(self._guard.told(report)) for report in self._loop.ledger.reports()],
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
-            protocol=protocol.NEWEST,
-            protocol_oldest=protocol.OLDEST,
+            features=sorted(ALL_FEATURES),
+            protocol=protocol.VERSION,
         )
 
     def receive(self, plan: Plan) -> None:

@@ -32,6 +32,7 @@ from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import snapshot_of
 from coordinator.story.job_events import event_changes
 from coordinator.story.moves import told
+from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease, Roster
@@ -198,7 +199,12 @@ class World:
     # events
 
     def connect(
-        self, node: str, having: Inventory | None = None, reports: Iterable[Report] = (), identity: str = ""
+        self,
+        node: str,
+        having: Inventory | None = None,
+        reports: Iterable[Report] = (),
+        identity: str = "",
+        features: frozenset[str] = ALL_FEATURES,
     ) -> Answer:
         """An agent opens a stream and says what it has (by default: what it had) and runs."""
         self._sessions += 1
@@ -212,6 +218,7 @@ class World:
             version="0.1",
             address=f"address-of-{node}",
             peer_port=20000,
+            features=features,
             inventory=having,
             reports=tuple(reports),
         )

@@ -66,6 +66,8 @@ class NodeConnected:
     logs_kept: Collection[ExecutionId] = frozenset()
     """Those of them whose log is complete and in the log store."""
     peer_port: int = 0
+    features: frozenset[str] = frozenset()
+    """Words for what the agent can."""
     opened: int = 0
     """Grows from one stream of the agent to its next, by the agent's own count."""
     cause: EventCause = UNKNOWN

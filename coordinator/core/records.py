@@ -111,6 +111,8 @@ class Node:
     joined_at: datetime
     peer_port: int = 0
     """Where other agents ask its agent; 0: they cannot."""
+    features: frozenset[str] = frozenset()
+    """Words for what its agent can."""
     cordon: Cordon | None = None
     """Nothing new is placed on it; None: it takes jobs."""
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
 from muster.domain.jobs.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
-from muster.domain.jobs.restart import ExitCodes, RestartPolicy
+from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.quoting import quote
 from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError
 from muster.jobfile.models import FileKeys, JobKeys, ResourcesKeys, RestartsKeys, RoleDefaults, RoleKeys, TimeoutsKeys
-from muster.jobfile.section import SecurityKeys
+from muster.jobfile.section import ExitCodesKeys, SecurityKeys
 
 _MERGED = ("env", "ulimits")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
@@ -76,6 +76,7 @@ class Builder:
             files=tuple(self._files(keys)),
             secrets=tuple(secret.use for secret in effective.secrets),
             security=_security(effective.security),
+            exit_codes=_exit_codes(effective.exit_codes),
         )
 
     def _files(self, keys: "_Layered") -> Iterator[InlineFile]:
@@ -171,9 +172,11 @@ def _restarts(keys: RestartsKeys | None) -> RestartPolicy:
         limit=keys.limit,
         infrastructure=keys.infrastructure,
         backoff=keys.backoff,
-        restart_on=keys.restart_on,
-        fail_on=keys.fail_on or ExitCodes(),
     )
+
+
+def _exit_codes(keys: ExitCodesKeys | None) -> ExitRules:
+    return ExitRules() if keys is None else ExitRules(restart=keys.restart, fail=keys.fail or ExitCodes())
 
 
 def _resources(keys: ResourcesKeys) -> Resources:

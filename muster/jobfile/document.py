@@ -28,7 +28,7 @@ from ruamel.yaml.reader import ReaderError
 
 from muster.domain import fault
 from muster.domain.quoting import quote
-from muster.jobfile.errors import FieldError, lines_of
+from muster.jobfile.errors import FieldError, fault_of, lines_of
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 20
@@ -256,7 +256,10 @@ class _Composer:
 
     def _alias(self, event: AliasEvent) -> Node:
         if event.anchor not in self._anchors:
-            raise UnreadableError(f"the alias *{event.anchor} refers to nothing above it", _place(event))
+            message = (
+                f"the alias *{event.anchor} refers to nothing above it; a text that begins with * must stand in quotes"
+            )
+            raise UnreadableError(message, _place(event))
         node, size = self._anchors[event.anchor]
         self._grow(size.nodes, size.characters, _place(event))
         return node
@@ -311,8 +314,8 @@ def _events(text: str) -> Iterator[Event]:
             last = _place(event)
             yield event
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise UnreadableError(_complaint(error), _marked(mark) if mark else last) from error
+        message, spot = fault_of(error, lines_of(text))
+        raise UnreadableError(message, Place(spot[0] + 1, spot[1] + 1) if spot else last) from error
     except ReaderError as error:
         lines = lines_of(text[: error.position])
         where = Place(len(lines), len(lines[-1]) + 1)
@@ -331,13 +334,6 @@ def _paired(event: ScalarEvent) -> str:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise UnreadableError("holds half a character (a lone surrogate)", _place(event)) from None
-
-
-def _complaint(error: MarkedYAMLError) -> str:
-    problem = str(error.problem or error.context or "").strip().split("\n", maxsplit=1)[0]
-    if "'\\t'" in problem:
-        return "is not valid YAML: a tab stands where only spaces may"
-    return f"is not valid YAML: {problem}"
 
 
 def _refuse_tag(event: NodeEvent) -> None:

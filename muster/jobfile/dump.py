@@ -15,7 +15,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.restart import ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.quantity import format_cpus, format_duration, format_memory
 
@@ -61,6 +61,7 @@ def _role(role: Role) -> dict[str, Any]:
         files=[_file(file) for file in role.files],
         secrets=[_secret(use) for use in role.secrets],
         security=_security(role.security),
+        exit_codes=_exit_codes(role.exit_codes),
     )
 
 
@@ -97,6 +98,10 @@ def _security(security: Security) -> dict[str, Any]:
     )
 
 
+def _exit_codes(rules: ExitRules) -> dict[str, Any]:
+    return _present(restart=None if rules.restart is None else str(rules.restart), fail=str(rules.fail) or None)
+
+
 def _file(file: InlineFile) -> dict[str, Any]:
     try:
         content = {"content": file.content.decode()}
@@ -126,8 +131,6 @@ def _restarts(policy: RestartPolicy) -> dict[str, Any] | None:
         limit=policy.limit,
         infrastructure=policy.infrastructure,
         backoff=format_duration(policy.backoff),
-        restart_on=None if policy.restart_on is None else str(policy.restart_on),
-        fail_on=str(policy.fail_on) or None,
     )
 
 

@@ -1,15 +1,29 @@
-"""What can be wrong with a job file, as values and as the text that the user reads."""
+"""What can be wrong with a job file, as values and as the text that the user reads.
+
+The parser of YAML reports where it gave up, in its own terms: a quote that is never closed, at the end of the file.
+`fault_of` gives the sentence that a person can act on, and the place where the fault begins.
+"""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from muster.domain.errors import InvalidJobError
 from muster.domain.quoting import quote
 
+if TYPE_CHECKING:
+    from ruamel.yaml.error import MarkedYAMLError, StringMark
+
 _LINE_BREAK = "\r\n|[\r\n\x85\u2028\u2029]"
 """What the YAML reader counts as the end of a line."""
 
+Spot: TypeAlias = tuple[int, int]
+"""Line and column, from 0."""
+
+_NO_YAML = "is not valid YAML"
+_BRACKETS = {"while parsing a flow sequence": ("list", "[", "]"), "while parsing a flow mapping": ("map", "{", "}")}
+_START = re.compile(r"found character '(.)' that cannot start any token")
 _SHOWN = 50
 """More problems than this are only counted."""
 _WIDTH = 100
@@ -87,3 +101,51 @@ def _excerpt(line: str, offset: int) -> str:
     tail = "…" if start + _WIDTH < len(visible) else ""
     caret = " " * (len(lead) + offset - start) + "^"
     return f"    {lead}{visible[start : start + _WIDTH]}{tail}".rstrip() + f"\n    {caret}"
+
+
+def fault_of(error: "MarkedYAMLError", lines: Sequence[str]) -> tuple[str, Spot | None]:
+    """A sentence without its subject, and where the fault begins; None: nobody knows."""
+    problem = str(error.problem or error.context or "").strip().split("\n", maxsplit=1)[0]
+    here, began = _spot(error.problem_mark), _spot(error.context_mark)
+    if began is not None and (told := _left_open(problem, error.context or "")):
+        return f"{_NO_YAML}: {told}", began
+    line, column = ("", 0) if here is None or here[0] >= len(lines) else (lines[here[0]], here[1])
+    return f"{_NO_YAML}: {_in_line(problem, line, column) or problem}", here or began
+
+
+def _left_open(problem: str, context: str) -> str | None:
+    """What is wrong with something that begins earlier than the parser gave up."""
+    if "'\\t'" in problem:
+        return None
+    if problem == "found unexpected end of stream":
+        return "the quote that begins here is never closed"
+    if context in _BRACKETS:
+        what, opens, closes = _BRACKETS[context]
+        return f"the {what} that begins here with {opens} lacks a comma or its {closes}"
+    return "after this key there is no colon" if problem == "could not find expected ':'" else None
+
+
+def _in_line(problem: str, line: str, column: int) -> str | None:
+    """What a fault within one line comes from."""
+    if "'\\t'" in problem:
+        return "a tab stands where only spaces may"
+    if start := _START.fullmatch(problem):
+        return f"a text that begins with {start[1]} must stand in quotes"
+    if problem == "mapping values are not allowed here":
+        return _second_colon(line, column)
+    if not problem.startswith("expected <block end>, but found"):
+        return None
+    if "'<scalar>'" in problem:
+        return "there is more text after a closing quote; put all of the value in quotes"
+    return "this line begins in no column in which a line above it begins; align it with the keys of its map"
+
+
+def _spot(mark: "StringMark | None") -> Spot | None:
+    return None if mark is None else (mark.line, mark.column)
+
+
+def _second_colon(line: str, column: int) -> str:
+    key, colon, value = line[:column].partition(": ")
+    if colon and key.strip():
+        return f'a text with ": " in it must stand in quotes: {quote((value + line[column:]).strip())}'
+    return "this line is indented further than the one above it, whose key has a value already"

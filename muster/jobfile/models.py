@@ -22,13 +22,14 @@ from pydantic_core import CoreSchema
 from muster.domain.jobs import job_values
 from muster.domain.jobs.job import DEFAULT_PROJECT
 from muster.domain.jobs.restart import MOST_RESTARTS
+from muster.domain.jobs.secret_use import MAX_USES
 from muster.domain.quoting import quote
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
-from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form, secrets_differ
-from muster.jobfile.section import Section, SecurityKeys, key, refuse_twice
+from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
+from muster.jobfile.section import Also, ExitCodesKeys, Section, SecurityKeys, key
 
 NEEDED = ...
 """In place of a default: the key must be there."""
@@ -44,16 +45,6 @@ class _OrShort:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"anyOf": [self.schema, handler(core)]}
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # by identity, as above
-class _Also:
-    """In the JSON Schema, more than the type says by itself."""
-
-    schema: dict[str, Any]
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), **self.schema}
 
 
 Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
@@ -185,22 +176,6 @@ def _ulimit_form(value: object) -> object:
     return {"soft": value, "hard": value}
 
 
-def _ports_differ(ports: list[PortKeys]) -> list[PortKeys]:
-    refuse_twice("the port name", [port.name for port in ports])
-    refuse_twice("the port number", [str(port.port) for port in ports if port.port])
-    return ports
-
-
-def _targets_differ(mounts: list[MountKeys]) -> list[MountKeys]:
-    refuse_twice("the target", [mount.target.rstrip("/") for mount in mounts])
-    return mounts
-
-
-def _paths_differ(files: list[FileKeys]) -> list[FileKeys]:
-    refuse_twice("the path", [file.path for file in files])
-    return files
-
-
 Command = Annotated[
     list[fields.Verbatim], BeforeValidator(_shell_or_words), _OrShort({"type": "string", "minLength": 1})
 ]
@@ -252,12 +227,12 @@ class RoleDefaults(Section):
         "map", "What containers may do beyond the default, see below. All but `pids` needs `image`.", {}
     )
     resources: ResourcesKeys = key("map", "What each execution reserves, see below.", {})
-    ports: Annotated[list[Port], AfterValidator(_ports_differ)] = key(
+    ports: Annotated[list[Port], Also({"uniqueItems": True})] = key(
         "list of names or maps",
         "Ports that each execution gets, see below.",
         [],
     )
-    mounts: Annotated[list[MountForm], AfterValidator(_targets_differ)] = key(
+    mounts: Annotated[list[MountForm], Also({"uniqueItems": True})] = key(
         "list of texts or maps",
         "What of the node the container sees, see below. Needs `image`.",
         [],
@@ -267,17 +242,18 @@ class RoleDefaults(Section):
         "Resource limits such as `memlock` and `nofile`, see below. Needs `image`.",
         {},
     )
-    files: Annotated[list[FileKeys], AfterValidator(_paths_differ)] = key(
+    files: list[FileKeys] = key(
         "list of maps",
         "Small files written before user code starts, 1 MiB in all, and 32 MiB for all executions that can share a "
         "node, see below.",
         [],
     )
-    secrets: Annotated[list[SecretForm], AfterValidator(secrets_differ)] = key(
+    secrets: Annotated[list[SecretForm], Also({"maxItems": MAX_USES, "uniqueItems": True})] = key(
         "list of names or maps",
         "Secrets of the project that each execution gets, as files or variables, see below.",
         [],
     )
+    exit_codes: ExitCodesKeys | None = key("map", "Which exit codes end the job or restart the gang, see below.")
 
 
 class RoleKeys(RoleDefaults):
@@ -314,18 +290,11 @@ class RestartsKeys(Section):
         "Pause before the second restart, doubled before each one after it; the first comes at once.",
         "5s",
     )
-    restart_on: fields.ExitCodeRanges | None = key(
-        "exit codes like `1,3-5`", "Only these are worth another attempt (default: all)."
-    )
-    fail_on: fields.ExitCodeRanges | None = key(
-        "exit codes like `1,3-5`", "These end the job, however many restarts are left."
-    )
 
 
-def _names_differ(roles: list[RoleKeys]) -> list[RoleKeys]:
+def _some_roles(roles: list[RoleKeys]) -> list[RoleKeys]:
     if not roles:
         raise FieldError("is empty; leave it out, or name at least one role")
-    refuse_twice("the role name", [role.name for role in roles])
     return roles
 
 
@@ -342,7 +311,7 @@ class JobKeys(RoleDefaults):
         "How many executions of a job without `roles`.",
         1,
     )
-    roles: Annotated[list[RoleKeys], AfterValidator(_names_differ)] | None = key(
+    roles: Annotated[list[RoleKeys], AfterValidator(_some_roles), Also({"minItems": 1})] | None = key(
         "list of maps",
         "Parts that differ, in rank order, see below. Not together with `workers`.",
     )
@@ -364,7 +333,7 @@ class JobKeys(RoleDefaults):
     labels: Annotated[
         dict[fields.NodeLabel, fields.JobLabel],
         AfterValidator(_few_labels),
-        _Also({"maxProperties": job_values.MAX_LABELS}),
+        Also({"maxProperties": job_values.MAX_LABELS}),
     ] = key(
         "map of name: value",
         "Text by which people find the job: `muster jobs --label paper=icml`. Nothing is placed by it.",

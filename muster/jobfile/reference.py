@@ -24,7 +24,7 @@ from muster.jobfile.models import (
     UlimitKeys,
 )
 from muster.jobfile.secret_keys import SecretKeys
-from muster.jobfile.section import SecurityKeys
+from muster.jobfile.section import ExitCodesKeys, SecurityKeys
 
 BEGIN = "<!-- keys: made by `python -m muster.jobfile.reference --write docs/job-file.md` -->"
 END = "<!-- end of keys -->"
@@ -42,6 +42,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`security`", SecurityKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
+    ("`exit_codes`", ExitCodesKeys, None),
 )
 """Heading, keys, and the keys that another section already lists."""
 

@@ -12,7 +12,7 @@ from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
-from muster.jobfile.section import Section, key, refuse_twice
+from muster.jobfile.section import Section, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,3 @@ def secret_form(value: object) -> object:
 
 
 SHORT_SECRET = {"type": "string", "pattern": f"^{NAME_FORM}$"}
-
-
-def secrets_differ(secrets: list[SecretKeys]) -> list[SecretKeys]:
-    """The list, if it names and fills nothing twice."""
-    fields.ruled(secrets, job_values.secret_count(len(secrets)))
-    uses = [each.use for each in secrets]
-    refuse_twice("the secret", [use.secret for use in uses])
-    refuse_twice("the directory", [use.directory for use in uses if use.directory])
-    refuse_twice("the variable", [variable for use in uses for variable in use.env])
-    return secrets

@@ -1,12 +1,25 @@
-"""What the maps of a job file have in common, and the map that says what containers may do beyond the default."""
+"""What the maps of a job file have in common, and the maps about rights of containers and about exit codes."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from muster.domain.jobs.job import DEFAULT_PIDS, MOST_PIDS
-from muster.domain.jobs.job_values import twice
 from muster.jobfile import fields
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
+class Also:
+    """More than a type says by itself, in the JSON Schema."""
+
+    schema: dict[str, Any]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), **self.schema}
+
 
 Pids = Annotated[int, *fields.within(1, MOST_PIDS)]
 
@@ -22,20 +35,10 @@ def key(title: str, description: str, default: Any = None) -> Any:  # noqa: ANN4
     return Field(default, title=title, description=description)
 
 
-def refuse_twice(what: str, values: list[str]) -> None:
-    """Raise FieldError where a value comes twice."""
-    fields.ruled(values, twice(what, values))
-
-
-def _capabilities_differ(capabilities: list[str]) -> list[str]:
-    refuse_twice("the capability", capabilities)
-    return capabilities
-
-
 class SecurityKeys(Section):
     """What containers may do beyond the default; the project must be opened for it, see docs/containers.md."""
 
-    capabilities: Annotated[list[fields.Capability], AfterValidator(_capabilities_differ)] = key(
+    capabilities: Annotated[list[fields.Capability], Also({"uniqueItems": True})] = key(
         "list of words like `SYS_PTRACE`", "Beside the default ones; they count for root in the container only.", []
     )
     privileged: fields.Flag = key("`true`, `false`", "Everything that root of the node may.", default=False)
@@ -49,4 +52,15 @@ class SecurityKeys(Section):
     )
     pids: Pids | None = key(
         f"whole number 1…{MOST_PIDS}", f"At most so many processes and threads (default: {DEFAULT_PIDS})."
+    )
+
+
+class ExitCodesKeys(Section):
+    """What exit codes of user code mean when the gang could start again; `fail` wins over `restart`."""
+
+    restart: fields.ExitCodeRanges | None = key(
+        "exit codes like `1,3-5`", "Only these are worth another attempt (default: all)."
+    )
+    fail: fields.ExitCodeRanges | None = key(
+        "exit codes like `1,3-5`", "These end the job, however many restarts are left."
     )

@@ -9,28 +9,75 @@ from pydantic_core import ErrorDetails
 from muster.domain.quoting import nearest
 from muster.jobfile.document import KEY, Loc, kind
 from muster.jobfile.errors import FieldError
-from muster.jobfile.models import JobKeys
+from muster.jobfile.models import JobKeys, RoleKeys
 
 _COUNTS = ("workers", "count")
 _FOREIGN: Mapping[str, Sequence[str]] = {
+    "accelerators": ["resources.gpus", "gpus"],
     "args": ["command"],
+    "backofflimit": ["restarts.limit", "limit"],
+    "cap_add": ["security.capabilities", "capabilities"],
     "cmd": ["command"],
+    "container": ["image"],
     "cpu": ["resources.cpus", "cpus"],
+    "cwd": ["workdir"],
+    "docker_image": ["image"],
     "environment": ["env"],
+    "envs": ["env"],
     "gpu": ["resources.gpus", "gpus"],
+    "gpu_count": ["resources.gpus", "gpus"],
+    "gpu_name": ["resources.gpu_model", "gpu_model"],
+    "gpu_type": ["resources.gpu_model", "gpu_model"],
     "instances": _COUNTS,
-    "labels": ["node_labels"],
+    "max_duration": ["timeouts.run", "run"],
+    "max_restarts": ["restarts.limit", "limit"],
+    "max_retries": ["restarts.limit", "limit"],
+    "max_runtime": ["timeouts.run", "run"],
     "mem": ["resources.memory", "memory"],
+    "namespace": ["project"],
     "node_selector": ["node_labels"],
+    "nodes": _COUNTS,
+    "nodeselector": ["node_labels"],
+    "num_gpus": ["resources.gpus", "gpus"],
+    "num_nodes": _COUNTS,
+    "num_workers": _COUNTS,
+    "parallelism": _COUNTS,
     "replicas": _COUNTS,
+    "retries": ["restarts.limit", "limit"],
+    "run": ["command"],
+    "script": ["command"],
     "shm_size": ["resources.shm", "shm"],
+    "tags": ["labels"],
+    "tasks": _COUNTS,
+    "time": ["timeouts.run", "run"],
+    "time_limit": ["timeouts.run", "run"],
     "timeout": ["timeouts.run", "run"],
     "volumes": ["mounts"],
+    "walltime": ["timeouts.run", "run"],
     "workers": _COUNTS,
     "working_dir": ["workdir"],
+    "working_directory": ["workdir"],
     "world_size": _COUNTS,
 }
 """What other systems, or other maps of a job, call a key; the first of the answers that exists counts."""
+_AT_ONCE = "unknown key; write cpus, memory and gpus directly below resources: each execution gets what it asks for"
+_BESIDE = "unknown key; exit codes stand beside restarts: exit_codes: {restart: 1-255, fail: 2}"
+_TOLD: Mapping[tuple[int | str, ...], str] = {
+    ("exit_codes", "success"): "is reserved for workflows and not accepted yet: exit code 0 alone is success today",
+    ("restarts", "fail_on"): _BESIDE,
+    ("restarts", "restart_on"): _BESIDE,
+    ("resources", "limits"): _AT_ONCE,
+    ("resources", "requests"): _AT_ONCE,
+}
+"""Keys of maps with a sentence of their own: kept for later versions, or from a system that says it otherwise."""
+_AS_LISTS: Mapping[str, str] = {
+    "env": 'env: {NAME: "value"}',
+    "labels": 'labels: {name: "value"}',
+    "node_labels": 'node_labels: {name: "value"}',
+    "resources": "resources: {gpus: 8, memory: 64Gi}",
+    "ulimits": "ulimits: {nofile: 65536}",
+}
+"""Maps that other systems write as lists, each as it is written here."""
 
 
 def findings(error: ValidationError) -> Iterator[tuple[Loc, FieldError]]:
@@ -42,11 +89,21 @@ def findings(error: ValidationError) -> Iterator[tuple[Loc, FieldError]]:
 
 def _finding(details: ErrorDetails) -> FieldError:
     if details["type"] == "extra_forbidden":
+        if (told := _TOLD.get(details["loc"][-2:])) is not None:
+            return FieldError(told)
+        if len(details["loc"]) > 1 and details["loc"][-1] in _OF_JOBS:
+            return FieldError("unknown key here; it belongs to the job as a whole, so write it at the top of the file")
         return FieldError("unknown key", suggestion=_known_key(details["loc"]))
+    if details["type"] in {"dict_type", "model_type"} and (form := _AS_LISTS.get(str(details["loc"][-1]))):
+        return FieldError(f"must be a map, not {kind(details['input'])}; write it like {form}")
     context: Mapping[str, Any] = details.get("ctx", {})
     if isinstance(context.get("error"), FieldError):
         return FieldError(context["error"].message, suggestion=context["error"].suggestion)
     return FieldError(SENTENCES.get(details["type"], _any_other)(details["input"], context))
+
+
+_OF_JOBS = frozenset(JobKeys.model_fields) - RoleKeys.model_fields.keys() - {"workers", "roles"}
+"""Keys that stand at the top of a file and nowhere else."""
 
 
 def _any_other(value: object, _: Mapping[str, Any]) -> str:

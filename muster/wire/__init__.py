@@ -28,8 +28,6 @@ if TYPE_CHECKING:
         exit_to_wire,
         failure_from_wire,
         failure_to_wire,
-        member_from_wire,
-        member_to_wire,
         port_lease_from_wire,
         port_lease_to_wire,
     )
@@ -111,8 +109,6 @@ __all__ = [
     "join_token_to_wire",
     "log_line_from_wire",
     "log_line_to_wire",
-    "member_from_wire",
-    "member_to_wire",
     "node_from_wire",
     "node_to_wire",
     "plan_from_wire",

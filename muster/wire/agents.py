@@ -1,5 +1,7 @@
 """Values of agents.proto that agents send: reports of executions."""
 
+from functools import lru_cache
+
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import ExecutionId
 from muster.rpc.v1 import agents_pb2 as pb
@@ -16,6 +18,20 @@ from muster.wire.model import (
 
 _STAGE_TO_WIRE = {stage: pb.Stage.Value(f"STAGE_{stage.name}") for stage in Stage}
 _STAGE_FROM_WIRE = {number: stage for stage, number in _STAGE_TO_WIRE.items()}
+
+MOST_FEATURES = 64
+"""Words by which one agent says what it can."""
+LONGEST_FEATURE = 64
+"""Characters of such a word."""
+
+
+@lru_cache(maxsize=100)  # nearly all agents say the same, which is kept once
+def features_from_wire(words: tuple[str, ...]) -> frozenset[str]:
+    """Words of a Hello for what the agent can; raises WireError."""
+    checks.between(len(words), 0, MOST_FEATURES, "Hello.features")
+    if any(not word or len(word) > LONGEST_FEATURE for word in words):
+        raise WireError("Hello.features", f"has a word that is empty or longer than {LONGEST_FEATURE} characters")
+    return frozenset(checks.plain(word, "Hello.features") for word in words)
 
 
 def report_to_wire(report: Report) -> pb.ExecutionReport:

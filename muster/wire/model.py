@@ -1,46 +1,12 @@
 """Values of model.proto: what coordinator, agents and clients all exchange."""
 
-from muster.domain.ids import ExecutionId, GpuUuid, NodeId
+from muster.domain.ids import NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
-from muster.domain.jobs.member import Member, PortLease
+from muster.domain.jobs.member import PortLease
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 
 _EXIT_CODE = 255
-
-
-def member_to_wire(member: Member) -> pb.Member:
-    """One execution as its peers see it."""
-    return pb.Member(
-        rank=member.rank,
-        execution=member.execution,
-        role=member.role,
-        node=member.node,
-        address=member.address,
-        checked_in_at=checks.timestamp(member.checked_in_at),
-        ports=map(port_lease_to_wire, member.ports),
-        gpus=member.gpus,
-    )
-
-
-def member_from_wire(message: pb.Member) -> Member:
-    """One execution as its peers see it; raises WireError."""
-    checks.require(message, "checked_in_at")
-    return Member(
-        rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "Member.rank"),
-        execution=ExecutionId(checks.identifier(message.execution, "Member.execution")),
-        role=checks.label(message.role, "Member.role"),
-        node=NodeId(checks.identifier(message.node, "Member.node")),
-        address=checks.address(message.address, "Member.address"),
-        checked_in_at=checks.moment(message.checked_in_at, "Member.checked_in_at"),
-        ports=_ports(message) if message.ports else (),
-        gpus=tuple(map(GpuUuid, message.gpus)),
-    )
-
-
-def _ports(message: pb.Member) -> tuple[PortLease, ...]:
-    checks.unique([lease.name for lease in message.ports], "Member.ports")
-    return tuple(map(port_lease_from_wire, message.ports))
 
 
 def port_lease_to_wire(lease: PortLease) -> pb.PortLease:

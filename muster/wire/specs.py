@@ -20,7 +20,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import SuccessRule
-from muster.domain.jobs.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -49,8 +49,6 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             limit=spec.restarts.limit,
             infrastructure=spec.restarts.infrastructure,
             backoff=checks.duration(spec.restarts.backoff),
-            restart_on=str(spec.restarts.restart_on or ""),
-            fail_on=str(spec.restarts.fail_on),
         ),
         on_disconnect=spec.on_disconnect,
         project=spec.project,
@@ -99,6 +97,7 @@ def role_to_wire(role: Role) -> pb.Role:
         files=[pb.InlineFile(path=f.path, content=f.content, executable=f.executable) for f in role.files],
         secrets=map(secret_use_to_wire, role.secrets),
         security=security_to_wire(role.security),
+        exit_codes=_exit_rules_to_wire(role.exit_codes),
     )
 
 
@@ -122,6 +121,7 @@ def role_from_wire(message: pb.Role) -> Role:
         files=tuple(InlineFile(path=f.path, content=f.content, executable=f.executable) for f in message.files),
         secrets=tuple(secret_use_from_wire(use) for use in message.secrets),
         security=security_from_wire(message.security) if message.HasField("security") else Security(),
+        exit_codes=_exit_rules(message.exit_codes) if message.HasField("exit_codes") else ExitRules(),
     )
 
 
@@ -147,6 +147,12 @@ def resources_from_wire(message: pb.Resources) -> Resources:
     )
 
 
+def _exit_rules_to_wire(rules: ExitRules) -> pb.ExitRules | None:
+    if rules == ExitRules():
+        return None
+    return pb.ExitRules(restart=str(rules.restart or ""), fail=str(rules.fail))
+
+
 def _timeouts(message: pb.Timeouts) -> Timeouts:
     checks.require(message, "check_in", "grace")
     return Timeouts(
@@ -165,8 +171,13 @@ def _restarts(message: pb.RestartPolicy) -> RestartPolicy:
         limit=message.limit,
         infrastructure=message.infrastructure,
         backoff=checks.span(message.backoff, "RestartPolicy.backoff"),
-        restart_on=_exit_codes(message.restart_on, "RestartPolicy.restart_on") if message.restart_on else None,
-        fail_on=_exit_codes(message.fail_on, "RestartPolicy.fail_on") if message.fail_on else ExitCodes(),
+    )
+
+
+def _exit_rules(message: pb.ExitRules) -> ExitRules:
+    return ExitRules(
+        restart=_exit_codes(message.restart, "ExitRules.restart") if message.restart else None,
+        fail=_exit_codes(message.fail, "ExitRules.fail") if message.fail else ExitCodes(),
     )
 
 

@@ -61,7 +61,8 @@ max_per_node: 1
 node_labels: {pool: a100}
 on_disconnect: stop
 timeouts: {check_in: 5m, grace: 10s, run: 2h, lost_after: 90s}
-restarts: {limit: 3, infrastructure: 10, backoff: 5s, restart_on: 1-255, fail_on: "2,137"}
+restarts: {limit: 3, infrastructure: 10, backoff: 5s}
+exit_codes: {restart: 1-255, fail: "2,137"}
 env: {A: b}
 resources: {gpus: 1, cpus: 2, memory: 16Gi, shm: 1Gi}
 roles:

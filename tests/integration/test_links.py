@@ -148,7 +148,7 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
     """Welcomes agents, and ends their streams at once."""
 
     hellos = 0
-    protocol = protocol.NEWEST
+    protocol = protocol.VERSION
 
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
         assert (await anext(aiter(messages))).HasField("hello")
@@ -291,7 +291,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
     ("coordinator", "cause"),
     [
         (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
-        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 4 and 4"),
+        (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 1"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
         (CoordinatorThatFallsSilent(), "silent for 0.2 s"),
     ],

@@ -60,11 +60,11 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
     [
         (
             {"protocol": 0},
-            ("the agent speaks an unnumbered version of the protocol, the coordinator version 4; upgrade the agent"),
+            ("the agent speaks an unnumbered version of the protocol, the coordinator version 1; upgrade the agent"),
         ),
         (
-            {"protocol": 6, "protocol_oldest": 5},
-            ("the agent speaks versions 5 to 6 of the protocol, the coordinator version 4; upgrade the coordinator"),
+            {"protocol": 6},
+            ("the agent speaks version 6 of the protocol, the coordinator version 1; upgrade the coordinator"),
         ),
     ],
 )
@@ -78,11 +78,11 @@ async def test_an_agent_of_another_time_is_told_who_must_be_upgraded(
         assert await fleet.client.nodes.list() == ()
 
 
-async def test_an_agent_that_also_speaks_our_version_is_told_to(tmp_path: Path) -> None:
+async def test_an_agent_that_says_more_of_itself_than_is_known_is_welcome(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
         call = stub.Connect(metadata=SHOWN.metadata)
-        await call.write(hello(protocol=7, protocol_oldest=1))
-        assert (await call.read()).welcome.protocol == protocol.NEWEST
+        await call.write(hello(features=["secrets", "of-tomorrow"]))
+        assert (await call.read()).welcome.protocol == protocol.VERSION
 
 
 @pytest.mark.parametrize(

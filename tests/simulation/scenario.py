@@ -7,7 +7,7 @@ from random import Random
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
 from muster.domain.jobs.lifecycle import SuccessRule
-from muster.domain.jobs.restart import ExitCodes, RestartPolicy
+from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness
@@ -178,7 +178,6 @@ def _restarts(chance: Random) -> RestartPolicy:
         limit=chance.randint(0, 3),
         infrastructure=chance.randint(0, 3),
         backoff=timedelta(seconds=chance.choice((0.0, 1.0, 5.0))),
-        fail_on=ExitCodes(((2, 2),)) if chance.random() < 0.2 else ExitCodes(),
     )
 
 
@@ -188,6 +187,7 @@ def _role(chance: Random, name: str, most: int = 6) -> Role:
         count=chance.randint(1, chance.randint(1, most)),
         image="trainer" if chance.random() < 0.6 else None,
         command=("train",),
+        exit_codes=ExitRules(fail=ExitCodes(((2, 2),)) if chance.random() < 0.1 else ExitCodes()),
         resources=Resources(
             gpus=chance.choice((0, 0, 1, 1, 1, 2, 4)),
             gpu_model="h100" if chance.random() < 0.1 else None,

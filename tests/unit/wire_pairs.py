@@ -49,7 +49,6 @@ PAIRS = (
     Pair("job", values.job_views, jobs_pb2.Job),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
-    Pair("member", values.members, model_pb2.Member),
     Pair("node", values.node_views, nodes_pb2.Node),
     Pair("plan", values.plans(), agents_pb2.Plan),
     Pair("port_lease", values.port_leases, model_pb2.PortLease),

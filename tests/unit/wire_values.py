@@ -9,7 +9,14 @@ from muster.domain.fleet import access, node
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, view
-from muster.domain.jobs.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.restart import (
+    MOST_RESTARTS,
+    SHORTEST_BACKOFF,
+    ExitCodes,
+    ExitRules,
+    RestartPolicy,
+    parse_exit_codes,
+)
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
@@ -85,6 +92,7 @@ secret_uses = st.builds(
     env=st.dictionaries(env_names, st.just("") | secret_keys, max_size=3),
     directory=optional(absolute_paths),
 ) | st.builds(SecretUse, secret=labels, directory=optional(absolute_paths), standard_env=st.just(value=True))
+exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
 roles = st.builds(
     job.Role,
     name=labels,
@@ -103,15 +111,13 @@ roles = st.builds(
     files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
     secrets=tuples_of(secret_uses),
     security=securities,
+    exit_codes=st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes),
 )
-exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
 restarts = st.builds(
     RestartPolicy,
     limit=st.integers(0, MOST_RESTARTS),
     infrastructure=st.integers(0, MOST_RESTARTS),
     backoff=st.timedeltas(min_value=SHORTEST_BACKOFF, max_value=LONGEST_SPAN),
-    restart_on=st.none() | exit_codes,
-    fail_on=st.just(ExitCodes()) | exit_codes,
 )
 job_specs = st.builds(
     job.JobSpec,
@@ -198,6 +204,8 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         execution=draw(execution_ids),
         job=draw(job_ids),
         job_name=draw(labels),
+        sequence=draw(st.integers(1, 2**63 - 1)),
+        project=draw(labels),
         attempt=draw(st.integers(1, 2**31 - 1)),
         rank=draw(st.integers(0, world_size - 1)),
         world_size=world_size,

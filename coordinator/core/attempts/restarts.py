@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from muster.domain.jobs.failure import Failure, FailureKind
-from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 
 LONGEST_PAUSE = timedelta(minutes=5)
 """Between two attempts, however often it failed."""
@@ -33,8 +33,13 @@ _NOT_AGAIN = {
 }
 
 
-def verdict(policy: RestartPolicy, failures: Sequence[Failure]) -> Restart | GiveUp:
-    """What follows from the first failures of all attempts so far, oldest first; the last one is what just happened."""
+def verdict(
+    policy: RestartPolicy, failures: Sequence[Failure], exit_codes: ExitRules = NO_EXIT_RULES
+) -> Restart | GiveUp:
+    """What follows from the first failures of all attempts so far, oldest first; the last one is what just happened.
+
+    `exit_codes` are the rules of the role that failed last.
+    """
     last = failures[-1]
     if last.kind is FailureKind.DRAINED:
         return Restart(pause=timedelta())  # an operator's doing: not counted against the job, and not its choice
@@ -42,28 +47,32 @@ def verdict(policy: RestartPolicy, failures: Sequence[Failure]) -> Restart | Giv
     limit = policy.limit if last.kind.user else policy.infrastructure
     if limit == 0:
         return GiveUp()
-    refusal = _refusal(policy, last)
+    refusal = _refusal(exit_codes, last)
     if refusal is not None:
         return GiveUp(reason=refusal)
     alike = sum(failure.kind.user == last.kind.user for failure in failures)
     if alike > limit:
         whose = "failures of its code" if last.kind.user else "failures of the infrastructure"
-        return GiveUp(reason=f"it was restarted {limit} times after {whose}, as often as the job allows")
+        return GiveUp(reason=f"it was restarted {_times(limit)} after {whose}, as often as the job allows")
     return Restart(pause=_pause(policy, len(failures)))
 
 
-def _refusal(policy: RestartPolicy, failure: Failure) -> str | None:
+def _refusal(rules: ExitRules, failure: Failure) -> str | None:
     """Why this failure is not worth another attempt."""
     if failure.kind in _NOT_AGAIN:
         return _NOT_AGAIN[failure.kind]
     if failure.exit is None or not failure.kind.user:
         return None
     code = failure.exit.code
-    if code in policy.fail_on:
-        return f"exit code {code} ends the job (restarts.fail_on: {policy.fail_on})"
-    if policy.restart_on is not None and code not in policy.restart_on:
-        return f"exit code {code} is not one to restart on (restarts.restart_on: {policy.restart_on})"
+    if code in rules.fail:
+        return f"exit code {code} ends the job (exit_codes.fail: {rules.fail})"
+    if rules.restart is not None and code not in rules.restart:
+        return f"exit code {code} is not one to restart on (exit_codes.restart: {rules.restart})"
     return None
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _pause(policy: RestartPolicy, failed: int) -> timedelta:

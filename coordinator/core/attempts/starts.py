@@ -11,6 +11,7 @@ from coordinator.core.turn.fencing import Unproven, over_from
 from coordinator.core.turn.turn import Turn
 from muster.domain.ids import NodeId, execution_id
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.restart import NO_EXIT_RULES
 
 
 def enqueue(turn: Turn, job: Job) -> None:
@@ -43,7 +44,9 @@ def start_again(turn: Turn, key: AttemptKey) -> bool:
     failures = [attempt.failure for attempt in attempts if attempt.failure is not None]
     if not failures:
         return False
-    decided = verdict(job.spec.restarts, failures)
+    rank = failures[-1].rank
+    rules = NO_EXIT_RULES if rank is None else job.spec.role_of(rank).exit_codes
+    decided = verdict(job.spec.restarts, failures, rules)
     if isinstance(decided, Restart):
         over = over_from(turn.cluster, key)
         if not isinstance(over, Unproven):

@@ -24,6 +24,8 @@ class Capacity:
     labels: Mapping[str, str] = field(default_factory=dict)
     ports: frozenset[int] = frozenset()
     """Fixed port numbers that are taken. Nodes are alike whatever these are: they are looked at node by node."""
+    features: frozenset[str] = frozenset()
+    """Words for what its agent can."""
     problem: str | None = None
     """Why nothing can be placed on it at all."""
 
@@ -159,4 +161,5 @@ def _kind(room: Capacity) -> Hashable:
         room.memory,
         room.runtimes,
         tuple(sorted(room.labels.items())),
+        room.features,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.records import Node
+from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import Resources
 
@@ -56,6 +57,7 @@ def capacity(node: Node) -> Capacity:
         memory=inventory.memory,
         runtimes=inventory.runtimes,
         labels=inventory.labels,
+        features=node.features & ALL_FEATURES,
     )
 
 

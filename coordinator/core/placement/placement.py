@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from coordinator.core.placement.capacity import Capacities, Capacity, Key, NodeClass, key_of
 from coordinator.core.placement.parts import Part, part_of
+from muster.domain.fleet.features import MEANINGS, needed
 from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal
@@ -282,6 +283,10 @@ def unfit(spec: JobSpec, role: Role, room: Capacity) -> str | None:
     lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if room.labels.get(key) != value]
     if lacking:
         return f"does not carry the label {', '.join(lacking)}"
+    missing = needed(role) - room.features
+    if missing:
+        words = ", ".join(sorted(MEANINGS.get(word, word) for word in missing))
+        return f"has an agent that does not know {words}; upgrade it"
     return _runtime_problem(room.runtimes, role)
 
 

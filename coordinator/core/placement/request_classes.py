@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from weakref import WeakValueDictionary
 
 from coordinator.core.records import Job
+from muster.domain.fleet.features import needed
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.ports import node_ports
@@ -37,7 +38,7 @@ class RequestClasses:
 
 def _wish(spec: JobSpec) -> Hashable:
     roles = tuple(
-        (role.count, role.resources, role.runtime, node_ports(spec, role, 0), node_ports(spec, role, 1))
+        (role.count, role.resources, role.runtime, needed(role), node_ports(spec, role, 0), node_ports(spec, role, 1))
         for role in spec.roles
     )
     return (roles, spec.packing, spec.max_per_node, tuple(sorted(spec.node_labels.items())))

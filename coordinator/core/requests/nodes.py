@@ -201,6 +201,7 @@ def _record(turn: Turn, known: Node | None, event: NodeConnected) -> Node:
         agent_version=event.version,
         joined_at=known.joined_at if known is not None else turn.now,
         peer_port=event.peer_port,
+        features=event.features,
         cordon=known.cordon if known is not None else None,
     )
 

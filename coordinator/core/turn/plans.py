@@ -101,11 +101,14 @@ def goal(cluster: Cluster, execution: Execution) -> Goal:
 
 
 def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Assignment:
-    spec, seating = cluster.jobs[execution.job].spec, facts.seating(execution)
+    job, seating = cluster.jobs[execution.job], facts.seating(execution)
+    spec = job.spec
     return Assignment(
         execution=execution.id,
         job=execution.job,
         job_name=spec.name,
+        sequence=job.sequence,
+        project=spec.project,
         attempt=execution.attempt,
         rank=execution.rank,
         world_size=spec.size,

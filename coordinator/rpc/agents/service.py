@@ -53,6 +53,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import requested_key
 from muster.wire import checks
+from muster.wire.agents import features_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
             # Nothing of Hello is kept here: of thousands of nodes it would fill memory for as long as they are there.
-            connected, spoken = await self._greeted(messages, session)
+            connected = await self._greeted(messages, session)
             node = connected.node
             try:
                 answer = await self._engine.ask(connected)
@@ -118,7 +119,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 )
                 del connected
                 await self._settle_key()
-                await self._serve(node, session, messages, context, spoken)
+                await self._serve(node, session, messages, context)
             finally:
                 self._leftovers.one_more()
                 cause = EventCause(f"{node} stream {session.number} ended")
@@ -181,17 +182,15 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         await self._audit.kept()  # nobody is given a value of which no trace is left
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
-    async def _greeted(
-        self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream
-    ) -> tuple[NodeConnected, int]:
-        """What the agent says of its node, and the version of the protocol that is spoken with it."""
+    async def _greeted(self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream) -> NodeConnected:
+        """What the agent says of its node."""
         hello = await _hello(messages)
-        spoken = protocol.agreed(hello.protocol, hello.protocol_oldest)
+        protocol.require_spoken(hello.protocol)
         connected = _connected(hello, session)
         _require_own(connected.node)
         inventory = self._with_labels(connected.node, connected.inventory)
         kept = self._intake.kept(connected.reports)
-        return replace(connected, inventory=inventory, logs_kept=kept), spoken
+        return replace(connected, inventory=inventory, logs_kept=kept)
 
     def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
         """What a node says of itself never looks like what its join token or an operator says of it."""
@@ -208,12 +207,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         session: AgentStream,
         messages: AsyncIterator[pb.AgentMessage],
         context: Context,
-        spoken: int,
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
         try:
-            await send(context, _WELCOMES[spoken])
+            await send(context, _WELCOME)
             self._downs[node] = down
             await self._ask_to_renew(node, down)
             async with asyncio.TaskGroup() as tasks:
@@ -342,6 +340,7 @@ def _connected(hello: pb.Hello, session: AgentStream) -> NodeConnected:
         inventory=wire.inventory_from_wire(hello.inventory),
         reports=tuple(wire.report_from_wire(report) for report in hello.executions),
         peer_port=checks.between(hello.peer_port, 0, _LAST_PORT, "Hello.peer_port"),
+        features=features_from_wire(tuple(hello.features)),
         opened=hello.opened,
         cause=message_cause(hello.node, session.number, 1),
     )
@@ -370,14 +369,14 @@ def _event(node: NodeId, session: AgentStream, message: pb.AgentMessage, number:
             raise wire.WireError("AgentMessage", f"{other or 'nothing'} is not expected after Hello")
 
 
-def _welcome(spoken: int) -> pb.CoordinatorMessage:
-    welcome = pb.Welcome(version=__version__, protocol=spoken)
+def _welcome() -> pb.CoordinatorMessage:
+    welcome = pb.Welcome(version=__version__, protocol=protocol.VERSION)
     welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
     welcome.lease.FromTimedelta(LEASE)
     return pb.CoordinatorMessage(welcome=welcome)
 
 
-_WELCOMES = {spoken: _welcome(spoken) for spoken in range(protocol.OLDEST, protocol.NEWEST + 1)}
+_WELCOME = _welcome()
 
 
 async def _until_closed(session: AgentStream, down: Downlink) -> None:

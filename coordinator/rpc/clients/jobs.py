@@ -25,6 +25,8 @@ READER_PATIENCE = 900.0
 """Seconds for which a reader of logs or of a job may read nothing; somebody may look at a page for long."""
 MAX_SPEC = 4 * 1024 * 1024
 """Bytes of one job as it is submitted; job files and their inline files are at most a quarter of it each."""
+MAX_DOCUMENT = 1024 * 1024
+"""Bytes of the values of its file that come with a job; as much as a job file has."""
 
 
 class JobService(jobs_pb2_grpc.JobServiceServicer):
@@ -115,6 +117,8 @@ def _submission(request: pb.SubmitRequest) -> Submission:
         raise InvalidJobError(
             f"the job is {size:g} MiB large; {most:g} MiB are the most. Put large files into the image"
         )
+    if (size := len(request.document.encode())) > MAX_DOCUMENT:
+        raise InvalidJobError(f"the document of the job has {size} bytes; {MAX_DOCUMENT} are the most")
     where = "SubmitRequest.idempotency_key"
     return Submission(
         spec=wire.job_spec_from_wire(request.spec),

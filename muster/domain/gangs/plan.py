@@ -10,16 +10,16 @@ from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
-from muster.domain.jobs.job import Network, Role
+from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
 
 
 class Goal(IntEnum):
-    """How far the coordinator wants an execution to go; it only rises."""
+    """How far the coordinator wants an execution to go; it only rises. The gaps leave room for goals to come."""
 
-    PREPARE = 1
-    ARM = 2
-    RUN = 3
-    STOP = 4
+    PREPARE = 10
+    ARM = 20
+    RUN = 30
+    STOP = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,9 @@ class Assignment:
     node_count: int
     role: Role
     network: Network
+    sequence: int = 1
+    """The number of the job in its fleet."""
+    project: str = DEFAULT_PROJECT
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
     fence: Fence = field(default_factory=Fence)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.lifecycle import SuccessRule
-from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 
 DEFAULT_PROJECT = "default"
@@ -156,6 +156,7 @@ class Role:
     files: tuple[InlineFile, ...] = ()
     secrets: tuple[SecretUse, ...] = ()
     security: Security = Security()
+    exit_codes: ExitRules = NO_EXIT_RULES
 
     @property
     def runtime(self) -> RuntimeKind:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from muster.domain.errors import InvalidJobError
-from muster.domain.fault import Fault, Path
+from muster.domain.fault import Fault, Path, spell
 from muster.domain.jobs import job_values as values
 from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Resources, Role, Timeouts
 from muster.domain.jobs.job_values import Wrong
@@ -77,7 +77,9 @@ def _roles(spec: JobSpec) -> Iterator[Fault]:
     if not spec.roles:
         yield Fault(path=("roles",), message="is empty; leave it out, or name at least one role")
         return
-    yield from _told(("roles",), values.twice("the role name", [role.name for role in spec.roles]))
+    yield from _differ(
+        "the role name", ((("roles", place), "name", role.name) for place, role in enumerate(spec.roles))
+    )
     for number in range(len(spec.roles)):
         yield from _in_role(spec, number)
     if len(spec.roles) > 1 and (size := spec.size) > values.MAX_EXECUTIONS:
@@ -100,6 +102,9 @@ def _words(role: Role) -> Iterator[Fault]:
         yield Fault(path=("command",), message="begins with an empty word; the first word is the program")
     else:
         yield from _told(("command",), _first(map(values.word, role.command)))
+    if role.exit_codes.restart is not None:
+        yield from _told(("exit_codes", "restart"), values.exit_codes(role.exit_codes.restart))
+    yield from _told(("exit_codes", "fail"), values.exit_codes(role.exit_codes.fail))
     yield from _told(("entrypoint",), _first(map(values.word, role.entrypoint or ())))
     for name, value in role.env.items():
         yield from _told(("env", name), values.env_name(name) or values.variable(name, value))
@@ -122,7 +127,8 @@ def _needs(role: Role) -> Iterator[Fault]:
     for number, name in enumerate(role.security.capabilities):
         yield from _told(("security", "capabilities", number), values.capability(name))
     capabilities = role.security.capabilities
-    yield from _told(("security", "capabilities"), values.twice("the capability", capabilities))
+    named = ((("security", "capabilities", place), None, name) for place, name in enumerate(capabilities))
+    yield from _differ("the capability", named)
     if role.security.pids is not None:
         yield from _told(("security", "pids"), values.number(role.security.pids, 1, MOST_PIDS))
     for limit in role.ulimits:
@@ -133,7 +139,7 @@ def _needs(role: Role) -> Iterator[Fault]:
         yield from _told((*path, "hard"), hard)
         if not soft and not hard:
             yield from _told(path, values.ulimit_order(limit.soft, limit.hard))
-    yield from _told(("ulimits",), values.twice("the limit", [limit.name for limit in role.ulimits]))
+    yield from _differ("the limit", ((("ulimits", limit.name), None, limit.name) for limit in role.ulimits))
 
 
 def _resources(resources: Resources) -> Iterator[Fault]:
@@ -153,9 +159,9 @@ def _places(role: Role) -> Iterator[Fault]:
         yield from _told(("ports", number, "name"), values.port_name(port.name))
         if port.port is not None:
             yield from _told(("ports", number, "port"), values.number(port.port, 1, values.MAX_PORT))
-    yield from _told(("ports",), values.twice("the port name", [port.name for port in role.ports]))
-    numbers = [str(port.port) for port in role.ports if port.port]
-    yield from _told(("ports",), values.twice("the port number", numbers))
+    ports = [(("ports", place), port) for place, port in enumerate(role.ports)]
+    yield from _differ("the port name", ((where, "name", port.name) for where, port in ports))
+    yield from _differ("the port number", ((where, "port", str(port.port)) for where, port in ports if port.port))
     for number, mount in enumerate(role.mounts):
         where = ("mounts", number)
         source, target = values.absolute(mount.source), values.absolute(mount.target)
@@ -163,11 +169,11 @@ def _places(role: Role) -> Iterator[Fault]:
         yield from _told((*where, "target"), target)
         if not target:
             yield from _told(where, values.mount_target(mount.target))
-    targets = [mount.target.rstrip("/") for mount in role.mounts]
-    yield from _told(("mounts",), values.twice("the target", targets))
+    targets = ((("mounts", place), "target", mount.target.rstrip("/")) for place, mount in enumerate(role.mounts))
+    yield from _differ("the target", targets)
     for number, file in enumerate(role.files):
         yield from _told(("files", number, "path"), values.file_path(file.path))
-    yield from _told(("files",), values.twice("the path", [file.path for file in role.files]))
+    yield from _differ("the path", ((("files", place), "path", file.path) for place, file in enumerate(role.files)))
 
 
 def _files(spec: JobSpec) -> Iterator[Fault]:
@@ -186,11 +192,12 @@ def _secrets(role: Role) -> Iterator[Fault]:
     yield from _told(("secrets",), values.secret_count(len(uses)))
     for number, use in enumerate(uses):
         yield from _secret(role, use, ("secrets", number))
-    yield from _told(("secrets",), values.twice("the secret", [use.secret for use in uses]))
-    directories = [use.directory for use in uses if use.directory]
-    yield from _told(("secrets",), values.twice("the directory", directories))
-    variables = [variable for use in uses for variable in use.env]
-    yield from _told(("secrets",), values.twice("the variable", variables))
+    places = [(("secrets", place), use) for place, use in enumerate(uses)]
+    yield from _differ("the secret", ((where, "secret", use.secret) for where, use in places))
+    once = {use.secret: (where, use) for where, use in reversed(places)}  # the same again has the same directory, too
+    placed = ((where, "directory", use.directory) for where, use in reversed(once.values()) if use.directory)
+    yield from _differ("the directory", placed)
+    yield from _differ("the variable", ((where, "env", variable) for where, use in places for variable in use.env))
 
 
 def _secret(role: Role, use: SecretUse, where: Path) -> Iterator[Fault]:
@@ -272,6 +279,16 @@ def _restarts(policy: RestartPolicy) -> Iterator[Fault]:
     yield from _told(("restarts", "limit"), values.number(policy.limit, 0, MOST_RESTARTS))
     yield from _told(("restarts", "infrastructure"), values.number(policy.infrastructure, 0, MOST_RESTARTS))
     yield from _told(("restarts", "backoff"), values.backoff(policy.backoff))
+
+
+def _differ(what: str, entries: Iterable[tuple[Path, str | None, str]]) -> Iterator[Fault]:
+    """A fault at each value that an entry before it has, too; of each entry come its path, the key and the value."""
+    first: dict[str, Path] = {}
+    for path, key, value in entries:
+        if value in first:
+            where = path if key is None else (*path, key)
+            yield Fault(path=where, message=values.twice(what, value, spell(first[value])).message)
+        first.setdefault(value, path)
 
 
 def _told(path: Path, wrong: Wrong | None) -> Iterator[Fault]:

@@ -4,14 +4,13 @@ Each function takes one value and gives what is wrong with it, or None. `job_rul
 """
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
 
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL
-from muster.domain.jobs.restart import SHORTEST_BACKOFF
+from muster.domain.jobs.restart import MAX_EXIT_CODE, SHORTEST_BACKOFF, ExitCodes
 from muster.domain.jobs.secret_use import KEY_FORM, MAX_USES, ONLY_KEY, SECRETS_DIRECTORY
 from muster.domain.quantity import (
     CPUS_FORM,
@@ -325,19 +324,19 @@ def backoff(span: timedelta) -> Wrong | None:
     return duration(span) or _within(span, SHORTEST_BACKOFF, MAX_DURATION)
 
 
+def exit_codes(codes: ExitCodes) -> Wrong | None:
+    """Exit codes of user code that failed."""
+    if all(1 <= first <= last <= MAX_EXIT_CODE for first, last in codes.ranges):
+        return None
+    return Wrong(f"must lie in 1-{MAX_EXIT_CODE}, smaller number first, not {quote(str(codes))}")
+
+
 def _within(span: timedelta, least: timedelta, most: timedelta) -> Wrong | None:
     if span < least:
         return Wrong(f"is {format_duration(span)}; the least is {format_duration(least)}")
     return Wrong(f"is {format_duration(span)}; the most is {format_duration(most)}") if span > most else None
 
 
-def twice(what: str, values: Collection[str]) -> Wrong | None:
-    """Values that must all differ."""
-    if len(set(values)) == len(values):
-        return None
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            return Wrong(f"has {what} {quote(value)} twice")
-        seen.add(value)
-    return None
+def twice(what: str, value: str, first: str) -> Wrong:
+    """A value that the entry `first` has as well, where all must differ."""
+    return Wrong(f"{quote(value)} is {what} of {first}, too")

@@ -1,7 +1,7 @@
 """When a job that failed is started again: the rules that its owner gives it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 MAX_EXIT_CODE = 255
@@ -40,6 +40,19 @@ def parse_exit_codes(text: str) -> ExitCodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExitRules:
+    """What exit codes of user code mean for the next attempt; `fail` wins over `restart`."""
+
+    restart: ExitCodes | None = None
+    """Only these are worth another attempt; None: all."""
+    fail: ExitCodes = ExitCodes()
+    """These end the job, however many restarts are left."""
+
+
+NO_EXIT_RULES = ExitRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPolicy:
     """When the whole gang starts again as a new attempt after a failure."""
 
@@ -49,10 +62,6 @@ class RestartPolicy:
     """How often after failures that are not the code's: lost nodes, daemons that went away, ports, images, GPUs."""
     backoff: timedelta = timedelta(seconds=5)
     """Pause before the second restart, doubled before each one after it; the first restart comes at once."""
-    restart_on: ExitCodes | None = None
-    """Only these exit codes are worth another attempt; None: all."""
-    fail_on: ExitCodes = field(default_factory=ExitCodes)
-    """These exit codes end the job, however many restarts are left."""
 
 
 def _runs(codes: Sequence[int]) -> list[tuple[int, int]]:

@@ -30,27 +30,27 @@ class _GoalEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Goal.ValueType],
     DESCRIPTOR: _descriptor.EnumDescriptor
     GOAL_UNSPECIFIED: _Goal.ValueType  # 0
     """Not set; never sent."""
-    GOAL_PREPARE: _Goal.ValueType  # 1
+    GOAL_PREPARE: _Goal.ValueType  # 10
     """Image, directories, ports."""
-    GOAL_ARM: _Goal.ValueType  # 2
+    GOAL_ARM: _Goal.ValueType  # 20
     """Roster files, container created."""
-    GOAL_RUN: _Goal.ValueType  # 3
+    GOAL_RUN: _Goal.ValueType  # 30
     """User code."""
-    GOAL_STOP: _Goal.ValueType  # 4
+    GOAL_STOP: _Goal.ValueType  # 40
     """Nothing of it runs."""
 
 class Goal(_Goal, metaclass=_GoalEnumTypeWrapper):
-    """How far an execution shall go; only rises."""
+    """How far an execution shall go; only rises. Numbered in tens, so that goals can come in between."""
 
 GOAL_UNSPECIFIED: Goal.ValueType  # 0
 """Not set; never sent."""
-GOAL_PREPARE: Goal.ValueType  # 1
+GOAL_PREPARE: Goal.ValueType  # 10
 """Image, directories, ports."""
-GOAL_ARM: Goal.ValueType  # 2
+GOAL_ARM: Goal.ValueType  # 20
 """Roster files, container created."""
-GOAL_RUN: Goal.ValueType  # 3
+GOAL_RUN: Goal.ValueType  # 30
 """User code."""
-GOAL_STOP: Goal.ValueType  # 4
+GOAL_STOP: Goal.ValueType  # 40
 """Nothing of it runs."""
 Global___Goal: _TypeAlias = Goal  # noqa: Y015
 
@@ -62,39 +62,39 @@ class _StageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Stage.ValueType
     DESCRIPTOR: _descriptor.EnumDescriptor
     STAGE_UNSPECIFIED: _Stage.ValueType  # 0
     """Not set; never sent."""
-    STAGE_PREPARING: _Stage.ValueType  # 1
+    STAGE_PREPARING: _Stage.ValueType  # 10
     """Fetching the image, making directories."""
-    STAGE_PREPARED: _Stage.ValueType  # 2
+    STAGE_PREPARED: _Stage.ValueType  # 20
     """Ports held, address known."""
-    STAGE_ARMED: _Stage.ValueType  # 3
+    STAGE_ARMED: _Stage.ValueType  # 30
     """Roster files written, nothing started."""
-    STAGE_RUNNING: _Stage.ValueType  # 4
+    STAGE_RUNNING: _Stage.ValueType  # 40
     """User code was started."""
-    STAGE_EXITED: _Stage.ValueType  # 5
+    STAGE_EXITED: _Stage.ValueType  # 50
     """User code ended."""
-    STAGE_FAILED: _Stage.ValueType  # 6
+    STAGE_FAILED: _Stage.ValueType  # 60
     """It could not be prepared, armed or started."""
-    STAGE_STOPPED: _Stage.ValueType  # 7
+    STAGE_STOPPED: _Stage.ValueType  # 70
     """Stopped before user code ran."""
 
 class Stage(_Stage, metaclass=_StageEnumTypeWrapper):
-    """How far an agent has brought an execution."""
+    """How far an agent has brought an execution. Numbered in tens, so that stages can come in between."""
 
 STAGE_UNSPECIFIED: Stage.ValueType  # 0
 """Not set; never sent."""
-STAGE_PREPARING: Stage.ValueType  # 1
+STAGE_PREPARING: Stage.ValueType  # 10
 """Fetching the image, making directories."""
-STAGE_PREPARED: Stage.ValueType  # 2
+STAGE_PREPARED: Stage.ValueType  # 20
 """Ports held, address known."""
-STAGE_ARMED: Stage.ValueType  # 3
+STAGE_ARMED: Stage.ValueType  # 30
 """Roster files written, nothing started."""
-STAGE_RUNNING: Stage.ValueType  # 4
+STAGE_RUNNING: Stage.ValueType  # 40
 """User code was started."""
-STAGE_EXITED: Stage.ValueType  # 5
+STAGE_EXITED: Stage.ValueType  # 50
 """User code ended."""
-STAGE_FAILED: Stage.ValueType  # 6
+STAGE_FAILED: Stage.ValueType  # 60
 """It could not be prepared, armed or started."""
-STAGE_STOPPED: Stage.ValueType  # 7
+STAGE_STOPPED: Stage.ValueType  # 70
 """Stopped before user code ran."""
 Global___Stage: _TypeAlias = Stage  # noqa: Y015
 
@@ -200,8 +200,8 @@ class Hello(_message.Message):
     EXECUTIONS_FIELD_NUMBER: _builtins.int
     OPENED_FIELD_NUMBER: _builtins.int
     PEER_PORT_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
-    PROTOCOL_OLDEST_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """The node's name, unique in the fleet."""
     identity: _builtins.str
@@ -215,9 +215,7 @@ class Hello(_message.Message):
     peer_port: _builtins.int
     """Where other agents ask this one, at `address`; 0: they cannot."""
     protocol: _builtins.int
-    """The newest version of this protocol that the agent speaks; 0: an agent of before versions had numbers."""
-    protocol_oldest: _builtins.int
-    """The oldest version that it speaks; 0: no other than `protocol`."""
+    """The version of this protocol that the agent speaks: 1."""
     @_builtins.property
     def inventory(self) -> _model_pb2.Inventory:
         """What the node has."""
@@ -225,6 +223,10 @@ class Hello(_message.Message):
     @_builtins.property
     def executions(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExecutionReport]:
         """Every execution that the agent knows of."""
+
+    @_builtins.property
+    def features(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Words for what the agent can, beyond what every agent of protocol version 1 does; unknown ones are kept."""
 
     def __init__(
         self,
@@ -237,12 +239,12 @@ class Hello(_message.Message):
         executions: _abc.Iterable[Global___ExecutionReport] | None = ...,
         opened: _builtins.int = ...,
         peer_port: _builtins.int = ...,
+        features: _abc.Iterable[_builtins.str] | None = ...,
         protocol: _builtins.int = ...,
-        protocol_oldest: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["inventory", b"inventory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "executions", b"executions", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "protocol_oldest", b"protocol_oldest", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "executions", b"executions", "features", b"features", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -309,7 +311,7 @@ class Welcome(_message.Message):
     version: _builtins.str
     """The coordinator's version."""
     protocol: _builtins.int
-    """The version of this protocol that is spoken from here on: the newest that both sides know."""
+    """The version of this protocol that is spoken: 1."""
     @_builtins.property
     def heartbeat_interval(self) -> _duration_pb2.Duration:
         """How often the agent sends a heartbeat."""
@@ -480,6 +482,8 @@ class Assignment(_message.Message):
     GRACE_FIELD_NUMBER: _builtins.int
     FENCE_FIELD_NUMBER: _builtins.int
     ROLE_KEY_FIELD_NUMBER: _builtins.int
+    SEQUENCE_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -504,6 +508,10 @@ class Assignment(_message.Message):
     """`host` or `bridge`."""
     role_key: _builtins.str
     """Image, command and so on: the key of a role of the plan."""
+    sequence: _builtins.int
+    """The number of the job in its fleet: 1, 2, …"""
+    project: _builtins.str
+    """The project of the job."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -534,10 +542,12 @@ class Assignment(_message.Message):
         grace: _duration_pb2.Duration | None = ...,
         fence: Global___Fence | None = ...,
         role_key: _builtins.str = ...,
+        sequence: _builtins.int = ...,
+        project: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "grace", b"grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "execution", b"execution", "fence", b"fence", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "rank", b"rank", "role_key", b"role_key", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "execution", b"execution", "fence", b"fence", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

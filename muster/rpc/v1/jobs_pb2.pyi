@@ -30,12 +30,17 @@ class SubmitRequest(_message.Message):
     QUEUE_ANYWAY_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
     queue_anyway: _builtins.bool
     """Accept it even if no present node could ever run it."""
     dry_run: _builtins.bool
     """Check and answer, but accept nothing."""
     idempotency_key: _builtins.str
     """Made by the client; repeating a request with the same key gives the first answer again."""
+    document: _builtins.str
+    """The values of the job file as JSON, for presets and defaults of projects to be merged into; at most 1 MiB. Accepted
+    and not looked at yet: `spec` alone counts.
+    """
     @_builtins.property
     def spec(self) -> _model_pb2.JobSpec:
         """The job."""
@@ -47,10 +52,11 @@ class SubmitRequest(_message.Message):
         queue_anyway: _builtins.bool = ...,
         dry_run: _builtins.bool = ...,
         idempotency_key: _builtins.str = ...,
+        document: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "idempotency_key", b"idempotency_key", "queue_anyway", b"queue_anyway", "spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "dry_run", b"dry_run", "idempotency_key", b"idempotency_key", "queue_anyway", b"queue_anyway", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

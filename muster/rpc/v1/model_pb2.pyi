@@ -9,7 +9,6 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
-from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
@@ -251,6 +250,7 @@ class Role(_message.Message):
     FILES_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     SECURITY_FIELD_NUMBER: _builtins.int
+    EXIT_CODES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the job; also the stem of host names (`worker-0`)."""
     count: _builtins.int
@@ -303,6 +303,10 @@ class Role(_message.Message):
     def security(self) -> Global___Security:
         """What its containers may do beyond the default; the project must be opened for it."""
 
+    @_builtins.property
+    def exit_codes(self) -> Global___ExitRules:
+        """What its exit codes mean for the next attempt; absent: nothing."""
+
     def __init__(
         self,
         *,
@@ -322,14 +326,41 @@ class Role(_message.Message):
         files: _abc.Iterable[Global___InlineFile] | None = ...,
         secrets: _abc.Iterable[Global___SecretUse] | None = ...,
         security: Global___Security | None = ...,
+        exit_codes: Global___ExitRules | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["entrypoint", b"entrypoint", "resources", b"resources", "security", b"security"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Role: _TypeAlias = Role  # noqa: Y015
+
+@_typing.final
+class ExitRules(_message.Message):
+    """What exit codes of user code mean for the next attempt; `fail` wins over `restart`. Number 1 is kept for `success`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESTART_FIELD_NUMBER: _builtins.int
+    FAIL_FIELD_NUMBER: _builtins.int
+    restart: _builtins.str
+    """Only these are worth another attempt, like `1,3-5`; empty: all."""
+    fail: _builtins.str
+    """These end the job; empty: none."""
+    def __init__(
+        self,
+        *,
+        restart: _builtins.str = ...,
+        fail: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fail", b"fail", "restart", b"restart"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExitRules: _TypeAlias = ExitRules  # noqa: Y015
 
 @_typing.final
 class SecretUse(_message.Message):
@@ -478,16 +509,10 @@ class RestartPolicy(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     INFRASTRUCTURE_FIELD_NUMBER: _builtins.int
     BACKOFF_FIELD_NUMBER: _builtins.int
-    RESTART_ON_FIELD_NUMBER: _builtins.int
-    FAIL_ON_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """How often after failures of user code."""
     infrastructure: _builtins.int
     """How often after failures of the infrastructure."""
-    restart_on: _builtins.str
-    """Only these exit codes are worth another attempt, like `1,3-5`; empty: all."""
-    fail_on: _builtins.str
-    """These exit codes end the job; empty: none."""
     @_builtins.property
     def backoff(self) -> _duration_pb2.Duration:
         """Pause before the second restart, doubled before each one after it."""
@@ -498,12 +523,10 @@ class RestartPolicy(_message.Message):
         limit: _builtins.int = ...,
         infrastructure: _builtins.int = ...,
         backoff: _duration_pb2.Duration | None = ...,
-        restart_on: _builtins.str = ...,
-        fail_on: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["backoff", b"backoff"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backoff", b"backoff", "fail_on", b"fail_on", "infrastructure", b"infrastructure", "limit", b"limit", "restart_on", b"restart_on"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backoff", b"backoff", "infrastructure", b"infrastructure", "limit", b"limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -736,64 +759,10 @@ class PortLease(_message.Message):
 Global___PortLease: _TypeAlias = PortLease  # noqa: Y015
 
 @_typing.final
-class Member(_message.Message):
-    """One execution of an attempt as its peers see it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    RANK_FIELD_NUMBER: _builtins.int
-    EXECUTION_FIELD_NUMBER: _builtins.int
-    ROLE_FIELD_NUMBER: _builtins.int
-    NODE_FIELD_NUMBER: _builtins.int
-    ADDRESS_FIELD_NUMBER: _builtins.int
-    CHECKED_IN_AT_FIELD_NUMBER: _builtins.int
-    PORTS_FIELD_NUMBER: _builtins.int
-    GPUS_FIELD_NUMBER: _builtins.int
-    rank: _builtins.int
-    """0 … N-1."""
-    execution: _builtins.str
-    """Its execution."""
-    role: _builtins.str
-    """The name of its role."""
-    node: _builtins.str
-    """The name of its node."""
-    address: _builtins.str
-    """Where peers reach it."""
-    @_builtins.property
-    def checked_in_at(self) -> _timestamp_pb2.Timestamp:
-        """When it checked in."""
-
-    @_builtins.property
-    def ports(self) -> _containers.RepeatedCompositeFieldContainer[Global___PortLease]:
-        """Its leased ports."""
-
-    @_builtins.property
-    def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """UUIDs of its GPUs."""
-
-    def __init__(
-        self,
-        *,
-        rank: _builtins.int = ...,
-        execution: _builtins.str = ...,
-        role: _builtins.str = ...,
-        node: _builtins.str = ...,
-        address: _builtins.str = ...,
-        checked_in_at: _timestamp_pb2.Timestamp | None = ...,
-        ports: _abc.Iterable[Global___PortLease] | None = ...,
-        gpus: _abc.Iterable[_builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "checked_in_at", b"checked_in_at", "execution", b"execution", "gpus", b"gpus", "node", b"node", "ports", b"ports", "rank", b"rank", "role", b"role"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Member: _TypeAlias = Member  # noqa: Y015
-
-@_typing.final
 class Roster(_message.Message):
-    """All members of one attempt, sorted by rank."""
+    """All members of one attempt, sorted by rank: a table with a line for each. A field from `roles` on is one column of it,
+    its lines separated by line feeds.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -801,7 +770,6 @@ class Roster(_message.Message):
     JOB_NAME_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     NETWORK_FIELD_NUMBER: _builtins.int
-    MEMBERS_FIELD_NUMBER: _builtins.int
     ROLES_FIELD_NUMBER: _builtins.int
     NODES_FIELD_NUMBER: _builtins.int
     ADDRESSES_FIELD_NUMBER: _builtins.int
@@ -831,12 +799,6 @@ class Roster(_message.Message):
     """On bridge networking: that number → number in the container, both as text, in JSON; `{}` otherwise."""
     gpus: _builtins.str
     """UUIDs of its GPUs, in JSON."""
-    @_builtins.property
-    def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___Member]:
-        """Sorted by rank. As a rule it is empty, and the fields below are a table with a line for each
-        member, by rank; each is one column of it, its lines separated by line feeds.
-        """
-
     def __init__(
         self,
         *,
@@ -844,7 +806,6 @@ class Roster(_message.Message):
         job_name: _builtins.str = ...,
         attempt: _builtins.int = ...,
         network: _builtins.str = ...,
-        members: _abc.Iterable[Global___Member] | None = ...,
         roles: _builtins.str = ...,
         nodes: _builtins.str = ...,
         addresses: _builtins.str = ...,
@@ -855,7 +816,7 @@ class Roster(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "attempt", b"attempt", "checked_in", b"checked_in", "exposed", b"exposed", "gpus", b"gpus", "job", b"job", "job_name", b"job_name", "members", b"members", "network", b"network", "nodes", b"nodes", "ports", b"ports", "roles", b"roles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "attempt", b"attempt", "checked_in", b"checked_in", "exposed", b"exposed", "gpus", b"gpus", "job", b"job", "job_name", b"job_name", "network", b"network", "nodes", b"nodes", "ports", b"ports", "roles", b"roles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

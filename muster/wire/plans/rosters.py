@@ -11,7 +11,6 @@ from muster.domain.jobs.job import Network
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
-from muster.wire.model import member_from_wire
 
 _PACKED = b"\x78"
 """With this zlib begins, and no roster, whose first field is a text."""
@@ -93,38 +92,7 @@ def roster_to_wire(roster: Roster) -> pb.Roster:
 
 
 def roster_from_wire(message: pb.Roster) -> Roster:
-    """The members of an attempt, as a table or one for each rank in order; raises WireError."""
-    return _from_members(message) if message.members else _from_table(message)
-
-
-def _packed(data: bytes) -> bytes:
-    return zlib.compress(data, 1) if len(data) >= _WORTH_PACKING else data
-
-
-def _unpacked(data: bytes) -> bytes:
-    if not data.startswith(_PACKED):
-        return data
-    unpacking = zlib.decompressobj()
-    plain = unpacking.decompress(data, _MOST_UNPACKED)
-    if not unpacking.eof:
-        raise WireError("Plan.rosters", f"is cut off, or more than {_MOST_UNPACKED} bytes")
-    return plain
-
-
-def _from_members(message: pb.Roster) -> Roster:
-    checks.between(len(message.members), 1, checks.MAX_SIZE, "Roster.members")
-    if any(member.rank != place for place, member in enumerate(message.members)):
-        raise WireError("Roster.members", "must be one for each rank from 0, in order")
-    return Roster.of(
-        job=JobId(checks.identifier(message.job, "Roster.job")),
-        job_name=checks.label(message.job_name, "Roster.job_name"),
-        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "Roster.attempt"),
-        network=checks.word(Network, message.network, "Roster.network"),
-        members=map(member_from_wire, message.members),
-    )
-
-
-def _from_table(message: pb.Roster) -> Roster:
+    """The members of an attempt from a table; raises WireError."""
     roster = Roster(
         job=JobId(checks.identifier(message.job, "Roster.job")),
         job_name=checks.label(message.job_name, "Roster.job_name"),
@@ -143,3 +111,17 @@ def _from_table(message: pb.Roster) -> Roster:
     if any(len(column) != size for column in columns):
         raise WireError("Roster.nodes", f"has {size} lines, and not all others have as many")
     return roster
+
+
+def _packed(data: bytes) -> bytes:
+    return zlib.compress(data, 1) if len(data) >= _WORTH_PACKING else data
+
+
+def _unpacked(data: bytes) -> bytes:
+    if not data.startswith(_PACKED):
+        return data
+    unpacking = zlib.decompressobj()
+    plain = unpacking.decompress(data, _MOST_UNPACKED)
+    if not unpacking.eof:
+        raise WireError("Plan.rosters", f"is cut off, or more than {_MOST_UNPACKED} bytes")
+    return plain

@@ -9,7 +9,7 @@ from random import Random
 
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Mount, Packing, PullPolicy, Resources, Role, Timeouts
-from muster.domain.jobs.restart import RestartPolicy, parse_exit_codes
+from muster.domain.jobs.restart import ExitRules, RestartPolicy, parse_exit_codes
 from tests.e2e import images
 from tests.e2e.chaos import spawner
 from tests.e2e.chaos.user_code import SCRIPT
@@ -25,6 +25,7 @@ WORKERS = 2
 
 FATAL = 42
 """An exit code that ends every job."""
+RULES = ExitRules(fail=parse_exit_codes(str(FATAL)))
 
 
 LENGTHS = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 90.0)
@@ -102,7 +103,6 @@ def _order(chance: Random, name: str, directory: Path, mark: str, longest: float
             limit=chance.choice([0, 1, 2]),
             infrastructure=chance.choice([0, 3, 10, 10]),
             backoff=timedelta(seconds=1),
-            fail_on=parse_exit_codes(str(FATAL)),
         ),
         on_disconnect=chance.choice(list(OnDisconnect)),
     )
@@ -151,10 +151,13 @@ def _roles(chance: Random, size: int, env: dict[str, str], directory: Path, *, g
                 env=env,
                 resources=resources,
                 mounts=(mount,),
+                exit_codes=RULES,
             )
         )
     if containers < size:
-        roles.append(Role(name="plain", count=size - containers, command=command, env=env, resources=resources))
+        roles.append(
+            Role(name="plain", count=size - containers, command=command, env=env, resources=resources, exit_codes=RULES)
+        )
     return tuple(roles)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.core.attempts.restarts import GiveUp, Restart, verdict
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
-from muster.domain.jobs.restart import ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 
 NOT_AGAIN = [
     FailureKind.COMMAND_NOT_FOUND,
@@ -48,25 +48,32 @@ def test_failures_of_the_code_are_counted_apart_from_those_of_the_infrastructure
 
 def test_giving_up_says_how_often_it_was_tried() -> None:
     given_up = verdict(RestartPolicy(limit=1), [exited(1), exited(1)])
-    reason = "it was restarted 1 times after failures of its code, as often as the job allows"
+    reason = "it was restarted once after failures of its code, as often as the job allows"
     assert given_up == GiveUp(reason=reason)
 
 
 def test_an_exit_code_that_ends_the_job_is_not_restarted() -> None:
-    policy = RestartPolicy(limit=5, fail_on=parse_exit_codes("2,64-78"))
-    assert verdict(policy, [exited(65)]) == GiveUp(reason="exit code 65 ends the job (restarts.fail_on: 2,64-78)")
-    assert verdict(policy, [exited(3)]) == AT_ONCE
+    policy, rules = RestartPolicy(limit=5), ExitRules(fail=parse_exit_codes("2,64-78"))
+    reason = "exit code 65 ends the job (exit_codes.fail: 2,64-78)"
+    assert verdict(policy, [exited(65)], rules) == GiveUp(reason=reason)
+    assert verdict(policy, [exited(3)], rules) == AT_ONCE
+
+
+def test_a_code_that_ends_the_job_wins_over_one_to_restart_on() -> None:
+    rules = ExitRules(restart=parse_exit_codes("1-5"), fail=parse_exit_codes("3"))
+    assert verdict(RestartPolicy(limit=5), [exited(2)], rules) == AT_ONCE
+    assert isinstance(verdict(RestartPolicy(limit=5), [exited(3)], rules), GiveUp)
 
 
 def test_only_listed_exit_codes_are_restarted() -> None:
-    policy = RestartPolicy(limit=5, restart_on=parse_exit_codes("137"))
-    assert verdict(policy, [exited(137)]) == AT_ONCE
-    assert isinstance(verdict(policy, [exited(1)]), GiveUp)
+    policy, rules = RestartPolicy(limit=5), ExitRules(restart=parse_exit_codes("137"))
+    assert verdict(policy, [exited(137)], rules) == AT_ONCE
+    assert isinstance(verdict(policy, [exited(1)], rules), GiveUp)
 
 
 def test_exit_codes_do_not_matter_for_failures_of_the_infrastructure() -> None:
-    policy = RestartPolicy(limit=5, infrastructure=5, restart_on=parse_exit_codes("1"))
-    assert verdict(policy, [GONE]) == AT_ONCE
+    policy = RestartPolicy(limit=5, infrastructure=5)
+    assert verdict(policy, [GONE], ExitRules(restart=parse_exit_codes("1"))) == AT_ONCE
 
 
 def test_a_lost_node_is_a_failure_of_the_infrastructure() -> None:

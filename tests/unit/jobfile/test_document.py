@@ -12,6 +12,10 @@ def complaint(text: str) -> str:
     return str(refusal.value)
 
 
+NO_YAML = "is not valid YAML"
+ALIGN = "this line begins in no column in which a line above it begins; align it with the keys of its map"
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -21,15 +25,30 @@ def complaint(text: str) -> str:
         ("- name: a\n", "1:1: must be a map with keys such as name and command, not a list"),
         ("train.py\n", '1:1: must be a map with keys such as name and command, not "train.py"'),
         ("name: a\n---\nname: b\n", "2:1: holds more than one YAML document; a file describes one job"),
-        ("name: a\n b: 2\n", "2:3: is not valid YAML: mapping values are not allowed here"),
+        (
+            "name: a\n b: 2\n",
+            f"2:3: {NO_YAML}: this line is indented further than the one above it, whose key has a value already",
+        ),
+        ('env: {A: "b\n', "1:10: is not valid YAML: the quote that begins here is never closed"),
+        ("workdir: echo foo: bar\n", f'1:18: {NO_YAML}: a text with ": " in it must stand in quotes: "echo foo: bar"'),
+        ("env:\n  A: b\n C: d\n", f"3:2: {NO_YAML}: {ALIGN}"),
+        ("workdir: @a\n", "1:10: is not valid YAML: a text that begins with @ must stand in quotes"),
+        (
+            'workdir: "a" b\n',
+            f"1:14: {NO_YAML}: there is more text after a closing quote; put all of the value in quotes",
+        ),
+        ("name: a\nworkdir\nuser: b\n", "2:1: is not valid YAML: after this key there is no colon"),
         ("name:\n\t- a\n", "2:1: is not valid YAML: a tab stands where only spaces may"),
-        ("name: [a\n", "2:1: is not valid YAML: expected ',' or ']', but got '<stream end>'"),
-        ("name: 'a\n", "2:1: is not valid YAML: found unexpected end of stream"),
+        ("name: [a\n", "1:7: is not valid YAML: the list that begins here with [ lacks a comma or its ]"),
+        ("name: 'a\n", "1:7: is not valid YAML: the quote that begins here is never closed"),
         ("name: a\nenv: {A: \x07}\n", "2:10: holds the control character U+0007"),
         ('name: "\\UFFFFFFFF"\n', "1:1: is not valid YAML from here on"),
         ('name: "\\ud800"\n', "1:7: holds half a character (a lone surrogate)"),
-        ("name: *a\n", "1:7: the alias *a refers to nothing above it"),
-        ("env: &a {A: *a}\n", "1:13: the alias *a refers to nothing above it"),
+        ("name: *a\n", "1:7: the alias *a refers to nothing above it; a text that begins with * must stand in quotes"),
+        (
+            "env: &a {A: *a}\n",
+            "1:13: the alias *a refers to nothing above it; a text that begins with * must stand in quotes",
+        ),
         ("env:\n  <<: {A: b}\n", "2:3: merge keys (<<) are not part of YAML 1.2; write the keys out"),
         ("name: !!int 5\n", '1:7: the tag "!!int" is not supported; write the plain value'),
         ("env: !mine {}\n", '1:6: the tag "!mine" is not supported; write the plain value'),
@@ -45,7 +64,8 @@ def test_an_unreadable_text_is_told_with_its_place(text: str, problem: str) -> N
 
 def test_a_caret_stands_under_the_place_of_a_syntax_error() -> None:
     assert complaint("name: a\nenv: {A: b]\n") == (
-        "job.yaml:2:11: is not valid YAML: expected ',' or '}', but got ']'\n    env: {A: b]\n              ^"
+        "job.yaml:2:6: is not valid YAML: the map that begins here with { lacks a comma or its }\n"
+        "    env: {A: b]\n         ^"
     )
 
 

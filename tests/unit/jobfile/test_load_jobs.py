@@ -45,8 +45,11 @@ def test_all_problems_of_all_documents_are_told_and_those_of_overrides_once() ->
     [
         ("", "1:1: is empty; a job needs a name, and a command or an image"),
         ("---\n---\n", "1:1: is empty; a job needs a name, and a command or an image"),
-        ("name: &n a\n---\nname: *n\n", "3:7: the alias *n refers to nothing above it"),
-        ("name: a\n---\nname: [b\n", "4:1: is not valid YAML: expected ',' or ']', but got '<stream end>'"),
+        (
+            "name: &n a\n---\nname: *n\n",
+            "3:7: the alias *n refers to nothing above it; a text that begins with * must stand in quotes",
+        ),
+        ("name: a\n---\nname: [b\n", "3:7: is not valid YAML: the list that begins here with [ lacks a comma or its ]"),
         ("name: a\n---\n%YAML 1.1\n---\nname: b\n", None),
     ],
 )

@@ -24,7 +24,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.job_rules import faults, refuse_faults
-from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.jobfile import JobFileError, dump_job, job_from
 from tests.unit.jobfile.valid_jobs import any_job
@@ -67,7 +67,7 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (job(node_labels={"a": "x\x1b[2J"}), "node_labels.a: has the character \\x1b, which cannot be seen"),
     (role(workdir="/a\u202eb"), "roles[0].workdir: has the character \\u202e, which cannot be seen"),
     (job(roles=()), "roles: is empty; leave it out, or name at least one role"),
-    (job(TWO, roles=(TWO.roles[0], TWO.roles[0])), 'roles: has the role name "a" twice'),
+    (job(TWO, roles=(TWO.roles[0], TWO.roles[0])), 'roles[1].name: "a" is the role name of roles[0], too'),
     (job(TWO, roles=tuple(replace(each, count=6000) for each in TWO.roles)), "roles: has 12000 executions"),
     (job(network=Network.BRIDGE), "network: bridge needs an image"),
     (job(MIXED, network=Network.BRIDGE), "network: bridge needs an image; role a has none"),
@@ -97,7 +97,10 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (role(ports=(PortRequest(name="a_b"),)), "roles[0].ports[0].name: must be a word of at most 15 lower-case"),
     (role(ports=(PortRequest(name="a" * 32),)), "roles[0].ports[0].name: must be a word of at most 15 lower-case"),
     (role(ports=(PortRequest(name="a", port=70_000),)), "roles[0].ports[0].port: must be at most 65535"),
-    (role(ports=(PortRequest(name="a"), PortRequest(name="a"))), 'roles[0].ports: has the port name "a" twice'),
+    (
+        role(ports=(PortRequest(name="a"), PortRequest(name="a"))),
+        'roles[0].ports[1].name: "a" is the port name of ports[0], too',
+    ),
     (role(CONTAINER, mounts=(Mount(source="/a", target="/"),)), "roles[0].mounts[0]: cannot cover the whole container"),
     (
         role(CONTAINER, mounts=(Mount(source="/a", target="/muster/config"),)),
@@ -105,7 +108,7 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     ),
     (
         role(CONTAINER, mounts=(Mount(source="/a", target="/t"), Mount(source="/b", target="/t"))),
-        'roles[0].mounts: has the target "/t" twice',
+        'roles[0].mounts[1].target: "/t" is the target of mounts[0], too',
     ),
     (
         role(CONTAINER, ulimits=(Ulimit(name="nofile", soft=2, hard=1),)),
@@ -125,7 +128,7 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (role(files=(InlineFile(path="x", content=b"x" * 2**21),)), "roles[0].files[0]: makes the files of the job larger"),
     (
         role(files=(InlineFile(path="x", content=b""), InlineFile(path="x", content=b""))),
-        'roles[0].files: has the path "x" twice',
+        'roles[0].files[1].path: "x" is the path of files[0], too',
     ),
     (role(secrets=(SecretUse(secret="A", directory="/muster/secrets/A"),)), "roles[0].secrets[0].secret: must be 1 to"),
     (role(secrets=(SecretUse(secret="a", env={"RANK": "k"}),)), "roles[0].secrets[0].env: is set by Muster"),
@@ -232,3 +235,9 @@ def test_of_very_many_faults_the_first_are_told() -> None:
 
 def test_paths_are_spelled_as_people_write_them() -> None:
     assert spell(("roles", 0, "env", "A B")) == 'roles[0].env["A B"]'
+
+
+def test_exit_codes_that_no_program_has_are_refused() -> None:
+    wrong = role(exit_codes=ExitRules(fail=ExitCodes(((1, 256),))))
+
+    assert from_the_sdk(wrong) == 'roles[0].exit_codes.fail: must lie in 1-255, smaller number first, not "1-256"'

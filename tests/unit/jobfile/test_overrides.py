@@ -52,7 +52,7 @@ def test_a_place_in_a_list_is_a_number() -> None:
     [
         ({"workers": "four"}, 'workers: must be a whole number, not "four"'),
         ({"workrs": "4"}, 'workrs: unknown key; did you mean "workers"?'),
-        ({"env": "{A"}, "env: is not valid YAML: expected ',' or '}', but got '<stream end>'"),
+        ({"env": "{A"}, "env: is not valid YAML: the map that begins here with { lacks a comma or its }"),
         ({"env": "{A: 1, A: 2}"}, 'env: has the key "A" twice'),
         ({"name.first": "b"}, 'name.first: there is no "first" in "a"'),
         ({"workers": object()}, "workers: cannot hold a value of type object"),

@@ -14,6 +14,9 @@ NEEDS_IMAGE = "needs an image: a plain process cannot have it"
 RESERVED = "is set by Muster for every execution; remove it, or use another name"
 NO_VARIABLE = "is no name of a variable: letters, digits and _, not beginning with a digit"
 LIMITS = "core, cpu, data, fsize, locks, memlock, msgqueue, nice, nofile, nproc, rss, rtprio, rttime, sigpending, stack"
+DIRECTLY = "unknown key; write cpus, memory and gpus directly below resources: each execution gets what it asks for"
+BESIDE = "unknown key; exit codes stand beside restarts: exit_codes: {restart: 1-255, fail: 2}"
+AT_THE_TOP = "unknown key here; it belongs to the job as a whole, so write it at the top of the file"
 NOTHING = 'has no value; give one, or remove the key (an empty text is "")'
 
 
@@ -55,6 +58,13 @@ not "Llama"; did you mean "llama"?
                       ^""")
 
 
+def test_codes_of_success_are_reserved_and_the_message_says_so() -> None:
+    assert complaint('name: a\ncommand: x\nexit_codes: {success: "0,3"}') == (
+        "job.yaml:3:14: exit_codes.success: is reserved for workflows and not accepted yet: exit code 0 alone is "
+        'success today\n    exit_codes: {success: "0,3"}\n                 ^'
+    )
+
+
 def test_restarts_without_a_pause_are_refused() -> None:
     assert complaint("name: a\ncommand: x\nrestarts: {backoff: 1ms}") == (
         "job.yaml:3:21: restarts.backoff: is 0.001s; the least is 1s\n"
@@ -91,13 +101,32 @@ def test_problems_are_values() -> None:
         ("check_in: 8m", '3:1: check_in: unknown key; did you mean "timeouts.check_in"?'),
         ("environment: {}", '3:1: environment: unknown key; did you mean "env"?'),
         ("zzz: 1", "3:1: zzz: unknown key"),
+        ("run: b", '3:1: run: unknown key; did you mean "command"?'),
+        ("script: b", '3:1: script: unknown key; did you mean "command"?'),
+        ("nodes: 2", '3:1: nodes: unknown key; did you mean "workers"?'),
+        ("parallelism: 2", '3:1: parallelism: unknown key; did you mean "workers"?'),
+        ("max_duration: 2h", '3:1: max_duration: unknown key; did you mean "timeouts.run"?'),
+        ("gpu_type: H100", '3:1: gpu_type: unknown key; did you mean "resources.gpu_model"?'),
+        ("resources: {gpu_type: H100}", '3:13: resources.gpu_type: unknown key; did you mean "gpu_model"?'),
+        (
+            "resources: {limits: {gpus: 1}}",
+            f"3:13: resources.limits: {DIRECTLY}",
+        ),
+        (
+            "restarts: {fail_on: 3}",
+            f"3:12: restarts.fail_on: {BESIDE}",
+        ),
+        (
+            "roles: [{name: b, priority: 3}]",
+            f"3:19: roles[0].priority: {AT_THE_TOP}",
+        ),
         ("roles: [{name: b, workers: 2}]", '3:19: roles[0].workers: unknown key; did you mean "count"?'),
         ("ports: [{name: x, prt: 5}]", '3:19: ports[0].prt: unknown key; did you mean "port"?'),
         ('"a b": 1', '3:1: ["a b"]: unknown key'),
         # kinds of values
-        ("resources: 8", "3:12: resources: must be a map, not 8"),
-        ("resources:", "3:1: resources: must be a map, not nothing"),
-        ("env: [A]", "3:1: env: must be a map, not a list"),
+        ("resources: 8", "3:12: resources: must be a map, not 8; write it like resources: {gpus: 8, memory: 64Gi}"),
+        ("resources:", "3:1: resources: must be a map, not nothing; write it like resources: {gpus: 8, memory: 64Gi}"),
+        ("env: [A]", '3:1: env: must be a map, not a list; write it like env: {NAME: "value"}'),
         ("ports: rdzv", '3:8: ports: must be a list, not "rdzv"'),
         ("workers: [1]", "3:1: workers: must be a single value, not a list"),
         ("workers: 2.0", "3:10: workers: must be a whole number, not 2.0"),
@@ -153,11 +182,14 @@ def test_problems_are_values() -> None:
         ("roles: [{name: A_b}]", f'3:16: roles[0].name: must be {NAMES}, not "A_b"; did you mean "a-b"?'),
         ("ports: [9100]", "3:9: ports[0]: must be a name, or a map with name and port, not 9100"),
         ("ports: [Rdzv_1]", f'3:9: ports[0]: must be {PORTS}, not "Rdzv_1"; did you mean "rdzv-1"?'),
-        ("ports: [a, {name: a}]", '3:1: ports: has the port name "a" twice'),
-        ("ports: [{name: a, port: 5}, {name: b, port: 5}]", '3:1: ports: has the port number "5" twice'),
+        ("ports: [a, {name: a}]", '3:19: ports[1].name: "a" is the port name of ports[0], too'),
+        (
+            "ports: [{name: a, port: 5}, {name: b, port: 5}]",
+            '3:45: ports[1].port: "5" is the port number of ports[0], too',
+        ),
         ("ports: [{port: 5}]", "3:9: ports[0].name: is missing"),
         ("ports: [{name: a, port: 0}]", "3:25: ports[0].port: must be at least 1, not 0"),
-        ("roles: [{name: b}, {name: b}]", '3:1: roles: has the role name "b" twice'),
+        ("roles: [{name: b}, {name: b}]", '3:27: roles[1].name: "b" is the role name of roles[0], too'),
         ("roles: []", "3:1: roles: is empty; leave it out, or name at least one role"),
         (
             "node_labels: {a b: c}",
@@ -192,7 +224,10 @@ def test_problems_are_values() -> None:
             f"files: [{{path: {'a/' * 1000}x, content: a}}]",
             '3:16: files[0].path: leads through more than 64 directories: "' + "a/" * 29 + 'a…"',
         ),
-        ("files: [{path: x, content: a}, {path: x, content: b}]", '3:1: files: has the path "x" twice'),
+        (
+            "files: [{path: x, content: a}, {path: x, content: b}]",
+            '3:39: files[1].path: "x" is the path of files[0], too',
+        ),
         ("files: [{path: x, content_base64: '?'}]", "3:35: files[0].content_base64: is not base64"),
         ("files: [{path: x, content: }]", f"3:19: files[0].content: {NOTHING}"),
         (
@@ -260,7 +295,7 @@ def test_a_wrong_line_is_told_with_its_place(line: str, problem: str) -> None:
         ("image: b\nmounts: [a:/b]", '3:10: mounts[0].source: must be an absolute path without .., not "a"'),
         ("image: b\nmounts: [/a:/]", "3:10: mounts[0]: cannot cover the whole container; mount below /"),
         ("image: b\nmounts: [/a:/muster/]", "3:10: mounts[0]: cannot cover /muster, which Muster fills itself"),
-        ("image: b\nmounts: [/a:/c, /b:/c/]", '3:1: mounts: has the target "/c" twice'),
+        ("image: b\nmounts: [/a:/c, /b:/c/]", '3:17: mounts[1].target: "/c" is the target of mounts[0], too'),
         (
             "image: b\nulimits: {memlok: 1}",
             f'3:11: ulimits.memlok: "memlok" is no resource limit; there are {LIMITS}; did you mean "memlock"?',

@@ -41,8 +41,8 @@ def test_every_way_to_ask_for_a_secret_is_understood(text: str, use: SecretUse) 
     ("text", "sentence"),
     [
         ("{secret: A}", 'secrets[0].secret: must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at the ends, not "A"; did you mean "a"?'),  # noqa: E501 - one sentence
-        ("a\n  - a", 'secrets: has the secret "a" twice'),
-        ("{secret: a, env: Y}\n  - {secret: b, env: {Y: k}}", 'secrets: has the variable "Y" twice'),
+        ("a\n  - a", 'secrets[1].secret: "a" is the secret of secrets[0], too'),
+        ("{secret: a, env: Y}\n  - {secret: b, env: {Y: k}}", 'secrets[1].env: "Y" is the variable of secrets[0], too'),
         ("{secret: a, env: RANK}", "secrets[0].env: is set by Muster for every execution; remove it, or use another name"),  # noqa: E501
         ("{secret: a, env: {X: k}}", "secrets[0]: sets X, which env sets, too"),
         ("{secret: a, env: {Y: a/b}}", 'secrets[0].env: takes for Y a key of the secret: letters, digits and ._-, not "a/b"'),  # noqa: E501

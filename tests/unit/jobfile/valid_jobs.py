@@ -24,7 +24,14 @@ from muster.domain.jobs.job import (
 )
 from muster.domain.jobs.job_values import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
 from muster.domain.jobs.lifecycle import SuccessRule
-from muster.domain.jobs.restart import MOST_RESTARTS, SHORTEST_BACKOFF, ExitCodes, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.restart import (
+    MOST_RESTARTS,
+    SHORTEST_BACKOFF,
+    ExitCodes,
+    ExitRules,
+    RestartPolicy,
+    parse_exit_codes,
+)
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.visible_text import hidden_in
 
@@ -43,9 +50,8 @@ restarts = st.just(RestartPolicy()) | st.builds(
     limit=st.integers(0, MOST_RESTARTS),
     infrastructure=st.integers(0, MOST_RESTARTS),
     backoff=st.timedeltas(SHORTEST_BACKOFF, timedelta(days=365)),
-    restart_on=st.none() | exit_codes,
-    fail_on=st.just(ExitCodes()) | exit_codes,
 )
+exit_rules = st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes)
 resources = st.builds(
     Resources,
     gpus=st.integers(0, 64),
@@ -98,6 +104,7 @@ plain_processes = st.builds(
     resources=resources,
     ports=ports,
     files=files,
+    exit_codes=exit_rules,
 )
 
 
@@ -148,6 +155,7 @@ def containers(draw: st.DrawFn) -> Role:
         ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
         files=role.files,
         secrets=draw(secret_uses(frozenset(role.env), contained=True)),
+        exit_codes=role.exit_codes,
     )
 
 

@@ -9,6 +9,7 @@ from coordinator.core.answers import Noted, RefusalCause, Refused
 from coordinator.core.effects import CloseSession
 from coordinator.core.events import ExecutionsReported, HeartbeatReceived, NodeDisconnected, TimePassed
 from coordinator.core.records import Node
+from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal, Stage
 from muster.domain.ids import ExecutionId, NodeId
@@ -49,6 +50,7 @@ def test_a_node_that_joins_is_remembered() -> None:
         agent_version="0.1",
         joined_at=AT,
         peer_port=20000,
+        features=ALL_FEATURES,
     )
     assert state(w, A) is NodeState.READY
 

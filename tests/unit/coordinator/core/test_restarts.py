@@ -1,5 +1,6 @@
 """A gang that failed starts again as a whole, by the job's rules, and never beside itself."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,13 +11,21 @@ from muster.domain.ids import JobId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase, State
-from muster.domain.jobs.restart import RestartPolicy, parse_exit_codes
+from muster.domain.jobs.restart import ExitRules, RestartPolicy, parse_exit_codes
 from tests.builders import World, spec
 
 
 def restarting(size: int = 2, **rules: object) -> JobSpec:
     policy = {"limit": 1, "infrastructure": 1, "backoff": timedelta(seconds=5), **rules}
     return spec(size, max_per_node=1, restarts=RestartPolicy(**policy))  # type: ignore[arg-type]
+
+
+def failing_for(codes: str) -> JobSpec:
+    """A gang whose second role ends the job with these exit codes; the first says nothing of them."""
+    wanted = restarting()
+    (role,) = wanted.roles
+    second = replace(role, name="second", count=1, exit_codes=ExitRules(fail=parse_exit_codes(codes)))
+    return replace(wanted, roles=(replace(role, count=1), second))
 
 
 @pytest.fixture
@@ -78,7 +87,7 @@ def test_the_job_fails_when_its_restarts_are_used_up(world: World) -> None:
     summary = views.summary(world.cluster, job)
     assert summary == (
         "rank 1 on node-3: ended with exit code 3; "
-        "it was restarted 1 times after failures of its code, as often as the job allows"
+        "it was restarted once after failures of its code, as often as the job allows"
     )
 
 
@@ -136,11 +145,18 @@ def test_a_pausing_job_can_be_stopped(world: World) -> None:
     assert world.cluster.jobs[job].ended_at is not None
 
 
-def test_an_exit_code_of_fail_on_ends_the_job(world: World) -> None:
-    job = world.running(restarting(fail_on=parse_exit_codes("3")))
+def test_the_exit_codes_of_one_role_say_nothing_of_another(world: World) -> None:
+    job = world.running(failing_for("3"))
+    exit_with(world, job, 0, 3)
+    exit_with(world, job, 1, 143)
+    assert world.attempt(job).number == 2
+
+
+def test_an_exit_code_that_the_role_fails_for_ends_the_job(world: World) -> None:
+    job = world.running(failing_for("3"))
     fail(world, job)
     assert world.phase(job) is JobPhase.FAILED
-    assert "restarts.fail_on: 3" in views.summary(world.cluster, job)
+    assert "exit_codes.fail: 3" in views.summary(world.cluster, job)
 
 
 def test_a_failure_before_user_code_counts_for_the_infrastructure(world: World) -> None:

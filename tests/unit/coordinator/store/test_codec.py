@@ -52,6 +52,8 @@ def containers(kind: object, first: st.SearchStrategy[Any], *rest: st.SearchStra
         return st.tuples(first, *rest)
     if get_origin(kind) is tuple:
         return st.lists(first, max_size=2).map(tuple)
+    if get_origin(kind) is frozenset:
+        return st.frozensets(first, max_size=2)
     if get_origin(kind) is Mapping:
         return st.dictionaries(first, *rest, max_size=3)
     raise NotImplementedError(f"a record has a field of type {kind}: say here how to make one")

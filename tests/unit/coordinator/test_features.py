@@ -1,0 +1,55 @@
+"""Agents say by words what they can; a job that needs a word goes only to nodes whose agent has said it."""
+
+from dataclasses import replace
+
+from coordinator.views import views
+from muster.domain.fleet.features import SECRETS
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.secret_use import SecretUse
+from tests.builders import World, spec
+
+LACKING = "has an agent that does not know secrets of the project; upgrade it"
+
+
+def with_secrets(wanted: JobSpec) -> JobSpec:
+    uses = (SecretUse(secret="wandb", directory="/muster/secrets/wandb"),)
+    return replace(wanted, roles=tuple(replace(role, secrets=uses) for role in wanted.roles))
+
+
+def an_older_agent(*nodes: str) -> World:
+    w = World(*((node, 1) for node in nodes))
+    w.connect(nodes[0], features=frozenset({"of-tomorrow"}))
+    return w
+
+
+def test_a_node_whose_agent_lacks_a_word_that_a_job_needs_is_passed_over() -> None:
+    w = an_older_agent("a", "b")
+    jobs = [w.submit(with_secrets(spec(1))), w.submit(spec(1))]
+
+    assert [w.rank(job, 0).node for job in jobs] == ["b", "a"]
+
+
+def test_why_says_what_the_agents_do_not_know() -> None:
+    w = an_older_agent("a")
+    job = w.submit(with_secrets(spec(1)), queue_anyway=True)
+
+    assert w.phase(job) is JobPhase.QUEUED
+    assert [refusal.reason for refusal in views.explain(w.cluster, job, w.now).refusals] == [LACKING]
+    refused = w.try_submit(with_secrets(spec(1)))
+    assert [refusal.reason for refusal in refused.refusals] == [LACKING]  # type: ignore[union-attr]
+
+
+def test_a_job_that_waited_for_a_word_starts_when_an_agent_says_it() -> None:
+    w = an_older_agent("a")
+    job = w.submit(with_secrets(spec(1)), queue_anyway=True)
+    w.connect("a", features=frozenset({SECRETS}))
+
+    assert w.phase(job) is JobPhase.PREPARING
+
+
+def test_jobs_that_differ_in_words_alone_do_not_stand_for_each_other() -> None:
+    w = an_older_agent("a")
+    needing, plain = [w.submit(each, queue_anyway=True) for each in (with_secrets(spec(1)), spec(1))]
+
+    assert (w.phase(needing), w.phase(plain)) == (JobPhase.QUEUED, JobPhase.PREPARING)
