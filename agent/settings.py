@@ -12,10 +12,10 @@ from muster.daemon.journal import add_format_option
 from muster.daemon.options_file import parse_with_file
 from muster.domain.fleet.user import NOBODY, JobUser, numeric
 
-DEFAULT_PORTS = (20000, 29999)
+AGENT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
 DEFAULT_LOG_LIMIT = 1024
-LAST_PORT = 65535
+HIGHEST_PORT = 65535
 _NO_JOB_USER = "none"
 _NO_PROCESS_USERS = "none"
 
@@ -34,7 +34,7 @@ class AgentSettings:
     """With which it joins the fleet, if it has not joined yet."""
     token_file: Path | None = None
     """Where the token of `muster up` is; None: the agent shows the certificate of its node."""
-    ports: tuple[int, int] = DEFAULT_PORTS
+    ports: tuple[int, int] = AGENT_PORTS
     gpu_provider: str = "nvml"
     docker_socket: Path | None = None
     """None: no containers."""
@@ -112,7 +112,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         "--join", metavar="TOKEN", help="the same; who lists processes sees it, so rather the file or MUSTER_JOIN_TOKEN"
     )
     add("--token-file", type=Path, help="be an agent of `muster up`, whose token is in this file")
-    add("--ports", type=_range, default=DEFAULT_PORTS, metavar="FIRST-LAST", help="leased to executions (20000-29999)")
+    add("--ports", type=_range, default=AGENT_PORTS, metavar="FIRST-LAST", help="leased to executions (20000-29999)")
     add("--gpu-provider", default="nvml", help="`nvml`, or simulated GPUs like `fake:8xH100` (%(default)s)")
     add("--docker-socket", type=Path, default=Path("/var/run/docker.sock"), help="(%(default)s)")
     add("--no-docker", action="store_true", help="run no containers")
@@ -178,7 +178,7 @@ def has_joined(state: Path) -> bool:
 
 def _range(text: str) -> tuple[int, int]:
     first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= LAST_PORT):
+    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= HIGHEST_PORT):
         raise argparse.ArgumentTypeError(f"{text!r} is no range like 20000-29999")
     return int(first), int(last)
 

@@ -37,7 +37,7 @@ BATCH = 2000
 """Most events of one turn: bounds how long an answer waits for those behind it."""
 QUEUE = 20_000
 """Most waiting events; who has more waits."""
-OUTBOX = 1000
+MOST_PLANS_WAITING = 1000
 """Most plans that wait for an agent that does not read; then its stream is closed and it starts over."""
 HOLD = 0.02
 """Seconds for which a turn stays open for others if all that it changes is how far some executions are.
@@ -95,7 +95,7 @@ class AgentStream:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.outbox: asyncio.Queue[Plan] = asyncio.Queue(OUTBOX)
+        self.outbox: asyncio.Queue[Plan] = asyncio.Queue(MOST_PLANS_WAITING)
         self.closed = asyncio.Event()
         """Set when the engine wants the stream to end."""
 

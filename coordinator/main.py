@@ -29,7 +29,7 @@ from coordinator.service.trust.rotations import Rotations
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
 from coordinator.store.directory import StateDirectory
-from coordinator.store.logs.logs import LEFT_FREE, LogStore
+from coordinator.store.logs.logs import LOGS_LEAVE_FREE, LogStore
 from coordinator.store.logs.quota import LogLimits, LogQuota
 from coordinator.store.quick_check import CHECKED_FIRST, found_damage, require_whole
 from coordinator.store.records.reserve import ReservingStore
@@ -90,7 +90,7 @@ async def run(
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     store = ReservingStore(SqlStore.open(directory.database), directory.reserve)
     require_whole(directory.database)
-    logs = LogStore(directory.logs, limit=settings.log_limit << 20, left_free=LEFT_FREE)
+    logs = LogStore(directory.logs, limit=settings.log_limit << 20, left_free=LOGS_LEAVE_FREE)
     quota = LogQuota(LogLimits(project=settings.log_quota_project << 20, total=settings.log_quota << 20))
     trust = SqlTrust.open(directory.database)
     with ThreadPoolExecutor(1, thread_name_prefix="log remover") as remover:

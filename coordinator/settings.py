@@ -12,7 +12,7 @@ from muster.client.endpoint import DEFAULT_ADDRESS
 from muster.daemon.journal import add_format_option
 from muster.daemon.options_file import parse_with_file
 
-DEFAULT_LOG_LIMIT = 1024
+DEFAULT_KEPT_LOG = 1024
 NO_LOG_QUOTA = 0
 """Value of a quota of logs that sets no limit."""
 _LAST_PORT = 65535
@@ -38,7 +38,7 @@ class CoordinatorSettings:
     """Serve this machine only, in plain text, for whoever may read the token in the state directory."""
     init: bool = False
     """Only make what a first start makes."""
-    log_limit: int = DEFAULT_LOG_LIMIT
+    log_limit: int = DEFAULT_KEPT_LOG
     """MiB that are kept of what one execution prints."""
     log_quota: int = NO_LOG_QUOTA
     """MiB that are kept of the logs of all projects together; 0: as many as the disk has room for."""
@@ -92,7 +92,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
     parser.add_argument(
         "--log-limit",
         type=_positive,
-        default=DEFAULT_LOG_LIMIT,
+        default=DEFAULT_KEPT_LOG,
         metavar="MIB",
         help="kept of what one execution prints (%(default)s); agents have a limit of their own",
     )

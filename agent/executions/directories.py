@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.executions.files import READABLE
 from agent.executions.layout import BELL, EXECUTION_RECORD, PROCESS_RECORD, ExecutionDirectory
-from agent.executions.record import PRIVATE, ExecutionRecord, note_first
+from agent.executions.record import PRIVATE_RECORD, ExecutionRecord, note_first
 from agent.executions.trees import remove_tree
 from agent.executions.whole_file import write_unseen
 from muster import worker
@@ -102,10 +102,10 @@ class ExecutionDirectories:
 def _make_files(room: ExecutionDirectory) -> None:
     """Those that an execution will have, empty."""
     for path in (room.log, room.path / EXECUTION_RECORD, room.path / PROCESS_RECORD):
-        write_unseen(path, b"", PRIVATE)
+        write_unseen(path, b"", PRIVATE_RECORD)
     for name in CONFIG_FILES:
         write_unseen(room.config / name, b"", READABLE)
-    os.mkfifo(room.path / BELL, PRIVATE)
+    os.mkfifo(room.path / BELL, PRIVATE_RECORD)
 
 
 def _keep_outputs(room: ExecutionDirectory, outputs: Path) -> None:

@@ -18,7 +18,7 @@ from muster.domain.jobs.job import Network
 KILL_LIMIT = 30.0
 """Seconds; a process that survives SIGKILL for so long hangs in the kernel and will not go by itself."""
 
-PATIENCE = KILL_LIMIT + 5.0
+LEASE_PATIENCE = KILL_LIMIT + 5.0
 """Seconds that an execution waits at most. What outlives user code may print for two of them, and is then killed."""
 
 
@@ -26,7 +26,7 @@ class HeldResources:
     """The ports and GPUs of one node's executions; an execution that ends comes to `leave`, and then to `vacate`."""
 
     def __init__(
-        self, ports: PortLedger, gpus: Callable[[ExecutionId], Collection[GpuUuid]], patience: float = PATIENCE
+        self, ports: PortLedger, gpus: Callable[[ExecutionId], Collection[GpuUuid]], patience: float = LEASE_PATIENCE
     ) -> None:
         self._ports = ports
         self._gpus = gpus

@@ -22,7 +22,7 @@ from muster.domain.jobs.job import Network
 log = logging.getLogger(__name__)
 
 
-PRIVATE = 0o600
+PRIVATE_RECORD = 0o600
 """It has the secret of the attempt."""
 
 
@@ -67,12 +67,12 @@ def record_of(assignment: Assignment, address: str, ports: tuple[PortLease, ...]
 
 def note_first(room: ExecutionDirectory, record: ExecutionRecord) -> None:
     """Write the record of a room in which nothing was started yet: nobody reads it before that."""
-    write_unseen(room.path / EXECUTION_RECORD, _written(record), PRIVATE)
+    write_unseen(room.path / EXECUTION_RECORD, _written(record), PRIVATE_RECORD)
 
 
 def note(room: ExecutionDirectory, record: ExecutionRecord) -> None:
     """Write the record, whole or not at all."""
-    write_whole(room.path / EXECUTION_RECORD, _written(record), PRIVATE)
+    write_whole(room.path / EXECUTION_RECORD, _written(record), PRIVATE_RECORD)
 
 
 def is_damaged(room: ExecutionDirectory) -> bool:

@@ -7,11 +7,11 @@ from agent.core.deadlines import Notes, read, written
 from agent.executions.layout import FENCED
 from agent.executions.whole_file import write_unseen, write_whole
 
-NAME = "deadlines.json"
+DEADLINES_FILE = "deadlines.json"
 
-PRIVATE = 0o600
+PRIVATE_NOTES = 0o600
 
-PAGE = 4096
+ATOMIC_BYTES = 4096
 """Bytes at the head of a file that are written by one call whole or not at all, also if the writer is killed."""
 
 
@@ -22,20 +22,20 @@ def write_notes(state: Path, notes: Notes) -> None:
     one, and can be done on a full disk; where they are long, only on a full disk. Nothing is flushed: nothing that runs
     outlives the page cache.
     """
-    path, content = state / NAME, written(notes)
-    if len(content) <= PAGE and path.exists():
-        write_unseen(path, content, PRIVATE)
+    path, content = state / DEADLINES_FILE, written(notes)
+    if len(content) <= ATOMIC_BYTES and path.exists():
+        write_unseen(path, content, PRIVATE_NOTES)
         return
     try:
-        write_whole(path, content, PRIVATE)
+        write_whole(path, content, PRIVATE_NOTES)
     except OSError:
-        write_unseen(path, content, PRIVATE)
+        write_unseen(path, content, PRIVATE_NOTES)
 
 
 def read_notes(state: Path) -> Notes | None:
     """The notes; None where there are none. Raises ValueError for what is torn."""
     try:
-        return read((state / NAME).read_bytes())
+        return read((state / DEADLINES_FILE).read_bytes())
     except FileNotFoundError:
         return None
 

@@ -17,8 +17,8 @@ from agent.runtimes.process.record import read_record
 
 ENGINE_LIMIT = 3.0
 """Seconds in which the engine answers; after that it is taken to be away."""
-LONGEST_ANSWER = 4 << 20
-EXECUTION_LABEL = "muster.execution"
+LONGEST_ENGINE_ANSWER = 4 << 20
+LABEL_OF_EXECUTIONS = "muster.execution"
 """As the runtime gives it to containers, whose code would make the keeper ten times as large."""
 
 _OK, _NOT_FOUND = 200, 404
@@ -83,7 +83,7 @@ def _kill_by_engine(deadline: ExecutionDeadline, mark: Callable[[], None]) -> bo
         return True
     if status != _OK:
         raise OSError(f"the engine answers {status}")
-    theirs = found["Config"]["Labels"].get(EXECUTION_LABEL) != deadline.execution
+    theirs = found["Config"]["Labels"].get(LABEL_OF_EXECUTIONS) != deadline.execution
     if theirs or not found["State"]["Running"]:
         return True
     mark()
@@ -122,7 +122,7 @@ def _call(path: str, method: str, target: str) -> tuple[int, Any]:
         engine.connect(path)
         engine.sendall(f"{method} {target} HTTP/1.0\r\nHost: docker\r\nContent-Length: 0\r\n\r\n".encode())
         answer = b""
-        while len(answer) < LONGEST_ANSWER and (data := engine.recv(65536)):
+        while len(answer) < LONGEST_ENGINE_ANSWER and (data := engine.recv(65536)):
             answer += data
     head, _, body = answer.partition(b"\r\n\r\n")
     status = int(head.split()[1])

@@ -19,7 +19,7 @@ TELL_LIMIT = 2.0
 """Seconds in which it listens; one that was stopped, or hangs, is replaced."""
 
 
-PROGRAM = "agent.fencing.killer_program"
+KILLER_PROGRAM = "agent.fencing.killer_program"
 
 
 class Killer:
@@ -98,7 +98,7 @@ class Killer:
         with its:
             try:
                 subprocess.run(  # noqa: S603 (our own program)
-                    lean_command_of(PROGRAM, self.name, str(its.fileno())),
+                    lean_command_of(KILLER_PROGRAM, self.name, str(its.fileno())),
                     cwd="/",
                     env={},
                     stdin=subprocess.DEVNULL,

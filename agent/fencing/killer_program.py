@@ -26,13 +26,13 @@ LONGEST_PACKET = 1 << 20
 REPEAT = 0.1
 """Seconds until it looks again at what it has killed."""
 
-KILL_LIMIT = 0.2
+KILLING_LIMIT = 0.2
 """Seconds that it waits for kills; one that takes longer goes on beside others, and beside news of its agent."""
 
 READ_LIMIT = 1.0
 """Seconds that the disk has to tell whether another agent has taken over."""
 
-MARK_LIMIT = 0.2
+KILLER_MARK_LIMIT = 0.2
 """Seconds that a kill waits for the disk."""
 
 MESSAGE = "killed by its keeper: the agent had no word from the coordinator for too long, and did not stop it in time"
@@ -119,7 +119,7 @@ class DeadlineWatch:
         for each in late:
             if each.room not in self._kills:
                 self._kills[each.room] = _Finding(partial(_killed, each))
-        until = _now() + KILL_LIMIT
+        until = _now() + KILLING_LIMIT
         for each in late:
             self._kills[each.room].join(max(0.0, until - _now()))
         return [each for each in late if not self._kills[each.room].yes]
@@ -161,7 +161,7 @@ def _mark(room: Path) -> None:
     """Leave word, but do not wait long for a disk that hangs."""
     marking = Thread(target=mark_fenced, args=(room, MESSAGE), daemon=True)
     marking.start()
-    marking.join(MARK_LIMIT)
+    marking.join(KILLER_MARK_LIMIT)
 
 
 def _now() -> float:

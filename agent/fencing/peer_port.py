@@ -15,7 +15,7 @@ from muster.domain.jobs.job import PortRequest
 
 log = logging.getLogger(__name__)
 
-NAME = "peer_port"
+PEER_PORT_FILE = "peer_port"
 """Of the file in the state directory."""
 
 AGENT = ExecutionId("the agent itself")
@@ -29,7 +29,7 @@ class PeerPort:
     """Of one node."""
 
     def __init__(self, state: Path, ports: PortLedger, shown: Shown) -> None:
-        self._path = state / NAME
+        self._path = state / PEER_PORT_FILE
         self._ports = ports
         self._shown = shown
         self.number = 0

@@ -14,7 +14,7 @@ from muster.domain.ids import GpuUuid, NodeId
 NAMESPACE = uuid.UUID("0d0c6a0e-5f0e-5a53-9d4b-6d75737465a1")
 """Makes the UUIDs differ from those of anything else that is named after nodes."""
 
-MOST = 64
+MOST_SIMULATED_GPUS = 64
 """GPUs of one node; more is a slip of the finger."""
 
 
@@ -84,8 +84,10 @@ class SimulatedSource:
 def parse(spec: str) -> tuple[int, Model]:
     """Read `8xH100`."""
     match = re.fullmatch(r"(\d{1,3})x(\w+)", spec)
-    if not match or not 0 < int(match[1]) <= MOST:
-        raise InvalidSimulationError(f"GPUs to simulate are written like 8xH100, from 1 to {MOST}, not {spec!r}")
+    if not match or not 0 < int(match[1]) <= MOST_SIMULATED_GPUS:
+        raise InvalidSimulationError(
+            f"GPUs to simulate are written like 8xH100, from 1 to {MOST_SIMULATED_GPUS}, not {spec!r}"
+        )
     if not (model := MODELS.get(match[2].upper())):
         raise InvalidSimulationError(f"no GPU model {match[2]!r} can be simulated; choose from {', '.join(MODELS)}")
     return int(match[1]), model

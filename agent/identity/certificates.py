@@ -13,12 +13,12 @@ from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
 from muster.trust.identity import CertificateError, CertificateFacts
 
-PROGRAM = "agent.identity.certificate_program"
-ANSWER_LIMIT = 40.0
+CERTIFICATE_PROGRAM = "agent.identity.certificate_program"
+CERTIFICATE_LIMIT = 40.0
 """Seconds for one answer, the start of the program included.
 
 It needs a tenth of one, but the node may be busy, and who is asked for what he shows has half of them."""
-LONGEST_ANSWER = 1 << 20
+LONGEST_CERTIFICATE_ANSWER = 1 << 20
 
 
 class Certificates:
@@ -75,12 +75,12 @@ class Certificates:
     async def _ask(self, kind: str, *told: bytes) -> Any:  # noqa: ANN401 - JSON
         question = json.dumps([kind, *(each.decode("latin-1") for each in told)]).encode() + b"\n"
         try:
-            async with asyncio.timeout(ANSWER_LIMIT):
+            async with asyncio.timeout(CERTIFICATE_LIMIT):
                 line = await self._answer(question)
         except TimeoutError:
             await self._end()
             raise UnavailableError(
-                f"the certificate program did not answer for {ANSWER_LIMIT:g} s; is the node overloaded?"
+                f"the certificate program did not answer for {CERTIFICATE_LIMIT:g} s; is the node overloaded?"
             ) from None
         except OSError as error:
             raise UnavailableError(f"the certificate program cannot be started: {error}") from error
@@ -98,7 +98,7 @@ class Certificates:
         if self._process is None:
             pipe, env = subprocess.PIPE, environment_of_ours(os.environ)
             self._process = await asyncio.create_subprocess_exec(
-                *command_of(PROGRAM), stdin=pipe, stdout=pipe, limit=LONGEST_ANSWER, env=env
+                *command_of(CERTIFICATE_PROGRAM), stdin=pipe, stdout=pipe, limit=LONGEST_CERTIFICATE_ANSWER, env=env
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

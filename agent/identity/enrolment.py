@@ -31,17 +31,17 @@ from muster.trust.tokens import JoinToken, parse_join_token
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 10.0
+ENROLMENT_PATIENCE = 10.0
 """Seconds for one call."""
 JOIN_PAUSE = 2.0
 """Seconds between tries while no coordinator answers, or too many nodes join at once."""
-LOOK_PAUSE = 4.0
+RENEWAL_LOOK_PAUSE = 4.0
 LONGEST_LOOK_PAUSE = 60.0
 """Seconds between looks at where agents are served now, while nobody is there; with jitter, and they grow."""
 LOOK_GROWTH = 1.5
 RENEW_PAUSE = 30.0
 """Seconds between tries to renew; half a life of a certificate is left for them."""
-LONGEST_SLEEP = 300.0
+LONGEST_RENEWAL_SLEEP = 300.0
 """Seconds after which the clock is looked at again, in case it was set."""
 _KEY_END = b"-----END PRIVATE KEY-----\n"
 
@@ -119,7 +119,7 @@ class Enrolment:
             left = (self._membership.facts.half_life - utc_now()).total_seconds()
             if left > 0 and not early:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(min(left, LONGEST_SLEEP)):
+                    async with asyncio.timeout(min(left, LONGEST_RENEWAL_SLEEP)):
                         await self._asked.wait()
                 if not self._asked.is_set():
                     continue
@@ -145,11 +145,11 @@ class Enrolment:
 
         `away` says whether nobody is there, `moved` is called each time when it was found elsewhere.
         """
-        pause = LOOK_PAUSE
+        pause = RENEWAL_LOOK_PAUSE
         while True:
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
             if not away():
-                pause = LOOK_PAUSE
+                pause = RENEWAL_LOOK_PAUSE
                 continue
             pause = min(pause * LOOK_GROWTH, LONGEST_LOOK_PAUSE)
             try:
@@ -166,7 +166,7 @@ class Enrolment:
         async with open_channel(self._coordinator, Credentials(authority=joined.authority)) as channel:
             stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
             try:
-                answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=PATIENCE)
+                answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=ENROLMENT_PATIENCE)
             except grpc.aio.AioRpcError as error:
                 if UNKNOWN_AUTHORITY in (error.details() or ""):
                     raise PermissionDeniedError(_other_authority(self._node)) from error
@@ -187,7 +187,7 @@ class Enrolment:
             request = agents_pb2.RenewRequest(request=await certificates.request(key, self._node))
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
             try:
-                answer = await stub.Renew(request, timeout=PATIENCE)
+                answer = await stub.Renew(request, timeout=ENROLMENT_PATIENCE)
             except grpc.aio.AioRpcError as error:
                 raise error_from(error.code(), error.details() or "", address=joined.agents) from error
             authorities = answer.authorities or joined.authority
@@ -297,7 +297,7 @@ async def _join(coordinator: str, token: JoinToken, node: NodeId, key: bytes, ce
     async with open_channel(coordinator, Credentials(authority=authority)) as channel:
         stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
         try:
-            answer = await stub.Join(request, timeout=PATIENCE)
+            answer = await stub.Join(request, timeout=ENROLMENT_PATIENCE)
         except grpc.aio.AioRpcError as error:
             raise error_from(error.code(), error.details() or "", address=coordinator) from error
     authorities = answer.authorities or authority

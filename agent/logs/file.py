@@ -14,7 +14,7 @@ from muster.domain.gangs.log import MAX_LINE, LogRecord, Stream, format_record, 
 DEFAULT_LIMIT = 1 << 30
 """Bytes that are kept of one execution's output."""
 
-BLOCK = 1 << 20
+READ_BACK_BYTES = 1 << 20
 """Bytes read at once on the way back from the end of the file."""
 
 TAIL_WINDOW = 256 * 1024
@@ -211,7 +211,7 @@ class LogFile:
         """Offset and content of the file's blocks, from the last to the first."""
         end = self._size
         while end > 0:
-            start = max(0, end - BLOCK)
+            start = max(0, end - READ_BACK_BYTES)
             yield start, self._bytes(start, end - start)
             end = start
 

@@ -20,7 +20,7 @@ MASK = b"***"
 LEAST = 4
 """Bytes; what is shorter is no secret, and would be found everywhere."""
 
-BLOCK = 256
+MASK_BLOCK = 256
 """Bytes that are looked for at once."""
 
 BASE64_LINE = 76
@@ -32,7 +32,7 @@ BASE64_LEAST = 8
 BASE64_MOST = 4096
 """Bytes of a value that is looked for in this form, too."""
 
-MOST = 5000
+MOST_MASKED = 5000
 """Lines and blocks that can be looked for without holding up whoever prints."""
 
 FEW = 500
@@ -53,7 +53,7 @@ class Mask:
     @staticmethod
     def takes(values: Iterable[bytes]) -> bool:
         """Whether these values are not too many or too long."""
-        return sum(value.count(b"\n") + len(value) // BLOCK + 1 for value in values) <= MOST
+        return sum(value.count(b"\n") + len(value) // MASK_BLOCK + 1 for value in values) <= MOST_MASKED
 
     @classmethod
     def of(cls, values: Iterable[bytes]) -> "Mask":
@@ -124,8 +124,8 @@ class Mask:
         return after < len(self.patterns) and self.patterns[after].startswith(beginning)
 
 
-NOTHING = Mask(())
-EVERYTHING = Mask((), everything=True)
+MASK_NOTHING = Mask(())
+MASK_EVERYTHING = Mask((), everything=True)
 """For what an execution printed whose secrets nobody knows any more."""
 
 
@@ -174,7 +174,7 @@ class MaskedRecords:
 
     def feed(self, record: LogRecord, *, new: bool) -> Iterator[LogRecord]:
         """The records that are known now. Those that are not new only tell what comes before those that are."""
-        if self._mask is EVERYTHING:
+        if self._mask is MASK_EVERYTHING:
             masked, rest = self._mask.masked(record.text), b""
         else:
             masked, rest = self._mask.split(self._rest + record.text, last=not record.partial)
@@ -227,7 +227,7 @@ def _in_base64(value: bytes) -> Iterator[bytes]:
 def _blocks(text: bytes) -> Iterator[bytes]:
     """Pieces, a short rest with the last one."""
     while text:
-        piece = text if len(text) < BLOCK + LEAST else text[:BLOCK]
+        piece = text if len(text) < MASK_BLOCK + LEAST else text[:MASK_BLOCK]
         text = text[len(piece) :]
         yield piece
 

@@ -14,9 +14,9 @@ from muster.domain.ids import ExecutionId, NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 
-CHUNK = 128 * 1024
+LOG_MESSAGE_BYTES = 128 * 1024
 """Bytes of one message."""
-WINDOW = 1024 * 1024
+LOG_WINDOW = 1024 * 1024
 """Bytes of one log that may be under way; so a busy log leaves room for the others."""
 
 
@@ -117,10 +117,10 @@ class LogPusher:
     def _next_chunk(self, execution: ExecutionId) -> pb.LogChunk | None:
         """The next piece of a log, in turn with the others; None if nothing can be sent of it now."""
         course = self._courses.get(execution)
-        if course is None or course.over or course.ended or course.astray or course.sent - course.acked >= WINDOW:
+        if course is None or course.over or course.ended or course.astray or course.sent - course.acked >= LOG_WINDOW:
             return None
         finished = course.spool.finished
-        data = course.spool.read(course.sent, CHUNK) if course.sent < course.spool.size else b""
+        data = course.spool.read(course.sent, LOG_MESSAGE_BYTES) if course.sent < course.spool.size else b""
         if not data and not finished:
             return None
         offset = course.sent

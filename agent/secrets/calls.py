@@ -18,7 +18,7 @@ from muster.rpc.v1 import agents_pb2_grpc
 
 log = logging.getLogger(__name__)
 
-ANSWER_LIMIT = 10.0
+SECRETS_LIMIT = 10.0
 """Seconds for one answer."""
 PAUSE = 0.5
 """Seconds until a coordinator that had no answer is asked again."""
@@ -66,7 +66,7 @@ class SecretCalls:
         """None: there was no answer."""
         try:
             answer = await stub.Secrets(
-                pb.SecretsRequest(execution=execution), timeout=ANSWER_LIMIT, metadata=shown.metadata
+                pb.SecretsRequest(execution=execution), timeout=SECRETS_LIMIT, metadata=shown.metadata
             )
             return tuple(map(wire.delivered_from_wire, answer.secrets))
         except grpc.aio.AioRpcError as error:

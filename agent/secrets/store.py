@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from agent.core.launching.handover import RegistryLogin, handover, login, without_clashes
-from agent.logs.mask import BLOCK, MOST, NOTHING, Mask
+from agent.logs.mask import MASK_BLOCK, MASK_NOTHING, MOST_MASKED, Mask
 from agent.secrets.directories import SecretRooms
 from muster.domain.fleet.secret import DeliveredSecret, Handover
 from muster.domain.gangs.plan import Assignment, Launch
@@ -45,7 +45,8 @@ class ExecutionSecrets:
         if found.files or assignment.role.runtime is RuntimeKind.DOCKER:
             self.rooms.check()
         if not Mask.takes(found.masked):
-            message = f"secrets: they have more than {MOST} lines or blocks of {BLOCK} bytes, too many to be masked"
+            size = f"{MOST_MASKED} lines or blocks of {MASK_BLOCK} bytes"
+            message = f"secrets: they have more than {size}, too many to be masked"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
         self._untidy.add(assignment.execution)
         self._handovers[assignment.execution] = found
@@ -69,7 +70,7 @@ class ExecutionSecrets:
 
     def message(self, execution: ExecutionId, text: str) -> str:
         """A text about an execution, without the values of its secrets."""
-        return self._masks.get(execution, NOTHING).message(text)
+        return self._masks.get(execution, MASK_NOTHING).message(text)
 
     def adopt(self, execution: ExecutionId, *, started: bool) -> None:
         """Know again what is masked of an execution of an earlier agent; one that was not started is over."""

@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from coordinator.backup.manifest import LARGEST_MANIFEST, NAME, BackupError, BackupManifest, BackupPart, read_manifest
+from coordinator.backup.manifest import (
+    BACKUP_MANIFEST,
+    LARGEST_MANIFEST,
+    BackupError,
+    BackupManifest,
+    BackupPart,
+    read_manifest,
+)
 from coordinator.backup.progress import BackupProgress
 from muster.trust.files import sync_directory
 
@@ -51,7 +58,7 @@ class ArchiveWriter:
     def end(self, manifest: BackupManifest) -> None:
         """The list, and the end of the archive."""
         written = manifest.written()
-        self._tar.addfile(_entry(NAME, len(written)), io.BytesIO(written))
+        self._tar.addfile(_entry(BACKUP_MANIFEST, len(written)), io.BytesIO(written))
         self._tar.close()
 
 
@@ -64,7 +71,7 @@ def verified(file: Path, progress: BackupProgress) -> BackupManifest:
             content = tar.extractfile(member) if member.isreg() else None
             if content is None or manifest is not None or member.name in found:
                 raise BackupError(f"{file}: {member.name} does not belong there")
-            if member.name == NAME:
+            if member.name == BACKUP_MANIFEST:
                 manifest = read_manifest(content.read(LARGEST_MANIFEST))
             else:
                 found[member.name] = _part(member, content, progress)

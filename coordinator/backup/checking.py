@@ -12,7 +12,7 @@ from coordinator.core.records import Attempt, Execution, Job, Node
 from coordinator.fleet.evidence import Beginning, beginning
 from coordinator.fleet.files import FleetFiles
 from coordinator.store.codec import decode
-from coordinator.store.directory import KEY_BYTES, StateDirectory
+from coordinator.store.directory import FLEET_SECRET_BYTES, StateDirectory
 from coordinator.store.fleet_row import open_readonly
 from coordinator.store.logs.file import StoredLogFile, damaged_lines
 from coordinator.store.schema import VERSION
@@ -130,8 +130,8 @@ def _logs(directory: StateDirectory, progress: BackupProgress) -> Iterator[str]:
 def _keys(directory: StateDirectory, now: datetime) -> Iterator[str]:
     trust, fleet_key = directory.path / "trust", directory.path / "fleet.key"
     try:
-        if fleet_key.exists() and fleet_key.stat().st_size != KEY_BYTES:
-            yield f"{fleet_key} does not hold {KEY_BYTES} bytes"
+        if fleet_key.exists() and fleet_key.stat().st_size != FLEET_SECRET_BYTES:
+            yield f"{fleet_key} does not hold {FLEET_SECRET_BYTES} bytes"
         certificate, key = trust / "authority.pem", trust / "authority.key"
         if certificate.exists() and key.exists():
             verify(certificate.read_bytes(), certificate.read_bytes(), now)

@@ -13,7 +13,7 @@ from typing import IO
 import muster
 from coordinator.backup.archive import ArchiveWriter, fresh_file
 from coordinator.backup.keys import collect_keys, read_passphrase, seal_keys
-from coordinator.backup.manifest import DATABASE, KEYS, BackupError, BackupManifest, KeyKeeping
+from coordinator.backup.manifest import DATABASE, KEYS_PART, BackupError, BackupManifest, KeyKeeping
 from coordinator.backup.progress import BackupProgress
 from coordinator.store.database_copy import copy_database
 from coordinator.store.directory import StateDirectory
@@ -58,7 +58,7 @@ def make_backup(directory: StateDirectory, wish: BackupWish, now: datetime, prog
             for name, path in _files(directory, wish, jobs):
                 _add_file(archive, name, path)
             if keeping is not KeyKeeping.APART:
-                archive.add(KEYS, io.BytesIO(shown), len(shown))
+                archive.add(KEYS_PART, io.BytesIO(shown), len(shown))
             manifest = BackupManifest(
                 muster=muster.__version__,
                 schema=schema,

@@ -10,15 +10,15 @@ from typing import Any
 
 from muster.domain.errors import MusterError
 
-FORMAT = 1
-NAME = "MANIFEST.json"
+BACKUP_FORMAT = 1
+BACKUP_MANIFEST = "MANIFEST.json"
 DATABASE = "coordinator.db"
-KEYS = "keys"
+KEYS_PART = "keys"
 LARGEST_MANIFEST = 1 << 30
 
 _PLAIN = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}"
 _ALLOWED = re.compile(
-    rf"{DATABASE}|{KEYS}|logs/{_PLAIN}/[0-9]+-[0-9]+\.(cri|complete)|bundles/[0-9a-f]{{64}}--{_PLAIN}"
+    rf"{DATABASE}|{KEYS_PART}|logs/{_PLAIN}/[0-9]+-[0-9]+\.(cri|complete)|bundles/[0-9a-f]{{64}}--{_PLAIN}"
 )
 
 
@@ -63,7 +63,7 @@ class BackupManifest:
 
     def written(self) -> bytes:
         """The list as it stands in the file."""
-        content = {"format": FORMAT, **asdict(self), "made_at": self.made_at.isoformat()}
+        content = {"format": BACKUP_FORMAT, **asdict(self), "made_at": self.made_at.isoformat()}
         return json.dumps(content, indent=1).encode() + b"\n"
 
 
@@ -71,7 +71,7 @@ def read_manifest(text: bytes) -> BackupManifest:
     """The list of a backup; raises BackupError for what is none, or would write outside of its directory."""
     try:
         content: Mapping[str, Any] = json.loads(text)
-        if content.get("format") != FORMAT:
+        if content.get("format") != BACKUP_FORMAT:
             raise BackupError(f"the backup has the format {content.get('format')}: take a newer Muster to restore it")
         fields = {name: value for name, value in content.items() if name != "format"}
         fields["made_at"] = datetime.fromisoformat(content["made_at"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coordinator.backup.archive import extract, part_content, verified
 from coordinator.backup.keys import open_keys, read_keys, read_passphrase
-from coordinator.backup.manifest import DATABASE, KEYS, BackupError, BackupManifest, BackupPart, KeyKeeping
+from coordinator.backup.manifest import DATABASE, KEYS_PART, BackupError, BackupManifest, BackupPart, KeyKeeping
 from coordinator.backup.progress import BackupProgress
 from coordinator.backup.revoking import Revoked, Wakes, revoke_tokens, what_wakes
 from coordinator.fleet.files import RECORD, RESTORING, FleetFiles
@@ -110,11 +110,11 @@ def _keys(manifest: BackupManifest, wish: RestoreWish) -> Mapping[str, bytes]:
                 raise BackupError(
                     "the keys of this backup are sealed: name the file with the passphrase (--passphrase-file FILE)"
                 )
-            sealed = part_content(wish.file, KEYS)
+            sealed = part_content(wish.file, KEYS_PART)
             passphrase = read_passphrase(wish.passphrase_file)
             content = open_keys(sealed, passphrase, bytes.fromhex(manifest.salt), manifest.fleet)
         case KeyKeeping.PLAIN:
-            content = part_content(wish.file, KEYS)
+            content = part_content(wish.file, KEYS_PART)
     keys = read_keys(content)
     if RECORD not in keys:
         raise BackupError("the keys of this backup are not whole: take another backup")
@@ -122,7 +122,7 @@ def _keys(manifest: BackupManifest, wish: RestoreWish) -> Mapping[str, bytes]:
 
 
 def _target(staging: Path, part: BackupPart) -> Path | None:
-    return None if part.name == KEYS else staging / part.name
+    return None if part.name == KEYS_PART else staging / part.name
 
 
 def _require_empty(state: Path, staging: Path) -> None:

@@ -15,7 +15,7 @@ class EventCause(NamedTuple):
         return f"{self.what} by {self.who}" if self.who else self.what
 
 
-UNKNOWN = EventCause("")
+UNKNOWN_CAUSE = EventCause("")
 """The cause of an event that nobody named one for."""
 
 

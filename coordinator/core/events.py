@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from coordinator.core.causes import UNKNOWN, EventCause
+from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from muster.domain.fleet.node import Inventory
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -22,7 +22,7 @@ class JobSubmitted:
     queue_anyway: bool = False
     dry_run: bool = False
     idempotency_key: str = ""
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class JobsSubmitted:
     """A client asks for many jobs, all of them or none."""
 
     jobs: tuple[JobSubmitted, ...]
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class StopRequested:
     """A client wants a job to stop."""
 
     job: JobId
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class DeleteRequested:
 
     job: JobId
     force: bool = False
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class NodeConnected:
     """Words for what the agent can."""
     opened: int = 0
     """Grows from one stream of the agent to its next, by the agent's own count."""
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class NodeDisconnected:
 
     node: NodeId
     session: int
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class HeartbeatReceived:
     plan_revision: int
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class InventoryChanged:
     inventory: Inventory
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class NodeLabelled:
 
     node: NodeId
     labels: Mapping[str, str]
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class ExecutionsReported:
     """Executions in the reports whose log is complete and in the log store."""
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class PlanTooLarge:
     attempt: int
     message: str
     """One sentence for people: what is too large."""
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class RemovalRequested:
     """An operator says that a node will not come back, and that nothing runs there any more."""
 
     node: NodeId
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class CordonRequested:
     reason: str = ""
     restart_jobs: bool = False
     """Whether what runs there begins anew elsewhere, now."""
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ class UncordonRequested:
     """An operator wants a node to take jobs again."""
 
     node: NodeId
-    cause: EventCause = UNKNOWN
+    cause: EventCause = UNKNOWN_CAUSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core.attempts.history import remembered
-from coordinator.core.attempts.restarts import LONGEST_PAUSE
+from coordinator.core.attempts.restarts import LONGEST_RESTART_PAUSE
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.scheduling.order import by_priority
@@ -41,7 +41,7 @@ def _waiting_anew(attempt: Attempt, job: Job, now: datetime) -> Attempt:
     """An attempt that waits, with what was left of its fence, and with no more than the longest pause."""
     if attempt.not_before is None or attempt.goal is not None:
         return attempt
-    not_before = min(attempt.not_before, now + LONGEST_PAUSE)
+    not_before = min(attempt.not_before, now + LONGEST_RESTART_PAUSE)
     if attempt.fenced_until is None:
         return replace(attempt, not_before=not_before)
     left = job.spec.timeouts.lost_after + PERMIT_ENDS_WITHIN

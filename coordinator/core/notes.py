@@ -6,7 +6,7 @@ Notes are only collected here; `story` makes lines for the journal and events fo
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coordinator.core.causes import UNKNOWN, EventCause
+from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.ids import ExecutionId
 
@@ -54,9 +54,9 @@ class TurnNotes:
     """Collects the notes of one turn under the cause of the event that is being taken in."""
 
     def __init__(self) -> None:
-        self.cause: EventCause = UNKNOWN
+        self.cause: EventCause = UNKNOWN_CAUSE
         """The cause of the event that is being taken in."""
-        self._room_cause: EventCause = UNKNOWN
+        self._room_cause: EventCause = UNKNOWN_CAUSE
         """The cause of the first event after which the queue was worth another look."""
         self.taken: list[Note] = []
 

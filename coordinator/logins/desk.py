@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from coordinator.logins.person import Person
-from coordinator.logins.provider import LONGEST, DeviceLogin, Provider, Waiting
+from coordinator.logins.provider import LONGEST_POLL, DeviceLogin, Provider, Waiting
 from coordinator.logins.settings import LoginSettings
 from coordinator.logins.web import ProviderError, UnreachableError
 from muster.domain.errors import ExhaustedError, PermissionDeniedError, UnknownNameError
 from muster.trust.tokens import digest
 
-MOST = 500
+MOST_LOGINS_WAITING = 500
 """Logins that may wait at once."""
 MOST_FROM_ONE = 20
 """Of these from one address: an office behind one, yes; somebody who fills the desk, no."""
@@ -99,7 +99,7 @@ class LoginDesk:
 
     def _slow_down(self, pending: _Pending, by: timedelta) -> timedelta:
         pending.next_at += by
-        pending.interval = min(pending.interval + by, LONGEST)
+        pending.interval = min(pending.interval + by, LONGEST_POLL)
         return pending.interval
 
     @contextmanager
@@ -107,7 +107,7 @@ class LoginDesk:
         """Count a login while it begins, so that many at once are not more than may be."""
         whole = len(self._pending) + self._starting.total()
         own = sum(each.origin == origin for each in self._pending.values()) + self._starting[origin]
-        if whole >= MOST or own >= MOST_FROM_ONE:
+        if whole >= MOST_LOGINS_WAITING or own >= MOST_FROM_ONE:
             where = "from your address " if own >= MOST_FROM_ONE else ""
             raise ExhaustedError(f"too many logins {where}wait to be confirmed; try again in a few minutes")
         self._starting[origin] += 1

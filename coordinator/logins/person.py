@@ -10,7 +10,7 @@ from coordinator.trust.accounts import named
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError
 from muster.domain.fleet.access import EVERYWHERE, Access, Account, AccountKind
 
-GROUPS = 10_000
+MOST_GROUPS = 10_000
 """The most groups that are looked at; Entra stops at 200, others at none."""
 
 _EMAIL = "email"
@@ -119,7 +119,7 @@ def _groups(claims: Json, place: str) -> frozenset[str]:
     if place == _EMAIL and claims.get("email_verified") is not True:
         return frozenset()  # anybody could have written it down
     values = found if isinstance(found, list) else [found]
-    return frozenset(value for value in values[:GROUPS] if isinstance(value, str) and value)
+    return frozenset(value for value in values[:MOST_GROUPS] if isinstance(value, str) and value)
 
 
 def _elsewhere(claims: Json) -> Collection[str]:

@@ -15,7 +15,7 @@ from muster.trust.files import read_secret
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 INTERVAL = timedelta(seconds=5)
 """How often to ask where the provider does not say."""
-SHORTEST, LONGEST = timedelta(seconds=1), timedelta(seconds=60)
+SHORTEST_POLL, LONGEST_POLL = timedelta(seconds=1), timedelta(seconds=60)
 LIFE = timedelta(minutes=15)
 """The longest that a login waits for its person, whatever the provider says."""
 
@@ -194,7 +194,7 @@ def _begun(said: Json, served: Served, nonce: str, now: datetime) -> DeviceLogin
         user_code=code,
         device_code=device,
         nonce=nonce,
-        interval=min(max(_span(said.get("interval"), INTERVAL), SHORTEST), LONGEST),
+        interval=min(max(_span(said.get("interval"), INTERVAL), SHORTEST_POLL), LONGEST_POLL),
         expires_at=now + min(_span(said.get("expires_in"), LIFE), LIFE),
         served=served,
     )

@@ -15,7 +15,7 @@ from muster.jobfile.quantity import parse_duration
 from muster.rpc.channel import is_loopback
 
 DEFAULT_TTL = timedelta(hours=12)
-LONGEST_TTL = timedelta(days=30)
+LONGEST_LOGIN_TTL = timedelta(days=30)
 """A token of a login lives on when the provider has closed the account, so never for long."""
 NAME_CLAIMS = ("preferred_username", "email")
 GROUPS_CLAIM = "groups"
@@ -136,6 +136,6 @@ def _ttl(text: str) -> timedelta:
         ttl = parse_duration(text)
     except FieldError as error:
         raise argparse.ArgumentTypeError(f"a time {error}") from None
-    if not timedelta(0) < ttl <= LONGEST_TTL:
-        raise argparse.ArgumentTypeError(f"a login may count for a second up to {LONGEST_TTL.days} days")
+    if not timedelta(0) < ttl <= LONGEST_LOGIN_TTL:
+        raise argparse.ArgumentTypeError(f"a login may count for a second up to {LONGEST_LOGIN_TTL.days} days")
     return ttl

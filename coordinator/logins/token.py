@@ -17,11 +17,11 @@ ALGORITHMS = (
 """Signatures with a key pair: whoever can verify HS256 can forge it, and `none` proves nothing."""
 LEEWAY = timedelta(seconds=60)
 """How far the provider's clock may be from ours."""
-OLDEST = timedelta(minutes=10)
+OLDEST_LOGIN_TOKEN = timedelta(minutes=10)
 """A token is fetched as soon as it is made; one that is older was not made for this login."""
-KEYS = 100
+MOST_KEYS = 100
 """The most keys that are tried."""
-LONGEST = 64 * 1024
+LONGEST_LOGIN_TOKEN = 64 * 1024
 """Characters of a token."""
 SUBJECT = 255
 """Characters of a subject, as the standard has it."""
@@ -69,7 +69,7 @@ def verified(token: str, keys: Json, expected: Expected, now: datetime) -> Json:
 
 def _candidates(token: str, keys: Json) -> Sequence[jwk.Key]:
     """The keys that may have signed it."""
-    if len(token) > LONGEST or not token.isascii():
+    if len(token) > LONGEST_LOGIN_TOKEN or not token.isascii():
         raise IdentityError("its token is no signed token")
     try:
         header = jws.extract_compact(token.encode(), registry=_REGISTRY).headers()
@@ -82,7 +82,7 @@ def _candidates(token: str, keys: Json) -> Sequence[jwk.Key]:
         )
     listed = keys.get("keys")
     found = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-    fitting = list(_readable(each for each in found[:KEYS] if name is None or each.get("kid") == name))
+    fitting = list(_readable(each for each in found[:MOST_KEYS] if name is None or each.get("kid") == name))
     if not fitting:
         raise IdentityError("its token is signed with a key that it does not publish")
     return fitting
@@ -141,7 +141,7 @@ def _timely(claims: Json, now: datetime) -> None:
         raise IdentityError("its token has expired; are the clocks set?")
     if max(made, begins or made) > seconds + leeway:
         raise IdentityError("its token is from the future; are the clocks set?")
-    if made < seconds - OLDEST.total_seconds():
+    if made < seconds - OLDEST_LOGIN_TOKEN.total_seconds():
         raise IdentityError("its token is too old to be of this login; are the clocks set?")
 
 

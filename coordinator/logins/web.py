@@ -20,9 +20,9 @@ import aiohttp
 from coordinator.logins.settings import permitted_url
 from muster.domain.errors import ConflictError, MusterError
 
-PATIENCE = 10.0
+PROVIDER_PATIENCE = 10.0
 """Seconds for one answer."""
-LARGEST = 256 * 1024
+LARGEST_PROVIDER_ANSWER = 256 * 1024
 """Bytes of one answer; those of the large providers have a few thousand."""
 
 Json: TypeAlias = Mapping[str, object]
@@ -74,21 +74,21 @@ class Proof:
         return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-NOTHING = Proof()
+NO_PROOF = Proof()
 
 
 class Web:
     """Asks one provider; every question has a connection of its own, as there are few."""
 
-    def __init__(self, ca_file: Path | None = None, *, patience: float = PATIENCE) -> None:
+    def __init__(self, ca_file: Path | None = None, *, patience: float = PROVIDER_PATIENCE) -> None:
         self._trusted = _trusted(ca_file)
         self._patience = patience
 
-    async def get(self, url: str, proof: Proof = NOTHING) -> HttpAnswer:
+    async def get(self, url: str, proof: Proof = NO_PROOF) -> HttpAnswer:
         """The answer to a question without a body; raises ProviderError where there is none."""
         return await self._ask("GET", url, None, proof)
 
-    async def post(self, url: str, form: Mapping[str, str], proof: Proof = NOTHING) -> HttpAnswer:
+    async def post(self, url: str, form: Mapping[str, str], proof: Proof = NO_PROOF) -> HttpAnswer:
         """The answer to a form; raises ProviderError where there is none."""
         return await self._ask("POST", url, form, proof)
 
@@ -122,8 +122,10 @@ async def _limited(response: aiohttp.ClientResponse) -> bytes:
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > LARGEST:
-            raise ProviderError(f"{response.url} says more than {LARGEST // 1024} KiB, which no provider needs")
+        if len(body) > LARGEST_PROVIDER_ANSWER:
+            raise ProviderError(
+                f"{response.url} says more than {LARGEST_PROVIDER_ANSWER // 1024} KiB, which no provider needs"
+            )
     return bytes(body)
 
 

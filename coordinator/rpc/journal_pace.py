@@ -12,7 +12,7 @@ from threading import Lock
 
 from coordinator.clock import boot_time
 from coordinator.trust.places import place_of
-from coordinator.trust.rates import KEYS, Buckets, Rate
+from coordinator.trust.rates import RATED_KEYS, Buckets, Rate
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class JournalPace:
             self._of_one.give_back((sentence, place))
         count = self._left_out.setdefault(sentence, _Count())
         count.lines += 1
-        if place and len(count.places) < KEYS:
+        if place and len(count.places) < RATED_KEYS:
             count.places.add(place)
         return False
 

@@ -133,7 +133,7 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
             "--local speaks TLS",
         )
     async with _closing() as closings:
-        server, gate = _server(by_local_token(secret, parts.registry), parts, limits.LOCAL)
+        server, gate = _server(by_local_token(secret, parts.registry), parts, limits.LOCAL_DOOR)
         parts.registry.on_less = gate.look_again
         _add_clients(server, parts, None, closings)
         _add_agents(server, parts, None, closings)

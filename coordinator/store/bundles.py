@@ -15,15 +15,15 @@ from typing import BinaryIO
 from muster.bundle.archive import read_bundle
 from muster.bundle.signature import checked_bundle, signer_of
 from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, UnknownNameError
-from muster.domain.fleet.bundle import NAME, KeptBundle
+from muster.domain.fleet.bundle import BUNDLE_NAME, KeptBundle
 
 log = logging.getLogger(__name__)
 
-MOST = 8
+MOST_BUNDLES = 8
 """Bundles; the oldest version goes when there are more."""
-LARGEST = 2 << 30
+LARGEST_BUNDLE = 2 << 30
 """Bytes of one."""
-LEFT_FREE = 1 << 30
+BUNDLES_LEAVE_FREE = 1 << 30
 """Bytes of the disk that the database and the logs may count on."""
 
 _ARRIVING = ".arriving-"
@@ -38,8 +38,8 @@ class BundleStore:
         directory: Path,
         *,
         signers: frozenset[str] = frozenset(),
-        largest: int = LARGEST,
-        left_free: int = LEFT_FREE,
+        largest: int = LARGEST_BUNDLE,
+        left_free: int = BUNDLES_LEAVE_FREE,
     ) -> None:
         self.signers = signers
         """Fingerprints of the keys one of which must have signed a bundle; none: any bundle is taken."""
@@ -72,7 +72,7 @@ class BundleStore:
     @contextmanager
     def arrival(self, name: str) -> Iterator["Arrival"]:
         """A bundle that is arriving, one at a time; unless it is kept within the block, nothing of it stays."""
-        if not NAME.fullmatch(name):
+        if not BUNDLE_NAME.fullmatch(name):
             raise InvalidJobError(f"a bundle cannot be called {name!r}; take a name like muster-0.1.0-cp311-x86_64.tar")
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / f"{_ARRIVING}{name}"
@@ -92,7 +92,7 @@ class BundleStore:
         for each in self.all():
             if each.name == name and each.sha256 != sha256:
                 self._path(each.sha256, name).unlink(missing_ok=True)
-        for each in self.all()[MOST:]:
+        for each in self.all()[MOST_BUNDLES:]:
             log.info("an old bundle makes room", extra={"bundle": each.name})
             self._path(each.sha256, each.name).unlink(missing_ok=True)
         return kept

@@ -23,7 +23,7 @@ class DirectoryInUseError(StoreError):
         self.pid = pid
 
 
-KEY_BYTES = 32
+FLEET_SECRET_BYTES = 32
 """Of the secret of a fleet."""
 
 _OTHERS = 0o077
@@ -71,10 +71,10 @@ class StateDirectory:
         path = self.path / "fleet.key"
         with _reported(self.path):
             if not path.exists():
-                _write_secret(path, secrets.token_bytes(KEY_BYTES))
+                _write_secret(path, secrets.token_bytes(FLEET_SECRET_BYTES))
             key = path.read_bytes()
-        if len(key) != KEY_BYTES:
-            raise StoreError(f"{path} does not hold the {KEY_BYTES} bytes of a key: put a backup in its place")
+        if len(key) != FLEET_SECRET_BYTES:
+            raise StoreError(f"{path} does not hold the {FLEET_SECRET_BYTES} bytes of a key: put a backup in its place")
         return key
 
     @contextmanager

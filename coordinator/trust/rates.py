@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-KEYS = 10_000
+RATED_KEYS = 10_000
 """Most keys that are remembered; beyond it the one that has been quiet for longest begins anew."""
 
 
@@ -24,7 +24,7 @@ class Buckets(Generic[Key]):
     Of a bucket only the time is kept at which it is full again, and only while that lies ahead.
     """
 
-    def __init__(self, rate: Rate, keys: int = KEYS) -> None:
+    def __init__(self, rate: Rate, keys: int = RATED_KEYS) -> None:
         self._each = 1.0 / rate.per_second
         self._room = rate.burst * self._each
         self._keys = keys

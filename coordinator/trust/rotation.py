@@ -18,7 +18,7 @@ from muster.trust.certificates import facts, hand_over
 from muster.trust.files import write_private
 from muster.trust.identity import Identity
 
-NAME = "rotation.json"
+ROTATION_FILE = "rotation.json"
 
 
 class RotationStage(StrEnum):
@@ -101,7 +101,7 @@ class RotationFile:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._file = directory / NAME
+        self._file = directory / ROTATION_FILE
 
     def load(self) -> Rotation:
         """How far it is; a change of files that was interrupted is carried to its end. Raises MusterError."""

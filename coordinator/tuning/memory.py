@@ -10,16 +10,18 @@ from collections.abc import Callable
 
 from coordinator.tuning import heap
 
-MANY = 100
+MANY_ENDED_STREAMS = 100
 """Streams that have ended; below that it is not worth the trouble."""
-LATER = 0.4
+TRIM_PAUSE = 0.4
 """Seconds from one look at what they left to the next; the last one comes when no more of them have ended since."""
 
 
 class Leftovers:
     """Counts streams that end."""
 
-    def __init__(self, give_back: Callable[[], None] = heap.give_back, many: int = MANY, later: float = LATER) -> None:
+    def __init__(
+        self, give_back: Callable[[], None] = heap.give_back, many: int = MANY_ENDED_STREAMS, later: float = TRIM_PAUSE
+    ) -> None:
         self._give_back = give_back
         self._many = many
         self._later = later

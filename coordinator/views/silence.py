@@ -12,7 +12,7 @@ from muster.domain.fleet.node import NodeState
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import TERMINAL, State
 
-SHOWN = 5
+NODES_NAMED = 5
 """How many of several nodes or ranks a sentence names."""
 
 
@@ -70,4 +70,6 @@ def _whose(nodes: Sequence[NodeId], members: Iterable[Execution]) -> str:
 
 
 def _some(words: Sequence[str]) -> str:
-    return ", ".join(words[:SHOWN]) + (f" and {len(words) - SHOWN} more" if len(words) > SHOWN else "")
+    return ", ".join(words[:NODES_NAMED]) + (
+        f" and {len(words) - NODES_NAMED} more" if len(words) > NODES_NAMED else ""
+    )

@@ -20,7 +20,7 @@ from muster.domain.jobs.explanation import Awaited, Explanation
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
 from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, Transition
 
-SHOWN = 5
+JOBS_NAMED = 5
 """How many of several jobs a message names."""
 LOOKED_AT = 10_000
 """Most jobs that are looked at for one page; who asks for a rare one gets pages that are not full, and others go on."""
@@ -38,12 +38,14 @@ def resolve(cluster: Cluster, name: str, seen: Projects = None) -> JobId:
     named = cluster.job_index.newest_named(name, seen)
     if named is not None:
         return named
-    begins = list(islice(cluster.job_index.beginning_with(name, seen), SHOWN + 1)) if name else []
+    begins = list(islice(cluster.job_index.beginning_with(name, seen), JOBS_NAMED + 1)) if name else []
     if len(begins) == 1:
         return begins[0]
     if begins:
-        shown = ", ".join(begins[:SHOWN])
-        count, shown = (f"more than {SHOWN}", f"{shown}, …") if len(begins) > SHOWN else (str(len(begins)), shown)
+        shown = ", ".join(begins[:JOBS_NAMED])
+        count, shown = (
+            (f"more than {JOBS_NAMED}", f"{shown}, …") if len(begins) > JOBS_NAMED else (str(len(begins)), shown)
+        )
         raise ConflictError(f"{count} jobs have an id that begins with {name!r} ({shown}); give more of it")
     raise UnknownNameError(f"there is no job {name!r}; `muster jobs --all` lists them")
 

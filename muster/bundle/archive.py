@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from muster.bundle.manifest import NAME, BundleManifest, InvalidBundleError, read_manifest
+from muster.bundle.manifest import BUNDLE_MANIFEST, BundleManifest, InvalidBundleError, read_manifest
 from muster.domain.errors import ExhaustedError, MusterError
 
 INSTALLER = "install.sh"
@@ -158,8 +158,8 @@ def _opened(file: Path) -> Iterator[tarfile.TarFile]:
 def _head(archive: tarfile.TarFile) -> tuple[BundleHead, tarfile.TarInfo | None]:
     """What a bundle begins with, and the first of its other files."""
     first = archive.next()
-    if first is None or first.name != NAME:
-        raise InvalidBundleError(f"{archive.name!s} is no bundle: it does not begin with {NAME}")
+    if first is None or first.name != BUNDLE_MANIFEST:
+        raise InvalidBundleError(f"{archive.name!s} is no bundle: it does not begin with {BUNDLE_MANIFEST}")
     text = _content(archive, first, LONGEST_MANIFEST)
     member = archive.next()
     if member is None or member.name != SIGNATURE:
@@ -181,7 +181,7 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, largest: int) ->
 
 
 def _add_head(archive: tarfile.TarFile, head: BundleHead) -> None:
-    parts = {NAME: head.text}
+    parts = {BUNDLE_MANIFEST: head.text}
     if head.signature is not None:
         parts |= {SIGNATURE: head.signature.signature, PUBLIC_KEY: head.signature.public}
     for name, content in parts.items():

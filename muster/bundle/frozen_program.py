@@ -5,19 +5,19 @@ import sys
 from collections.abc import MutableMapping
 from importlib import import_module
 
-from muster.daemon.own_programs import MODULE
+from muster.daemon.own_programs import MODULE_OPTION
 
-PROGRAMS = {"muster-agent": "agent", "muster-coordinator": "coordinator"}
+PROGRAMS_BY_NAME = {"muster-agent": "agent", "muster-coordinator": "coordinator"}
 """By the name it was called by; any other one is the command line."""
 
 
 def main() -> None:
     """Become that program."""
     clean(os.environ)
-    if sys.argv[1:2] == [MODULE]:
+    if sys.argv[1:2] == [MODULE_OPTION]:
         module, sys.argv[1:] = sys.argv[2], sys.argv[3:]
     else:
-        module = PROGRAMS.get(os.path.basename(sys.argv[0]), "muster.cli.main")  # noqa: PTH119 - pathlib is not loaded
+        module = PROGRAMS_BY_NAME.get(os.path.basename(sys.argv[0]), "muster.cli.main")  # noqa: PTH119 - pathlib is not loaded
     found = import_module(module)
     if hasattr(found, "__path__"):
         found = import_module(f"{module}.__main__")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from muster.domain.errors import MusterError
 
-NAME = "bundle.json"
-FORMAT = 1
+BUNDLE_MANIFEST = "bundle.json"
+BUNDLE_FORMAT = 1
 
 MOST_FILES = 4096
 """Files of one bundle."""
@@ -30,7 +30,7 @@ _WHEEL = re.compile(
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FROZEN = "frozen_glibc_"
-_OWN_NAMES = frozenset({NAME, "bundle.sig", "bundle.pub"})
+_OWN_NAMES = frozenset({BUNDLE_MANIFEST, "bundle.sig", "bundle.pub"})
 """Files that a manifest cannot list."""
 
 
@@ -84,7 +84,7 @@ class BundleManifest:
     def written(self) -> bytes:
         """The text of `bundle.json`: one value or one file a line."""
         head = {
-            "format": FORMAT,
+            "format": BUNDLE_FORMAT,
             "version": self.version,
             "platforms": list(self.platforms),
             "extras": ",".join(self.extras),
@@ -102,8 +102,8 @@ def read_manifest(text: bytes) -> BundleManifest:
     """
     try:
         said = json.loads(text, object_pairs_hook=_table)
-        if not isinstance(said, dict) or said.get("format") != FORMAT:
-            raise InvalidBundleError(f"{NAME} has a format that this version of Muster does not know")
+        if not isinstance(said, dict) or said.get("format") != BUNDLE_FORMAT:
+            raise InvalidBundleError(f"{BUNDLE_MANIFEST} has a format that this version of Muster does not know")
         files = _table_of_texts(said.pop("files"))
         _check_layout(said, files, text)
         frozen = {key.removeprefix(_FROZEN): value for key, value in said.items() if key.startswith(_FROZEN)}
@@ -116,7 +116,7 @@ def read_manifest(text: bytes) -> BundleManifest:
             files={_file(name): _matching(_SHA256, value) for name, value in files.items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidBundleError(f"{NAME} cannot be read: {error!r}") from error
+        raise InvalidBundleError(f"{BUNDLE_MANIFEST} cannot be read: {error!r}") from error
 
 
 def _written(head: Mapping[str, object], files: Mapping[str, str]) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 from muster import __version__
 from muster.domain.errors import MusterError
 
-ROOT = Path(__file__).parents[2]
+SOURCE_ROOT = Path(__file__).parents[2]
 """Where the packages are."""
 NOT_INSTALLED = frozenset({"bundle"})
 """Extras for those who make bundles."""
@@ -125,11 +125,11 @@ def _build(ours: OwnDistribution, directory: Path) -> Path:
 def _sources(ours: OwnDistribution) -> Iterator[tuple[str, bytes]]:
     places = {package: package for package in ours.packages} | dict(ours.more)
     for source, place in places.items():
-        if source in ours.packages and not (ROOT / source / "__init__.py").exists():
+        if source in ours.packages and not (SOURCE_ROOT / source / "__init__.py").exists():
             raise MusterError(f"a bundle holds {ours.name}, which is not installed here: `pip install {ours.name}`")
-        for path in sorted((ROOT / source).rglob("*")):
+        for path in sorted((SOURCE_ROOT / source).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
-                yield f"{place}/{path.relative_to(ROOT / source)}", path.read_bytes()
+                yield f"{place}/{path.relative_to(SOURCE_ROOT / source)}", path.read_bytes()
 
 
 def _metadata(ours: OwnDistribution) -> str:
@@ -162,7 +162,7 @@ def _entry_points(ours: OwnDistribution) -> str:
 
 def _project(ours: OwnDistribution) -> Mapping[str, Any] | None:
     """The project table of a checkout; None where this is none."""
-    file = ROOT / ours.project / "pyproject.toml"
+    file = SOURCE_ROOT / ours.project / "pyproject.toml"
     if not file.exists():
         return None
     project: Mapping[str, Any] = tomllib.loads(file.read_text())["project"]

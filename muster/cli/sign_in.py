@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.fleet.login import PendingLogin
 
-PATIENCE = 45.0
+SIGN_IN_PATIENCE = 45.0
 """Seconds for one question: the coordinator asks the provider in turn, up to three times."""
 
 
@@ -24,7 +24,7 @@ async def signed_in(address: str, authority: bytes, form: Format) -> str:
     from muster.client.client import Client  # noqa: PLC0415 - gRPC
     from muster.rpc.channel import Credentials  # noqa: PLC0415
 
-    async with Client(address, Credentials(authority=authority), timeout=PATIENCE) as client:
+    async with Client(address, Credentials(authority=authority), timeout=SIGN_IN_PATIENCE) as client:
         pending = await client.logins.start()
         say_lines(_invitation(address, pending, form) + "\n", err=form is Format.TABLE, flush=True)
         try:

@@ -30,11 +30,11 @@ from muster.domain import fault
 from muster.domain.quoting import quote
 from muster.jobfile.errors import FieldError, fault_of, lines_of
 
-MAX_BYTES = 2**20
+MAX_FILE_BYTES = 2**20
 MAX_DEPTH = 20
 MAX_NODES = 50_000
 """Values after all aliases are expanded; a large job has some hundreds."""
-MAX_CHARACTERS = 2 * MAX_BYTES
+MAX_CHARACTERS = 2 * MAX_FILE_BYTES
 """Text after all aliases are expanded."""
 
 Loc: TypeAlias = "tuple[str | int, ...]"
@@ -184,8 +184,8 @@ def spell(loc: Loc) -> str:
 
 
 def _composer(text: str) -> "_Composer":
-    if len(text.encode(errors="replace")) > MAX_BYTES:
-        raise UnreadableError(f"is larger than {MAX_BYTES // 2**10} KiB")
+    if len(text.encode(errors="replace")) > MAX_FILE_BYTES:
+        raise UnreadableError(f"is larger than {MAX_FILE_BYTES // 2**10} KiB")
     return _Composer(text)
 
 

@@ -14,7 +14,7 @@ from muster.rpc.status import error_from
 from muster.rpc.v1 import trust_pb2, trust_pb2_grpc
 from muster.trust.identity import CertificateError
 
-PATIENCE = 10.0
+PINNING_PATIENCE = 10.0
 """Seconds for one call."""
 
 
@@ -67,7 +67,7 @@ async def pinned_authority(address: str, is_wanted: Callable[[str], bool], reade
     async with open_channel(address, Credentials(authority=shown)) as channel:
         stub: trust_pb2_grpc.JoinServiceAsyncStub = trust_pb2_grpc.JoinServiceStub(channel)
         try:
-            answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=PATIENCE)
+            answer = await stub.Authority(trust_pb2.AuthorityRequest(), timeout=PINNING_PATIENCE)
         except grpc.aio.AioRpcError as error:
             raise error_from(error.code(), error.details() or "", address=address) from error
     try:

@@ -4,7 +4,7 @@ import ssl
 
 from muster.domain.errors import UnavailableError
 
-PATIENCE = 10.0
+HANDSHAKE_PATIENCE = 10.0
 """Seconds to connect, and as many for the handshake."""
 
 
@@ -12,7 +12,7 @@ def shown_at(address: str) -> bytes:
     """The certificate of whoever answers with TLS at `host:port`, not believed yet. Blocks; raises UnavailableError."""
     host, _, port = address.rpartition(":")
     try:
-        return ssl.get_server_certificate((host.strip("[]"), int(port)), timeout=PATIENCE).encode()
+        return ssl.get_server_certificate((host.strip("[]"), int(port)), timeout=HANDSHAKE_PATIENCE).encode()
     except ssl.SSLError:
         raise UnavailableError(
             f"who answers at {address} does not speak TLS, so it is no coordinator of a fleet (what `muster up` runs "

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from coordinator.core.records import DropJob
-from coordinator.store.logs.logs import LEFT_FREE, LogStore
+from coordinator.store.logs.logs import LOGS_LEAVE_FREE, LogStore
 from coordinator.store.records.reserve import ReservingStore
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import StoreError
@@ -83,7 +83,7 @@ def delete_on_a_full_disk(directory: Path) -> dict[str, object]:
 
 def leave_room_for_the_database(directory: Path) -> dict[str, object]:
     """Logs that fill the disk until they may not, and a commit after that."""
-    store, logs = SqlStore.open(directory / "coordinator.db"), LogStore(directory / "logs", left_free=LEFT_FREE)
+    store, logs = SqlStore.open(directory / "coordinator.db"), LogStore(directory / "logs", left_free=LOGS_LEAVE_FREE)
     execution, size = ExecutionId("b-1-0"), 0
     try:
         while True:

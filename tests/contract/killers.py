@@ -5,7 +5,7 @@ import select
 import time
 from pathlib import Path
 
-from agent.fencing.killer import PROGRAM
+from agent.fencing.killer import KILLER_PROGRAM
 
 LIMIT = 20.0
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def keepers(name: str) -> list[int]:
             arguments = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(PROGRAM.encode() in word for word in arguments) and name.encode() in arguments:
+        if any(KILLER_PROGRAM.encode() in word for word in arguments) and name.encode() in arguments:
             found.append(int(path.parent.name))
     return found
 

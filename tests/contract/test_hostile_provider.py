@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from coordinator.clock import wall_time
-from coordinator.logins.desk import FAILURES, MOST, MOST_FROM_ONE, LoginDesk
+from coordinator.logins.desk import FAILURES, MOST_FROM_ONE, MOST_LOGINS_WAITING, LoginDesk
 from coordinator.logins.person import Person
 from coordinator.logins.provider import LIFE, DeviceLogin, Waiting, described
 from coordinator.logins.token import IdentityError
-from coordinator.logins.web import LARGEST, ProviderError, UnreachableError, Web
+from coordinator.logins.web import LARGEST_PROVIDER_ANSWER, ProviderError, UnreachableError, Web
 from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnknownNameError
 from tests.contract.hostile_provider import DEVICE, Hostile, Raw, hostile
 from tests.unit.coordinator.logins.provider_values import OTHER, RSA, claims, published, signed
@@ -78,7 +78,7 @@ async def test_huge_answers_are_not_read_to_their_end(path: str) -> None:
         for said in (
             Raw(OK + "\r\n", b" " * 10_000, endless=True),
             Raw(OK + "transfer-encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 0x10000 + b"\r\n", endless=True),
-            {"x": "y" * LARGEST},
+            {"x": "y" * LARGEST_PROVIDER_ANSWER},
         ):
             told.answers[path] = said
             assert await start_refusal(told) == f"ISSUER{path} says more than 256 KiB, which no provider needs"
@@ -87,7 +87,7 @@ async def test_huge_answers_are_not_read_to_their_end(path: str) -> None:
 async def test_what_unfolds_into_a_huge_answer_is_not_unfolded() -> None:
     async with hostile() as told:
         small = gzip.compress(b"[" * 10_000_000)
-        assert len(small) < LARGEST
+        assert len(small) < LARGEST_PROVIDER_ANSWER
         head = f"{OK}content-encoding: gzip\r\ncontent-length: {len(small)}\r\n\r\n"
         told.answers[WELL_KNOWN] = Raw(head, small)
         assert "does not answer with a JSON object" in await start_refusal(told)
@@ -359,7 +359,7 @@ async def test_a_provider_that_is_away_for_a_moment_ends_no_login() -> None:
 async def test_the_desk_has_room_for_so_many_and_no_more() -> None:
     async with hostile() as told:
         desk, now = LoginDesk(told.provider()), wall_time()
-        for number in range(MOST):
+        for number in range(MOST_LOGINS_WAITING):
             await desk.start(f"address {number // MOST_FROM_ONE}", now)
         with pytest.raises(ExhaustedError, match="too many logins wait to be confirmed"):
             await desk.start("another address", now)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.store.logs.file import BLOCK, MAX_BATCH, StoredLogFile
+from coordinator.store.logs.file import LOOK_BACK_BYTES, MAX_BATCH, StoredLogFile
 from coordinator.store.logs.logs import MAX_LAST_LINE, LogStore
 from muster.domain.gangs.log import MAX_RECORD, LogRecord, Stream
 from tests.contract.log_records import START, START_NS, TEN, E, chunk, record, texts
@@ -203,7 +203,9 @@ def naive_tail(records: Sequence[LogRecord], count: int) -> int:
 
 @given(
     lengths=st.lists(
-        st.tuples(st.sampled_from([0, 1, 30, BLOCK // 5, MAX_RECORD]), st.booleans(), st.sampled_from(Stream)),
+        st.tuples(
+            st.sampled_from([0, 1, 30, LOOK_BACK_BYTES // 5, MAX_RECORD]), st.booleans(), st.sampled_from(Stream)
+        ),
         max_size=14,
     ),
     count=st.integers(0, 15),

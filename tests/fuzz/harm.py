@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from muster.jobfile.document import MAX_BYTES
+from muster.jobfile.document import MAX_FILE_BYTES
 from tests.fuzz.messages import TEXTS
 
 DEEP = "[" * 100_000
@@ -86,7 +86,7 @@ BOMBS = {
     "a long command": "name: a\ncommand: '" + "\\ '\"'\"'" * 50_000,
     "an open quote in a command": 'name: a\ncommand: "' + '\\" x ' * 100_000 + '"',
     "variables": "name: a\ncommand: '" + "${a" * 100_000 + "'",
-    "more than is read": "a" * (MAX_BYTES + 1),
+    "more than is read": "a" * (MAX_FILE_BYTES + 1),
 }
 
 

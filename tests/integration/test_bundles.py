@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from grpc.aio import AioRpcError
 
-from coordinator.store.bundles import MOST
+from coordinator.store.bundles import MOST_BUNDLES
 from muster.bootstrap.installation.delivery import fetched
 from muster.bundle.archive import verify_bundle
 from muster.bundle.manifest import InvalidBundleError
@@ -56,13 +56,13 @@ async def test_a_bundle_comes_back_as_it_was_uploaded(tmp_path: Path) -> None:
 
 async def test_the_newest_version_is_given_out_and_the_oldest_makes_room(tmp_path: Path) -> None:
     async with secured(tmp_path / "state") as fleet, fleet.client() as client:
-        for minor in (*range(2, MOST + 3), 1):
+        for minor in (*range(2, MOST_BUNDLES + 3), 1):
             await client.bundles.upload(make_bundle(tmp_path, f"1.{minor}"))
         kept = [bundle.version for bundle in await client.bundles.list()]
         newest, _ = await client.bundles.download(tmp_path)
-    assert kept == [f"1.{minor}" for minor in range(MOST + 2, 2, -1)]
-    assert newest.version == f"1.{MOST + 2}"
-    assert len(list((tmp_path / "state" / "bundles").iterdir())) == MOST
+    assert kept == [f"1.{minor}" for minor in range(MOST_BUNDLES + 2, 2, -1)]
+    assert newest.version == f"1.{MOST_BUNDLES + 2}"
+    assert len(list((tmp_path / "state" / "bundles").iterdir())) == MOST_BUNDLES
 
 
 async def test_a_bundle_is_fetched_by_its_version_or_its_name(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from agent.fencing.deadlines import why_fenced
-from agent.fencing.killer import PROGRAM
+from agent.fencing.killer import KILLER_PROGRAM
 from agent.fencing.killer_program import MESSAGE
 from coordinator.core.answers import Accepted
 from coordinator.core.events import JobSubmitted
@@ -95,7 +95,7 @@ def keepers_of(agent: int) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if any(PROGRAM in word for word in words) and any(word.startswith(f"{agent}-") for word in words):
+        if any(KILLER_PROGRAM in word for word in words) and any(word.startswith(f"{agent}-") for word in words):
             found.append(process)
     return found
 

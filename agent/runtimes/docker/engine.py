@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 CALL_LIMIT = 120.0
 """Seconds for one call; creating a container on a busy disk may take some."""
-PROBE_LIMIT = 1.0
+ENGINE_PROBE_LIMIT = 1.0
 """Seconds in which an engine that is not being stopped answers the smallest of questions."""
 SILENCE_LIMIT = 600.0
 """Seconds without a word while an image is pulled; a large layer is unpacked within less."""
@@ -162,7 +162,7 @@ class DockerEngine:
     async def stays(self) -> bool:
         """Whether the engine takes new connections; one that is being stopped has given that up first of all."""
         try:
-            async with asyncio.timeout(PROBE_LIMIT):
+            async with asyncio.timeout(ENGINE_PROBE_LIMIT):
                 reader, writer = await asyncio.open_unix_connection(self._socket)
                 try:
                     writer.write(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 
-from agent.logs.mask import NOTHING, Mask, MaskedRecords
+from agent.logs.mask import MASK_NOTHING, Mask, MaskedRecords
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
 from agent.runtimes.docker.log import Cursor, FrameParser, NotALogError, Resumption
@@ -24,7 +24,7 @@ class ContainerOutput:
     """The copying of one container's output; it owns the one activity that runs beside the calls to a sandbox."""
 
     def __init__(
-        self, engine: DockerEngine, container: str, spool: LogSpool, mask: Mask = NOTHING, *, begun: bool = False
+        self, engine: DockerEngine, container: str, spool: LogSpool, mask: Mask = MASK_NOTHING, *, begun: bool = False
     ) -> None:
         """`begun`: the engine has started the container just now, so that nobody need ask it how they are."""
         self._engine = engine

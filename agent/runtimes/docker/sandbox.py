@@ -29,7 +29,7 @@ from agent.core.launching.job_user import JobUser
 from agent.executions.files import EXECUTABLE, READABLE, write_config
 from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.whole_file import write_whole
-from agent.logs.mask import NOTHING, Mask
+from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.containers import Containers, as_failures
 from agent.runtimes.docker.engine import ContainerState, DockerEngine, EngineAwayError, EngineError
@@ -87,7 +87,7 @@ class DockerSandbox:
         self._spool = spool
         self._prepared = prepared
         self._secrets = secrets
-        self.mask = NOTHING
+        self.mask = MASK_NOTHING
         """What is taken out of its log."""
         self._container = ""
         self._output: ContainerOutput | None = None

@@ -10,7 +10,7 @@ from importlib.resources import files
 from agent.core.containers.secrets import ENV_DIRECTORY, ENV_PROGRAM, uid_of, with_files, with_variables
 from agent.core.containers.spec import Body
 from agent.executions.layout import ExecutionDirectory
-from agent.logs.mask import EVERYTHING, NOTHING, Mask
+from agent.logs.mask import MASK_EVERYTHING, MASK_NOTHING, Mask
 from agent.runtimes.docker.engine import DockerEngine
 from agent.secrets.directories import VARIABLES, SecretRooms
 from muster.domain.fleet.secret import Handover
@@ -62,7 +62,7 @@ def mask_after_restart(rooms: SecretRooms, room: ExecutionDirectory) -> Mask:
     mask = rooms.mask(ExecutionId(room.path.name))
     if mask is not None:
         return mask
-    return EVERYTHING if (room.path / MASKED).exists() else NOTHING
+    return MASK_EVERYTHING if (room.path / MASKED).exists() else MASK_NOTHING
 
 
 def _program(architecture: str) -> bytes:

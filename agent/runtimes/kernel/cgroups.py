@@ -26,8 +26,8 @@ SHARES_OF_A_CPU = 1024
 MILLIS_OF_A_CPU = 1000
 """The same of the first version of cgroups."""
 
-REMOVAL_LIMIT = 2.0
-REMOVAL_PAUSE = 0.01
+CGROUP_REMOVAL_LIMIT = 2.0
+CGROUP_REMOVAL_PAUSE = 0.01
 """Seconds between attempts to remove a cgroup whose processes have ended just now."""
 
 
@@ -215,7 +215,7 @@ def _weight(cpu_millis: int, controllers: frozenset[str], *, unified: bool) -> t
 
 
 def _remove(group: str) -> None:
-    until = time.monotonic() + REMOVAL_LIMIT
+    until = time.monotonic() + CGROUP_REMOVAL_LIMIT
     while True:
         try:
             os.rmdir(group)  # noqa: PTH106 - the files in it are the kernel's
@@ -225,7 +225,7 @@ def _remove(group: str) -> None:
             _remove_below(group)
             if time.monotonic() >= until:
                 return  # the next agent tries again
-            time.sleep(REMOVAL_PAUSE)
+            time.sleep(CGROUP_REMOVAL_PAUSE)
         else:
             return
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-PROCESSES = "cgroup.procs"
-KILL = "cgroup.kill"
+CGROUP_PROCESSES = "cgroup.procs"
+CGROUP_KILL = "cgroup.kill"
 MEMORY_EVENTS = "memory.events"
 OOM_CONTROL = "memory.oom_control"
 """The same of the first version of cgroups."""
@@ -17,7 +17,7 @@ SCORE = "/proc/self/oom_score_adj"
 PROGRAM_SCORE = 0
 """What the kernel adds to a program's badness when memory is short; the agent's own may be lower."""
 
-LONGEST = 1 << 20
+LONGEST_CGROUP_FILE = 1 << 20
 
 
 class Confinement:
@@ -45,7 +45,7 @@ class Confinement:
         if self._ready:
             return
         for group, _ in self._groups[self._entered :]:
-            write(f"{group}/{PROCESSES}", b"0")
+            write(f"{group}/{CGROUP_PROCESSES}", b"0")
             self._entered += 1
         if self._score < PROGRAM_SCORE:
             write(self._score_file, str(PROGRAM_SCORE).encode())
@@ -63,7 +63,7 @@ class Confinement:
         self.outlive()
         for _, home in self._groups[: self._entered]:
             with suppress(OSError):  # then its agent cannot remove the cgroup, and the next one tries again
-                write(f"{home}/{PROCESSES}", b"0")
+                write(f"{home}/{CGROUP_PROCESSES}", b"0")
         self._entered = 0
 
     def out_of_memory(self) -> bool:
@@ -76,14 +76,14 @@ def members(group: str) -> set[int]:
     found: set[int] = set()
     for directory, _, _ in os.walk(group):
         with suppress(OSError):
-            found |= {int(pid) for pid in _read(f"{directory}/{PROCESSES}").split()}
+            found |= {int(pid) for pid in _read(f"{directory}/{CGROUP_PROCESSES}").split()}
     return found - {0}  # a process that this namespace does not see
 
 
 def kill(group: str) -> None:
     """Kill all processes in a cgroup at once, where the kernel can do that."""
     with suppress(OSError):
-        write(f"{group}/{KILL}", b"1")
+        write(f"{group}/{CGROUP_KILL}", b"1")
 
 
 def _oom_kills(group: str) -> int:
@@ -97,7 +97,7 @@ def _oom_kills(group: str) -> int:
 def _read(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(descriptor, LONGEST)
+        return os.read(descriptor, LONGEST_CGROUP_FILE)
     finally:
         os.close(descriptor)
 

@@ -12,14 +12,14 @@ from agent.executions.whole_file import write_whole
 from agent.runtimes.kernel.subtree import STRIKE_PAUSE, Subtree
 from muster.domain.jobs.failure import ExecutionError
 
-PRIVATE = 0o600
+PRIVATE_GRACE = 0o600
 
 
 def terminate(room: ExecutionDirectory, subtree: Subtree, grace: timedelta) -> None:
     """Send SIGTERM, and have the supervisor give what outlives the program the grace as well."""
     until = time.clock_gettime(time.CLOCK_BOOTTIME) + grace.total_seconds()
     with suppress(OSError):  # a full disk only shortens the grace of what outlives the program
-        write_whole(room.path / GRACE, str(until).encode(), PRIVATE)
+        write_whole(room.path / GRACE, str(until).encode(), PRIVATE_GRACE)
     subtree.signal(signal.SIGTERM)
 
 

@@ -17,28 +17,28 @@ from muster.domain.jobs.failure import ExecutionError, FailureKind
 
 log = logging.getLogger(__name__)
 
-ANSWER_LIMIT = 20.0
+SUPERVISOR_LIMIT = 20.0
 """Seconds in which a supervisor answers; it needs a thousandth, but the node may be busy."""
 
 END_LIMIT = 5.0
 """Seconds in which the launcher ends."""
 
-SPARES = 2
+SPARE_SUPERVISORS = 2
 """Supervisors that are made before they are needed."""
 
-KEPT = 8
+KEPT_SUPERVISORS = 8
 """Supervisors that wait for work after their first, at most: as many as a node with eight GPUs may need at once."""
 
 REFILL_AFTER = 0.5
 """Seconds after the last one was taken; a gang has started by then."""
 
-LONGEST_ANSWER = 64 * 1024
+LONGEST_SUPERVISOR_ANSWER = 64 * 1024
 
 
 class Launcher:
     """One for an agent, however many nodes it is; starts at the first need, and again if it was killed."""
 
-    def __init__(self, spares: int = SPARES, *, other_users: bool = False) -> None:
+    def __init__(self, spares: int = SPARE_SUPERVISORS, *, other_users: bool = False) -> None:
         self._wanted = spares
         self._options = (OTHER_USERS,) if other_users else ()
         """Whether programs will run as other users than the agent."""
@@ -85,7 +85,7 @@ class Launcher:
 
     def take_back(self, supervisor: "Supervisor") -> None:
         """Nothing is left of what it did, so it may do something else."""
-        if self._process is None or len(self._spares) >= KEPT:
+        if self._process is None or len(self._spares) >= KEPT_SUPERVISORS:
             supervisor.close()
             return
         supervisor.renew()
@@ -191,9 +191,9 @@ class Supervisor:
         """What it answers; refusals are raised."""
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(ANSWER_LIMIT):
+            async with asyncio.timeout(SUPERVISOR_LIMIT):
                 await loop.sock_sendall(self._connection, question)
-                text = await loop.sock_recv(self._connection, LONGEST_ANSWER)
+                text = await loop.sock_recv(self._connection, LONGEST_SUPERVISOR_ANSWER)
         except TimeoutError:
             raise _silence() from None
         except ConnectionError:
@@ -207,5 +207,5 @@ class Supervisor:
 
 
 def _silence() -> ExecutionError:
-    message = f"the launcher of processes did not answer for {ANSWER_LIMIT:g} s; is the node overloaded?"
+    message = f"the launcher of processes did not answer for {SUPERVISOR_LIMIT:g} s; is the node overloaded?"
     return ExecutionError(FailureKind.RUNTIME, message)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from agent.executions.layout import BELL, GRACE
 from agent.runtimes.process.record import RecordFile
 
-FULL_DISK_PAUSE = 1.0
+NEWS_PAUSE = 1.0
 """Seconds between attempts to write down how a program ended, and what of its output was lost."""
 
 LONGEST_GRACE = 64
@@ -44,7 +44,7 @@ class News:
             except FileNotFoundError:
                 break  # the room is gone
             except OSError:
-                time.sleep(FULL_DISK_PAUSE)
+                time.sleep(NEWS_PAUSE)
             else:
                 break
         self.ring()

@@ -13,7 +13,7 @@ OTHER_USERS = "other-users"
 GO = b"go\n"
 """What lets the program start."""
 
-GROUPS = b"groups "
+GROUPS_LINE = b"groups "
 """Begins the line that names the cgroups of a program before there is an order for it."""
 
 Groups = tuple[tuple[str, str], ...]
@@ -22,12 +22,12 @@ Groups = tuple[tuple[str, str], ...]
 
 def groups_line(groups: Groups) -> bytes:
     """The cgroups of a program, as they go over the connection."""
-    return GROUPS + json.dumps(groups).encode() + b"\n"
+    return GROUPS_LINE + json.dumps(groups).encode() + b"\n"
 
 
 def groups_in(line: bytes) -> Groups:
     """The cgroups that such a line names."""
-    return tuple((group, home) for group, home in json.loads(line.removeprefix(GROUPS)))
+    return tuple((group, home) for group, home in json.loads(line.removeprefix(GROUPS_LINE)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

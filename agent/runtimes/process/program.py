@@ -13,7 +13,7 @@ from agent.runtimes.kernel.pids import boot_id
 from agent.runtimes.process.record import ProcessRecord, read_record
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
-CHUNK = 64 * 1024
+BELL_BYTES = 64 * 1024
 """Bytes taken from the bell at once, as many as a pipe holds."""
 
 _KILLED = "output may be missing: the process that kept it was killed"
@@ -70,7 +70,7 @@ class FollowedProgram:
 
     def _hear(self) -> None:
         try:
-            rung = os.read(self._bell, CHUNK)
+            rung = os.read(self._bell, BELL_BYTES)
         except BlockingIOError:
             return
         if rung:

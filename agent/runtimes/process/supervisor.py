@@ -24,20 +24,20 @@ from agent.runtimes.kernel.confinement import Confinement
 from agent.runtimes.kernel.descendants import Descendants
 from agent.runtimes.kernel.pids import Process, process
 from agent.runtimes.kernel.subtree import descendants, strike
-from agent.runtimes.process.news import FULL_DISK_PAUSE, News
-from agent.runtimes.process.order import GO, GROUPS, ProgramOrder, groups_in
+from agent.runtimes.process.news import NEWS_PAUSE, News
+from agent.runtimes.process.order import GO, GROUPS_LINE, ProgramOrder, groups_in
 from muster.domain.gangs.log import LineSplitter, LogRecord, Stream
 
 if TYPE_CHECKING:
     from agent.runtimes.process.other_user import UserStart
 
-CHUNK = 64 * 1024
+PIPE_BYTES = 64 * 1024
 """Bytes read at once, as many as a pipe holds."""
 
 DRAIN_LIMIT = 2.0
 """Seconds for which processes that the program left behind may go on while they have its output open."""
 
-KILL_LIMIT = 30.0
+SURVIVAL_LIMIT = 30.0
 """Seconds after which a process that survives SIGKILL is said to hang in the kernel."""
 
 KILL_PAUSE = 0.02
@@ -61,7 +61,7 @@ def supervise(connection: socket.socket) -> None:
     ready: Ready | None = None
     confinement = Confinement(())
     for line in _lines(connection):
-        if line.startswith(GROUPS):
+        if line.startswith(GROUPS_LINE):
             confinement.leave()
             confinement = Confinement(groups_in(line))
             with suppress(OSError):  # the order says the same, and why it cannot be is told then
@@ -207,7 +207,7 @@ class Copy:
                 code=self._code, out_of_memory=self._is_out_of_memory
             )  # which need not wait for what was lost of the output to be said
             while not self._log.settle():
-                time.sleep(FULL_DISK_PAUSE)
+                time.sleep(NEWS_PAUSE)
         ended = {"code": self._code, "out_of_memory": self._is_out_of_memory}
         self._news.tell(**ended, complete=True, alone=not self._left)
 
@@ -253,7 +253,7 @@ class Copy:
             if grace > 0:
                 self._until, self._graced = now + grace, True
                 return
-            self._killing_until = now + KILL_LIMIT
+            self._killing_until = now + SURVIVAL_LIMIT
             self._killed = len(descendants(os.getpid()))
         if strike(_below_me) and now >= self._killing_until:
             self._left = tuple(each.pid for each in _below_me())
@@ -268,7 +268,7 @@ class Copy:
             self._reap()
 
     def _read(self, reader: int) -> None:
-        data = os.read(reader, CHUNK)
+        data = os.read(reader, PIPE_BYTES)
         if data:
             self._append(self._outputs[reader].feed(data, time.time_ns()))
         else:
@@ -313,7 +313,7 @@ def _rehearse() -> None:
     confinement = Confinement(())
     confinement.enter()
     confinement.leave()
-    log = LogFile(os.devnull, CHUNK)
+    log = LogFile(os.devnull, PIPE_BYTES)
     log.append_all(LineSplitter(Stream.STDOUT).feed(b"line\n", time.time_ns()))
     log.close()
     for descriptor in os.pipe():
@@ -343,7 +343,7 @@ def _get_ready(order: ProgramOrder, confinement: Confinement, connection: socket
 def _lines(connection: socket.socket) -> Iterator[bytes]:
     """Whole lines as they come, until the agent closes its end."""
     rest = b""
-    while data := connection.recv(CHUNK):
+    while data := connection.recv(PIPE_BYTES):
         rest += data
         while b"\n" in rest:
             line, _, rest = rest.partition(b"\n")

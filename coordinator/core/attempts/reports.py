@@ -11,7 +11,7 @@ from muster.domain.ids import NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State, Trigger
 
-ENDED = frozenset({Stage.EXITED, Stage.FAILED, Stage.STOPPED})
+ENDED_STAGES = frozenset({Stage.EXITED, Stage.FAILED, Stage.STOPPED})
 """Stages in which nothing of an execution runs any more."""
 
 
@@ -21,7 +21,7 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
     execution = turn.cluster.executions.get(report.execution)
     if execution is None or execution.node != node:
         return
-    if report.stage in ENDED and _is_news(execution):
+    if report.stage in ENDED_STAGES and _is_news(execution):
         lost = execution.state is State.LOST
         execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
         turn.put(execution)
@@ -123,7 +123,7 @@ def _complete_log(turn: Turn, report: Report, *, log_kept: bool) -> None:
 
 def _lay_ghost(turn: Turn, node: NodeId, report: Report) -> None:
     presence = turn.cluster.presence.get(node)
-    if presence is not None and report.stage in ENDED and presence.gone(report.execution):
+    if presence is not None and report.stage in ENDED_STAGES and presence.gone(report.execution):
         turn.reconsider_queue()
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from muster.domain.jobs.failure import Failure, FailureKind
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 
-LONGEST_PAUSE = timedelta(minutes=5)
+LONGEST_RESTART_PAUSE = timedelta(minutes=5)
 """Between two attempts, however often it failed."""
 
 
@@ -79,4 +79,4 @@ def _pause(policy: RestartPolicy, failed: int) -> timedelta:
     if failed <= 1:
         return timedelta()
     doublings = min(failed - 2, 20)  # beyond that it is the longest pause anyway
-    return min(policy.backoff * (1 << doublings), LONGEST_PAUSE)
+    return min(policy.backoff * (1 << doublings), LONGEST_RESTART_PAUSE)

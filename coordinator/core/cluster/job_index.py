@@ -13,7 +13,7 @@ from muster.domain.ids import JobId
 Projects = Collection[str] | None
 """Projects whose jobs are looked at, the others being as if they were not there; None: all."""
 
-CHUNK = 512
+IDS_TOGETHER = 512
 """Ids that lie together; a new one moves at most twice as many."""
 
 
@@ -183,9 +183,9 @@ class SortedIds:
         chunk = self._chunks[place]
         insort(chunk, job)
         self._firsts[place] = chunk[0]
-        if len(chunk) > 2 * CHUNK:
-            self._chunks[place : place + 1] = [chunk[:CHUNK], chunk[CHUNK:]]
-            self._firsts.insert(place + 1, chunk[CHUNK])
+        if len(chunk) > 2 * IDS_TOGETHER:
+            self._chunks[place : place + 1] = [chunk[:IDS_TOGETHER], chunk[IDS_TOGETHER:]]
+            self._firsts.insert(place + 1, chunk[IDS_TOGETHER])
 
     def remove(self, job: JobId) -> None:
         """Have one less; it must be among them."""

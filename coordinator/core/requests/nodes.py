@@ -183,7 +183,7 @@ def _live_members(cluster: Cluster, node: NodeId) -> Iterator[Execution]:
 
 def _unwanted(turn: Turn, event: NodeConnected) -> set[ExecutionId]:
     """Executions that the node runs although nobody wants them."""
-    live = (report.execution for report in event.reports if report.stage not in reports.ENDED)
+    live = (report.execution for report in event.reports if report.stage not in reports.ENDED_STAGES)
     return {execution for execution in live if not _wanted(turn, event.node, execution)}
 
 

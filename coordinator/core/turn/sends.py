@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from coordinator.core.causes import UNKNOWN, EventCause
+from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import CloseSession, SendPlan
 from coordinator.core.notes import TurnNotes
@@ -71,7 +71,7 @@ class Sends:
             if node in whole:
                 plan = plans.whole(self._cluster, node, facts, whole[node])
             else:
-                changed = {**lines[node], **dict.fromkeys(dismissed, UNKNOWN)}
+                changed = {**lines[node], **dict.fromkeys(dismissed, UNKNOWN_CAUSE)}
                 plan = plans.change(self._cluster, node, changed, facts)
             yield SendPlan(node=node, session=presence.session, plan=plan)
 

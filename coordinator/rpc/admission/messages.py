@@ -15,9 +15,9 @@ from muster.domain.errors import ExhaustedError
 from muster.domain.fleet.access import Access
 from muster.wire import WireError
 
-MANY = 4
+MANY_LOST_MESSAGES = 4
 """Messages that did not come whole; what was there of so many is worth giving back to the system."""
-LATER = 2.0
+TRIM_DELAY = 2.0
 """Seconds until then; gRPC closes the connections before."""
 
 Parse = Callable[[bytes], Any]
@@ -41,7 +41,7 @@ class MessageReader:
         """Messages that are being read, ordered by when they began."""
         self._alarm: asyncio.TimerHandle | None = None
         """One timer for all of them: one for each message would cost more than all else that admission does."""
-        self._leftovers = Leftovers(many=MANY, later=LATER)
+        self._leftovers = Leftovers(many=MANY_LOST_MESSAGES, later=TRIM_DELAY)
 
     async def read(self, context: Context, key: str, who: Caller) -> bytes | None:
         """The next message of a call, None at its end; raises LateMessageError."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from muster.domain.gangs.log import MAX_LINE, MAX_RECORD, LogRecord, Stream, parse_record, parse_time
 
-BLOCK = 64 * 1024
+LOOK_BACK_BYTES = 64 * 1024
 """Bytes read at a time when looking backwards."""
 
 MAX_BATCH = 1024 * 1024
@@ -51,7 +51,7 @@ class StoredLogFile:
         """What is in the file up to its last line end."""
         end = os.fstat(fd).st_size
         while end:
-            start = max(0, end - BLOCK)
+            start = max(0, end - LOOK_BACK_BYTES)
             newline = os.pread(fd, end - start, start).rfind(b"\n")
             if newline >= 0:
                 return cls(fd, start + newline + 1)
@@ -121,7 +121,7 @@ class StoredLogFile:
         start = end = self.end
         rest = b""
         while start:
-            size = min(BLOCK, start)
+            size = min(LOOK_BACK_BYTES, start)
             start -= size
             first, *lines, _ = (os.pread(self.fd, size, start) + rest).split(b"\n")
             for line in reversed(lines):

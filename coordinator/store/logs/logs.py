@@ -26,10 +26,10 @@ from muster.domain.errors import UnknownNameError
 from muster.domain.gangs.log import MAX_LINE, LogRecord, Stream, format_record
 from muster.domain.ids import ExecutionId, JobId
 
-DEFAULT_LIMIT = 1 << 30
+KEPT_LOG_BYTES = 1 << 30
 """Bytes that are kept of one log; agents keep as many, and a line that says so."""
 
-LEFT_FREE = 256 << 20
+LOGS_LEAVE_FREE = 256 << 20
 """Bytes of the disk that logs leave to the database; a twentieth of the disk where that is less."""
 
 _PART_LEFT = 20
@@ -62,7 +62,7 @@ class LogStore:
     """Keeps the log of every execution, also after its end, until the job is dropped."""
 
     def __init__(
-        self, directory: Path, *, limit: int = DEFAULT_LIMIT, open_files: int = OPEN_FILES, left_free: int = 0
+        self, directory: Path, *, limit: int = KEPT_LOG_BYTES, open_files: int = OPEN_FILES, left_free: int = 0
     ) -> None:
         """`left_free`: bytes of the disk that are not for logs."""
         self._directory = directory

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 LINGER = 1.0
 """Seconds that an entry may wait for others if nobody waits for it; others are written at once, many together."""
-WINDOW = 60.0
+REFUSALS_WINDOW = 60.0
 REFUSALS = 20
 """In one window of seconds so many refusals of one peer at one call are kept in full; of more, the number."""
 PEERS = 10_000
@@ -30,7 +30,7 @@ MOST_UNWRITTEN = 20_000
 """Most entries in memory while they cannot be written; others are counted. Refusals get half of it."""
 WRITTEN_AT_ONCE = 2_000
 """Most entries of one transaction."""
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 15.0
+AUDIT_PAUSE, LONGEST_AUDIT_PAUSE = 1.0, 15.0
 """Seconds between tries to write what could not be written; they double."""
 LOST = "audit.lost"
 """The operation that an entry about lost entries names; the coordinator does it by itself."""
@@ -100,18 +100,18 @@ class AuditLog:
 
     async def run(self) -> None:
         """Write until cancelled; what waits then is for `flush`."""
-        pause = FIRST_PAUSE
+        pause = AUDIT_PAUSE
         while True:
             await self._news.wait()
             await asyncio.sleep(LINGER)
             self._news.clear()
             if await self.flush():
-                pause = FIRST_PAUSE
+                pause = AUDIT_PAUSE
                 continue
             self._tell()
             self._news.set()
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, LONGEST_AUDIT_PAUSE)
 
     async def flush(self) -> bool:
         """Try to write down all that waits; False: it waits on."""
@@ -186,7 +186,7 @@ class _Count:
 
     def take(self, now: float) -> bool:
         """Whether one more is kept."""
-        if now - self.since >= WINDOW:
+        if now - self.since >= REFUSALS_WINDOW:
             self.since, self.kept, self.suppressed = now, 0, 0
         if self.kept >= REFUSALS:
             self.suppressed += 1

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.tar")
+BUNDLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.tar")
 """What it may be called: a file name, and no path."""
 
 

@@ -18,7 +18,7 @@ from coordinator.core.events import (
     StopRequested,
 )
 from coordinator.core.records import Change, Put
-from coordinator.engine import OUTBOX, Engine
+from coordinator.engine import MOST_PLANS_WAITING, Engine
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import UnavailableError
 from muster.domain.fleet.node import NodeState
@@ -302,7 +302,7 @@ async def test_the_stream_of_an_agent_that_does_not_read_is_closed() -> None:
     session = engine.open_session()
     async with working(engine):
         await engine.ask(connection(session))
-        for number in range(OUTBOX // 2 + 1):
+        for number in range(MOST_PLANS_WAITING // 2 + 1):
             await engine.ask(submission(f"j{number}", cpus=0.001))
             await engine.ask(StopRequested(job=JobId(f"j{number}")))
 

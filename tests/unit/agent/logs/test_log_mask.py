@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.logs.mask import EVERYTHING, LEAST, MASK, NOTHING, Mask, MaskedRecords, MaskedSplitter
+from agent.logs.mask import LEAST, MASK, MASK_EVERYTHING, MASK_NOTHING, Mask, MaskedRecords, MaskedSplitter
 from muster.domain.gangs.log import MAX_RECORD, LineSplitter, LogRecord, Stream
 
 SECRETS = st.lists(st.text("ab\n", min_size=1, max_size=12).map(str.encode), min_size=1, max_size=4)
@@ -131,11 +131,11 @@ def test_each_line_of_a_value_is_taken_out_and_short_ones_are_left() -> None:
 
 def test_a_message_is_masked_and_stays_text() -> None:
     assert Mask.of([b"hunter2"]).message("cannot open /x/hunter2: größer") == "cannot open /x/***: größer"
-    assert NOTHING.message("\udcff") == "\udcff"
+    assert MASK_NOTHING.message("\udcff") == "\udcff"
 
 
 def test_where_nobody_knows_the_values_nothing_is_shown() -> None:
-    masking = MaskedRecords(EVERYTHING)
+    masking = MaskedRecords(MASK_EVERYTHING)
     records = records_of(b"one\n\ntwo", [2])
     found = [each for record in records for each in masking.feed(record, new=True)] + list(masking.flush())
     assert [record.text for record in found] == [MASK, MASK, b"", MASK, MASK]

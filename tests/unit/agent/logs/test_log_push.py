@@ -11,7 +11,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from agent.logs.push import CHUNK, WINDOW, LogPusher, StreamLostError
+from agent.logs.push import LOG_MESSAGE_BYTES, LOG_WINDOW, LogPusher, StreamLostError
 from agent.logs.spool import LogSpool
 from muster.domain.gangs.log import LogRecord, Stream
 from muster.domain.ids import ExecutionId, NodeId
@@ -20,7 +20,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 NODE = NodeId("n")
 ONE, TWO = ExecutionId("j-1-0"), ExecutionId("j-1-1")
 LINE = LogRecord(time_ns=1_700_000_000_000_000_000, stream=Stream.STDOUT, text=b"x" * 1000)
-MANY = 4 * WINDOW // 1000
+MANY = 4 * LOG_WINDOW // 1000
 """Lines that fill several windows."""
 
 
@@ -171,7 +171,7 @@ async def test_no_more_than_a_window_is_under_way(tmp_path: Path) -> None:
         for _ in range(100):
             await asyncio.sleep(0)
         assert it.keeper.open is not None
-        assert WINDOW <= it.keeper.open.sent < WINDOW + CHUNK
+        assert LOG_WINDOW <= it.keeper.open.sent < LOG_WINDOW + LOG_MESSAGE_BYTES
         running.cancel()
 
 
@@ -180,11 +180,11 @@ async def test_what_the_coordinator_has_already_is_not_carried_over_and_over(tmp
     async with scene(tmp_path) as it, asyncio.TaskGroup() as tasks:
         it.spools[ONE].append_all([LINE] * MANY)
         it.spools[ONE].finish()
-        it.keeper.kept[ONE] = it.spools[ONE].read(0, WINDOW)
+        it.keeper.kept[ONE] = it.spools[ONE].read(0, LOG_WINDOW)
         running = tasks.create_task(it.run())
         assert await it.completed.get() == ONE
         assert it.keeper.kept[ONE] == it.content(ONE)
-        assert it.keeper.carried()[ONE] <= it.spools[ONE].size + 2 * WINDOW
+        assert it.keeper.carried()[ONE] <= it.spools[ONE].size + 2 * LOG_WINDOW
         running.cancel()
 
 
@@ -199,7 +199,7 @@ async def test_a_coordinator_that_lost_what_it_had_gets_it_again(tmp_path: Path)
         it.spools[ONE].finish()
         assert await it.completed.get() == ONE
         assert it.keeper.kept[ONE] == it.content(ONE)
-        assert it.keeper.carried()[ONE] <= it.spools[ONE].size + 2 * WINDOW
+        assert it.keeper.carried()[ONE] <= it.spools[ONE].size + 2 * LOG_WINDOW
         running.cancel()
 
 
@@ -229,7 +229,7 @@ async def test_a_log_that_nobody_wants_is_given_up(tmp_path: Path) -> None:
         it.spools[ONE].append_all([LINE] * MANY)
         assert await it.completed.get() == ONE
         running.cancel()
-    assert it.keeper.carried()[ONE] <= WINDOW
+    assert it.keeper.carried()[ONE] <= LOG_WINDOW
 
 
 async def test_a_log_that_is_cleared_away_while_others_are_sent_is_passed_over(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.core.attempts.restarts import LONGEST_PAUSE
+from coordinator.core.attempts.restarts import LONGEST_RESTART_PAUSE
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import FENCE_NOTED_EVERY
 from coordinator.core.loading import load
@@ -121,7 +121,7 @@ def test_a_pause_does_not_outlast_the_longest_one_because_the_clock_was_put_back
 
     restart(w, timedelta(days=-8))
 
-    assert left(w, job) == LONGEST_PAUSE
+    assert left(w, job) == LONGEST_RESTART_PAUSE
 
 
 def test_records_that_do_not_say_how_much_of_a_fence_was_left_wait_for_the_whole_of_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.core.cluster.job_index import CHUNK, Among, JobIndex, SortedIds
+from coordinator.core.cluster.job_index import IDS_TOGETHER, Among, JobIndex, SortedIds
 from coordinator.core.records import Job
 from coordinator.views import views
 from coordinator.views.views import LOOKED_AT
@@ -253,7 +253,7 @@ def test_sorted_ids_are_as_a_sorted_list(ids: list[JobId], prefix: str, data: st
 
 
 def test_very_many_ids_lie_in_chunks() -> None:
-    known, count = SortedIds(), CHUNK * 7
+    known, count = SortedIds(), IDS_TOGETHER * 7
     ids = [JobId(f"{number * 7919 % count:05}") for number in range(count)]
     for each in ids:
         known.add(each)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from coordinator.trust.audit.log import LOST, MOST_UNWRITTEN, REFUSALS, TEXT, WINDOW, AuditLog
+from coordinator.trust.audit.log import LOST, MOST_UNWRITTEN, REFUSALS, REFUSALS_WINDOW, TEXT, AuditLog
 from coordinator.trust.registry import Registry
 from muster.domain.errors import ExhaustedError
 from muster.domain.fleet.access import AuditEntry
@@ -41,7 +41,7 @@ def test_whoever_has_a_network_to_choose_addresses_from_is_one_peer() -> None:
 
 def test_how_many_were_not_listed_is_said_with_the_next_one() -> None:
     knocks = [refusal(number / 1000) for number in range(REFUSALS + 5)]
-    assert written(*knocks, refusal(WINDOW + 1))[-1].result == "wrong token (5 more like it were not listed)"
+    assert written(*knocks, refusal(REFUSALS_WINDOW + 1))[-1].result == "wrong token (5 more like it were not listed)"
 
 
 def test_another_call_and_another_peer_are_counted_on_their_own() -> None:
