@@ -3,6 +3,7 @@
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import typer
@@ -44,9 +45,14 @@ class _Warned:
     def __call__(self, when: str) -> None:
         if not self._said:
             self._said = True
-            ends = when.replace("T", " ").partition(".")[0].removesuffix("+00:00")
+            from muster.cli.output.units import time_text  # noqa: PLC0415 - seldom
+
+            try:
+                ends = time_text(datetime.fromisoformat(when))
+            except ValueError:  # a coordinator that writes times in another way
+                ends = when
             print_dim(
-                f"warning: your token ends at {ends} UTC; make the next one with `muster tokens create`, or ask "
+                f"warning: your token ends at {ends}; make the next one with `muster tokens create`, or ask "
                 "an admin for one"
             )
 
@@ -57,7 +63,7 @@ def session_of(context: typer.Context) -> CliContext:
     return session if isinstance(session, CliContext) else CliContext()
 
 
-def answers(command: Callable[_P, Coroutine[Any, Any, ExitCode | None]]) -> Callable[_P, None]:
+def answers(command: Callable[_P, Coroutine[Any, Any, int | None]]) -> Callable[_P, None]:
     """A command from a coroutine function: errors become one line on stderr and an exit code."""
 
     @functools.wraps(command)

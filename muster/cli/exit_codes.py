@@ -13,13 +13,17 @@ from muster.domain.errors import (
     UnknownNameError,
 )
 from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView
+
+_LARGEST = 255
+"""The largest exit code that a shell sees."""
 
 
 class ExitCode(IntEnum):
     """How a command ended."""
 
     SUCCESS = 0  #: it did what was asked; a job that was waited for succeeded
-    JOB_FAILED = 1  #: the job that was waited for failed, or something else went wrong
+    JOB_FAILED = 1  #: the job failed without an exit code of its program, or something else went wrong
     USAGE = 2  #: wrong options, or a job file that is not valid
     UNAVAILABLE = 3  #: no coordinator answers, or a time-out ran out
     UNKNOWN_NAME = 4  #: there is no such job or node
@@ -53,6 +57,8 @@ def code_of_error(error: MusterError) -> ExitCode:
     return ExitCode.JOB_FAILED
 
 
-def code_of_job(phase: JobPhase) -> ExitCode:
-    """The exit code of a command that waited for a job, by the phase in which it ended."""
-    return _OF_PHASE[phase]
+def code_of_job(job: JobView) -> int:
+    """The exit code of a command that waited for a job: of the program that failed first, else by the phase."""
+    if job.phase is JobPhase.FAILED and job.failure is not None and job.failure.exit is not None:
+        return job.failure.exit.code & _LARGEST or ExitCode.JOB_FAILED
+    return _OF_PHASE[job.phase]

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import aclosing, closing, contextmanager
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from muster.cli.exit_codes import ExitCode, code_of_job
@@ -27,7 +28,7 @@ async def follow(
     *,
     stops: bool = False,
     on_start: Callable[[JobView], None] | None = None,
-) -> ExitCode:
+) -> int:
     """Show how the job gets on until it has ended; progress and verdict on stderr, logs on stdout.
 
     Ctrl-C leaves the job alone, or stops it first if `stops`. `on_start` is called once, before the first log line.
@@ -36,7 +37,7 @@ async def follow(
     if ended is None:
         return ExitCode.INTERRUPTED
     print_verdict(ended, err=True)
-    return code_of_job(ended.phase)
+    return code_of_job(ended)
 
 
 def print_verdict(job: JobView, *, err: bool = False) -> None:
@@ -121,7 +122,7 @@ class _ProgressLines:
         self._last: JobView | None = None
 
     def show(self, job: JobView) -> None:
-        for line in changes(self._last, job):
+        for line in changes(self._last, job, datetime.now(UTC)):
             _say(line)
         self._last = job
 

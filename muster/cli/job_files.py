@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from muster.domain.errors import InvalidJobError
+from muster.domain.errors import InvalidJobError, MusterError
 from muster.domain.jobs.job import JobSpec
-from muster.jobfile import load_job, load_jobs
+from muster.jobfile import load_job, load_jobs, refused_in_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,19 @@ class Described:
     spec: JobSpec
     where: str
     """File and line: `sweep.yaml:12`."""
+    text: str = ""
+    source: str = ""
+    number: int = 0
+    """The place of the job in its file, from 0."""
+    base: Path | None = None
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    def located(self, error: MusterError) -> MusterError:
+        """What a coordinator has refused, with the lines of the file, as far as it names any."""
+        found = refused_in_file(
+            str(error), self.source, self.text, number=self.number, base=self.base, overrides=self.overrides
+        )
+        return error if found is None else type(error)(str(found))
 
 
 def read_job(file: Path, overrides: Mapping[str, str]) -> JobSpec:
@@ -36,7 +49,18 @@ def read_jobs(files: Sequence[Path], overrides: Mapping[str, str]) -> tuple[Desc
         except InvalidJobError as error:
             errors.append(error)
         else:
-            jobs += (Described(spec=spec, where=f"{source}:{line}") for line, spec in found)
+            jobs += (
+                Described(
+                    spec=spec,
+                    where=f"{source}:{line}",
+                    text=text,
+                    source=source,
+                    number=number,
+                    base=base,
+                    overrides=overrides,
+                )
+                for number, (line, spec) in enumerate(found)
+            )
     if errors:
         raise InvalidJobError("\n".join(map(str, errors)))
     return tuple(jobs)

@@ -1,15 +1,21 @@
 """Arguments and options that several commands share, and how they are completed in the shell."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import typer
 
 from muster.cli.context import CliContext, session_of
 from muster.cli.output.documents import Format
 from muster.domain.errors import MusterError
+from muster.domain.jobs.lifecycle import JobPhase
+
+if TYPE_CHECKING:
+    from muster.client.client import Client
+    from muster.domain.jobs.view import JobView
 
 _COMPLETION_LIMIT = 1.0
 """Seconds that the coordinator has to answer while somebody waits for the shell."""
@@ -68,24 +74,55 @@ Signers: TypeAlias = Annotated[
         "--signer",
         metavar="sha256:...|FILE",
         envvar="MUSTER_BUNDLE_SIGNER",
-        help="Refuse a bundle unless this key has signed it: its fingerprint, or a file with its public half; may be "
-        "repeated.",
+        help="Key that must have signed the bundle: its fingerprint, or a file with its public half; may be repeated.",
     ),
 ]
 JobName: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="JOB",
-        help="Id, the unique beginning of an id, or the name of a job (the newest of that name).",
+        help="Id, unique beginning of an id, or name of a job (the newest of that name).",
         autocompletion=complete_jobs,
     ),
 ]
-JobNames: TypeAlias = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="JOB...",
-        help="Ids, unique beginnings of ids, or names of jobs.",
-        autocompletion=complete_jobs,
-    ),
+Phases: TypeAlias = Annotated[list[JobPhase] | None, typer.Option(help="Only jobs in this phase; may be repeated.")]
+Mine: TypeAlias = Annotated[bool, typer.Option("--mine", help="Only jobs that you have submitted.")]
+Users: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--user", metavar="ACCOUNT", help="Only jobs that this account has submitted; may be repeated."),
 ]
-Output: TypeAlias = Annotated[Format, typer.Option("--output", "-o", help="How to answer.")]
+Projects: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--project", help="Only jobs of this project; may be repeated.")
+]
+Labels: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME=VALUE", help="Only jobs with this label: `paper=icml`; may be repeated."),
+]
+
+
+class JobFilter(NamedTuple):
+    """The jobs that options describe."""
+
+    phases: Sequence[JobPhase] = ()
+    name: str = ""
+    mine: bool = False
+    owners: Sequence[str] = ()
+    projects: Sequence[str] = ()
+    labels: Mapping[str, str] = MappingProxyType({})
+
+    def search(self, client: "Client", *, limit: int | None = None) -> "AsyncIterator[JobView]":
+        """These jobs, newest first."""
+        return client.jobs.list(
+            phases=self.phases,
+            name_contains=self.name,
+            mine=self.mine,
+            owners=self.owners,
+            projects=self.projects,
+            labels=self.labels,
+            limit=limit,
+        )
+
+
+Output: TypeAlias = Annotated[
+    Format, typer.Option("--output", "-o", help="Form of the answer; `wide` has every column and cuts nothing.")
+]

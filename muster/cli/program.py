@@ -12,10 +12,17 @@ from typer.models import CommandInfo
 
 from muster import __version__
 from muster.cli.context import CliContext
-from muster.cli.output.screen import say
+from muster.cli.help import Command, Group, Program, command_in
+from muster.cli.output.screen import say, say_lines
 
 Add: TypeAlias = Callable[[typer.Typer], None]
 """Adds a command, or several."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
 
 
 def options(
@@ -26,23 +33,46 @@ def options(
         typer.Option(
             metavar="HOST:PORT",
             envvar="MUSTER_COORDINATOR",
-            help="Whom to ask; otherwise what `muster up` runs here, else that of the last `muster login`.",
+            help="Coordinator to ask (default: what `muster up` runs here, else that of the last `muster login`).",
         ),
     ] = None,
+    version: Annotated[  # noqa: ARG001 - its callback does it
+        bool,
+        typer.Option("--version", "-V", help="Print the version and exit.", is_eager=True, callback=_print_version),
+    ] = False,
 ) -> None:
     """Keep the global options for the command."""
     context.obj = CliContext(coordinator=coordinator)
 
 
 def version() -> None:
-    """Print the version of this program."""
+    """Print the version of this program.
+
+    Examples:
+      muster version
+      muster -V
+    """
     say(__version__)
+
+
+def help_on(
+    context: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Command to explain.")] = None,
+) -> None:
+    """Explain this program, or one command of it.
+
+    Examples:
+      muster help
+      muster help nodes drain
+    """
+    say_lines(command_in(context.find_root(), words or ()).rstrip() + "\n")
 
 
 def _add_up(app: typer.Typer) -> None:
     from muster.cli.commands import up  # noqa: PLC0415
 
     app.command()(up.up)
+    app.command()(up.down)
     app.command()(up.demo)
 
 
@@ -50,14 +80,26 @@ def _add_submit(app: typer.Typer) -> None:
     from muster.cli.commands import submit  # noqa: PLC0415
 
     app.command()(submit.submit)
-    app.command(context_settings={"allow_interspersed_args": False})(submit.run)
     app.command()(submit.schema)
+
+
+def _add_run(app: typer.Typer) -> None:
+    from muster.cli.commands import run  # noqa: PLC0415
+
+    app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
 
 def _add_jobs(app: typer.Typer) -> None:
     from muster.cli.commands import jobs  # noqa: PLC0415
 
-    for command in (jobs.jobs, jobs.show, jobs.why, jobs.wait, jobs.stop, jobs.delete):
+    for command in (jobs.jobs, jobs.show, jobs.why):
+        app.command()(command)
+
+
+def _add_ending(app: typer.Typer) -> None:
+    from muster.cli.commands import ending  # noqa: PLC0415
+
+    for command in (ending.wait, ending.stop, ending.delete):
         app.command()(command)
 
 
@@ -115,12 +157,22 @@ def _add_login(app: typer.Typer) -> None:
 
 def _add_version(app: typer.Typer) -> None:
     app.command()(version)
+    app.command("help")(help_on)
 
+
+_ABOUT = """Run distributed jobs on machines you own: every worker of a job starts at once, or none does.
+
+Examples:
+  muster up
+  muster run -N 3 -- hostname
+"""
 
 _PARTS: Mapping[Add, tuple[str, ...]] = {
-    _add_up: ("up", "demo"),
-    _add_submit: ("submit", "run", "schema"),
-    _add_jobs: ("jobs", "show", "why", "wait", "stop", "delete"),
+    _add_up: ("up", "down", "demo"),
+    _add_submit: ("submit", "schema"),
+    _add_run: ("run",),
+    _add_jobs: ("jobs", "show", "why"),
+    _add_ending: ("wait", "stop", "delete"),
     _add_logs: ("logs",),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),
@@ -129,7 +181,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_bundles: ("bundle",),
     _add_authority: ("authority",),
     _add_login: ("init", "login", "logout", "whoami"),
-    _add_version: ("version",),
+    _add_version: ("version", "help"),
 }
 """What adds which commands, in the order in which they are listed."""
 
@@ -137,10 +189,13 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
 def program(words: Sequence[str] = ()) -> typer.Typer:
     """All of it; of a command line that begins with a command only this command."""
     called = _called(words)
+    if called == "help":
+        called = None
     wanted = [add for add, names in _PARTS.items() if called in names]
     app = typer.Typer(
         name="muster",
-        help="Gathers the machines you own, calls the roll, and starts every worker of a distributed job at once.",
+        cls=Program,
+        help=_ABOUT,
         add_completion=not wanted,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -150,14 +205,27 @@ def program(words: Sequence[str] = ()) -> typer.Typer:
     app.callback()(options)
     for add in wanted or _PARTS:
         add(app)
+    _explain(app)
     if wanted:
         app.registered_commands = [each for each in app.registered_commands if _name(each) == called]
     return app
 
 
+def _explain(app: typer.Typer) -> None:
+    """Have all commands show their examples."""
+    for command in app.registered_commands:
+        command.cls = Command
+    for group in app.registered_groups:
+        inner = group.typer_instance
+        if inner is not None:
+            if not (isinstance(inner.info.cls, type) and issubclass(inner.info.cls, Group)):
+                inner.info.cls = Group
+            _explain(inner)
+
+
 def _name(command: CommandInfo) -> str:
-    """What a command is called by: its function, as none is given another name."""
-    return getattr(command.callback, "__name__", "")
+    """What a command is called by: its own name, else that of its function."""
+    return str(command.name or getattr(command.callback, "__name__", ""))
 
 
 def _called(words: Sequence[str]) -> str | None:

@@ -1,8 +1,9 @@
 """From the flags of `muster run` to a job document: the same keys and checks as in a job file."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import typer
@@ -10,6 +11,11 @@ import typer
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY
 
 _LONGEST_NAME = 40
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_SHELL_WORDS = frozenset(
+    {"for", "while", "until", "if", "case", "set", "export", "cd", "exec", "trap", "function", "eval"}
+)
+"""Words with which a line for a shell begins that say nothing of what it does."""
 
 
 class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, which all of `muster run` waits for
@@ -40,6 +46,17 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     check_in_timeout: str | None = None
     lost_after: str | None = None
     on_disconnect: str | None = None
+    files: Sequence[str] = ()
+    env_files: Sequence[Path] = ()
+    pull: str | None = None
+    entrypoint: str | None = None
+    ulimits: Sequence[str] = ()
+    node_labels: Sequence[str] = ()
+    time_limit: str | None = None
+    grace: str | None = None
+    restarts: int | None = None
+    infrastructure_restarts: int | None = None
+    backoff: str | None = None
 
 
 def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -51,6 +68,11 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         memory=flags.memory,
         shm=flags.shm,
     )
+    timeouts = _said(
+        check_in=flags.check_in_timeout, lost_after=flags.lost_after, run=flags.time_limit, grace=flags.grace
+    )
+    restarts = _said(limit=flags.restarts, infrastructure=flags.infrastructure_restarts, backoff=flags.backoff)
+    variables = {**_from_files(flags.env_files, environ), **dict(_variable(text, environ) for text in flags.env)}
     return _said(
         name=flags.name or job_name(flags.command, flags.image),
         workers=flags.workers,
@@ -58,7 +80,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         command=list(flags.command) or None,
         workdir=flags.workdir,
         user=flags.user,
-        env=dict(_variable(text, environ) for text in flags.env) or None,
+        env=variables or None,
         ports=[_port(text) for text in flags.ports] or None,
         mounts=list(flags.mounts) or None,
         secrets=_secrets(flags.secrets) or None,
@@ -70,19 +92,33 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         labels=flags.labels,
         success=flags.success,
         max_per_node=flags.max_per_node,
-        timeouts=_said(check_in=flags.check_in_timeout, lost_after=flags.lost_after) or None,
+        timeouts=timeouts or None,
+        restarts=restarts or None,
         on_disconnect=flags.on_disconnect,
+        files=[_file(text) for text in flags.files] or None,
+        pull=flags.pull,
+        entrypoint=shlex.split(flags.entrypoint) if flags.entrypoint is not None else None,
+        ulimits=dict(_ulimit(text) for text in flags.ulimits) or None,
+        node_labels=dict(_pair(text, "--node-label") for text in flags.node_labels) or None,
     )
 
 
 def job_name(command: Sequence[str], image: str | None) -> str:
     """A name for a job that was given none: its script, else its program, else its image."""
-    is_shell = len(command) == 3 and command[1] == "-c"  # noqa: PLR2004 - sh -c TEXT
-    words = command[2].split()[:1] if is_shell else [word for word in command if not word.startswith("-")]
+    words = [word for word in command if not word.startswith("-")]
+    if len(command) > 2 and command[1] == "-c":  # noqa: PLR2004 - sh -c TEXT, python -c TEXT
+        program = PurePath(command[0]).name
+        words = _programs_in(command[2]) if program in _SHELLS else [program]
     scripts = [word for word in words[1:] if re.search(r"\w\.[a-z]{1,4}$", word)]
     chosen = PurePath((scripts or words or [image or ""])[0]).name.partition(":")[0]
     stem = re.sub(r"[^a-z0-9]+", "-", chosen.rpartition(".")[0].lower() or chosen.lower())
     return stem[:_LONGEST_NAME].strip("-") or "run"
+
+
+def _programs_in(line: str) -> list[str]:
+    """The first word of a line for a shell that names a program; none for a loop and the like."""
+    first = line.split(maxsplit=1)[:1]
+    return [] if not first or first[0] in _SHELL_WORDS or not re.fullmatch(r"[\w./-]+", first[0]) else first
 
 
 def _said(**values: object) -> dict[str, Any]:
@@ -96,6 +132,44 @@ def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
     if name not in environ:
         raise typer.BadParameter(f"{name} is not set here; write {name}=value", param_hint="--env")
     return name, environ[name]
+
+
+def _from_files(files: Sequence[Path], environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of files with one on each line; empty lines and those that begin with # are left out."""
+    found: dict[str, str] = {}
+    for file in files:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise typer.BadParameter(f"cannot read {file}: {reason}", param_hint="--env-file") from None
+        for line in map(str.strip, lines):
+            if line and not line.startswith("#"):
+                name, value = _variable(line.removeprefix("export "), environ)
+                found[name] = value
+    return found
+
+
+def _file(text: str) -> dict[str, str]:
+    source, colon, path = text.partition(":")
+    return {"path": path if colon else PurePath(source).name, "source": source}
+
+
+def _ulimit(text: str) -> tuple[str, Any]:
+    name, value = _pair(text, "--ulimit")
+    soft, colon, hard = value.partition(":")
+    return name, {"soft": _number(soft), "hard": _number(hard)} if colon else _number(soft)
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise typer.BadParameter(f"write NAME=VALUE, not {text!r}", param_hint=option)
+    return name, value
 
 
 def _secrets(said: Sequence[str]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ async def signed_in(address: str, authority: bytes, form: Format) -> str:
 
     async with Client(address, Credentials(authority=authority), timeout=SIGN_IN_PATIENCE) as client:
         pending = await client.logins.start()
-        say_lines(_invitation(address, pending, form) + "\n", err=form is Format.TABLE, flush=True)
+        say_lines(_invitation(address, pending, form) + "\n", err=form.for_people, flush=True)
         try:
             with _waiting(pending):
                 return await _confirmed(client, pending)
@@ -51,7 +51,7 @@ async def _confirmed(client: "Client", pending: "PendingLogin") -> str:
 
 
 def _invitation(address: str, pending: "PendingLogin", form: Format) -> str:
-    if form is not Format.TABLE:
+    if not form.for_people:
         shown = {
             "verification_uri": pending.verification_uri,
             "verification_uri_complete": pending.verification_uri_complete,

@@ -16,6 +16,9 @@ MICROSECONDS: Mapping[str, int] = {
 """Microseconds by unit of time."""
 MILLIS_PER_CPU = 1000
 
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEP = 1024
+
 MAX_MEMORY = 2**60
 MAX_CPUS = 100_000
 MAX_DURATION = timedelta(days=365)
@@ -23,6 +26,15 @@ MAX_DURATION = timedelta(days=365)
 MEMORY_FORM = "a size such as 16Gi, 500M or 1.5G, or a number of bytes"
 CPUS_FORM = "a number of CPUs such as 2, 0.5 or 500m"
 DURATION_FORM = "a duration such as 90s, 10m or 1h30m, or a number of seconds"
+
+
+def size_text(size: int) -> str:
+    """Bytes with three digits or so: `512 B`, `31.3 GiB`."""
+    value, unit = float(size), 0
+    while value >= _STEP and unit < len(_SIZES) - 1:
+        value, unit = value / _STEP, unit + 1
+    digits = f"{value:.1f}" if value < 100 else f"{value:.0f}"  # noqa: PLR2004 - three digits
+    return f"{digits.removesuffix('.0')} {_SIZES[unit]}"
 
 
 def format_memory(size: int) -> str:

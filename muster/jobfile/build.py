@@ -52,7 +52,7 @@ class Builder:
         if job.roles is not None and "workers" in job.model_fields_set:
             self._find(("workers",), FieldError("stands beside roles; give each role its count instead"))
         for fault in (*faults(spec), *self._written_without_image(spec)):
-            self._find(self._where(fault.path), FieldError(fault.message, suggestion=fault.suggestion))
+            self._find(self.where(fault.path), FieldError(fault.message, suggestion=fault.suggestion))
         return spec
 
     def _role(self, keys: "_Layered") -> Role:
@@ -98,7 +98,11 @@ class Builder:
                 written = [(key,) for key in ONLY_WITH_IMAGE if keys.written(key)]
                 yield from needs_image(spec, number, written)
 
-    def _where(self, path: Path) -> Loc:
+    def knows(self, key: str) -> bool:
+        """Whether it is a key of a job file."""
+        return key in type(self._job).model_fields
+
+    def where(self, path: Path) -> Loc:
         """Where in the file that stands which the rule book names by its role."""
         if path == ("roles",) and self._job.roles is None:
             return ("files",)  # what its executions are given is too much: as a rule it is these

@@ -17,6 +17,13 @@ MAX_PROBLEMS = 200
 """Nobody reads more, and a hostile file could have very many."""
 
 
+def builder_of(root: Table, base: Path | None) -> Builder:
+    """What builds the job of a tree that was found right before, and knows where each of its values stands."""
+    builder = Builder(JobKeys.model_validate(unfold(root, lambda scalar: scalar)), base)
+    builder.spec()
+    return builder
+
+
 def checked(root: Table, base: Path | None) -> tuple[JobSpec | None, Sequence[tuple[Loc, FieldError]]]:
     """The job that the tree describes; or None, and what is wrong where."""
     try:

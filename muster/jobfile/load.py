@@ -1,9 +1,11 @@
 """From text or plain values to a `JobSpec`, or to one error that holds all problems."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from muster.domain.jobs.job import JobSpec
 from muster.domain.quoting import quote
@@ -30,7 +32,15 @@ from muster.jobfile.document import (
 from muster.jobfile.errors import FieldError, JobFileError, Problem
 from muster.jobfile.plain import plain_job
 
+if TYPE_CHECKING:
+    from muster.jobfile.build import Builder
+
 _NOTHING = Scalar(value=None, text="", at=START)
+
+
+_REFUSED = re.compile(r"(?P<path>[a-z_]+(?:\.[a-z_]+|\[\d+\]|\[\"[^\"]*\"\])*): (?P<message>.+)")
+"""A line of a refusal that names a value: `roles[0].secrets[1].env: has no key`."""
+_PART = re.compile(r"([a-z_]+)|\[(\d+)\]|\[\"([^\"]*)\"\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +81,26 @@ def all_from_text(
     return tuple(jobs)
 
 
-def from_values(document: Mapping[str, Any], source: str, *, base: Path | None) -> JobSpec:
+def from_values(
+    document: Mapping[str, Any], source: str, *, base: Path | None, overrides: Mapping[str, Any] = MappingProxyType({})
+) -> JobSpec:
     """See `muster.jobfile.job_from`."""
     try:
         root = node_of(document)
+        assert isinstance(root, Table)
+        for key, value in overrides.items():
+            root = _replaced(root, key, value)
     except FieldError as error:
         raise JobFileError(source, [_at(OUTSIDE, (), error)]) from None
-    assert isinstance(root, Table)
     return _checked(root, _Source(source, "", base, {}), [])
+
+
+def _replaced(root: Table, key: str, value: object) -> Table:
+    """The tree with one value replaced, as `--set KEY=VALUE` says; FieldError names the key."""
+    try:
+        return _overridden(root, key, value)
+    except FieldError as error:
+        raise FieldError(f"{key}: {error.message}") from None
 
 
 def node_of(value: object, depth: int = 0) -> Node:
@@ -115,10 +137,18 @@ def _no_table(root: Node | None) -> str:
 
 
 def _overridden(root: Table, key: str, value: object) -> Table:
-    """The tree with one value replaced or added."""
-    fresh = _with(root, key.split("."), _fragment(value))
+    """The tree with one value replaced or added, or with `null` taken away."""
+    fresh = _with(root, _path_of(key), _fragment(value))
     assert isinstance(fresh, Table)
     return fresh
+
+
+def _path_of(key: str) -> Sequence[str]:
+    """The parts of a dotted key: `roles[0].count` and `roles.0.count` are the same."""
+    path = re.sub(r"\[(\d+)\]", r".\1", key).split(".")
+    if not all(path):
+        raise FieldError("is not a key such as resources.gpus or roles[0].count")
+    return path
 
 
 def _fragment(value: object) -> Node:
@@ -152,7 +182,9 @@ def _with(node: Node | None, path: Sequence[str], value: Node) -> Node:
     key, *rest = path
     match node:
         case None:
-            return Table(entries={key: _with(None, rest, value)})
+            return Table(entries={} if _is_null(rest, value) else {key: _with(None, rest, value)})
+        case Table() if _is_null(rest, value):
+            return replace(node, entries={name: inner for name, inner in node.entries.items() if name != key})
         case Table():
             return replace(node, entries={**node.entries, key: _with(node.entries.get(key), rest, value)})
         case Listing() if key.isdecimal() and int(key) < len(node.items):
@@ -161,6 +193,11 @@ def _with(node: Node | None, path: Sequence[str], value: Node) -> Node:
             return replace(node, items=items)
         case _:
             raise FieldError(f"there is no {quote(key)} in {kind(node)}")
+
+
+def _is_null(rest: Sequence[str], value: Node) -> bool:
+    """Whether a key is to be taken away: the last one of a path, with the value null."""
+    return not rest and isinstance(value, Scalar) and value.value is None
 
 
 def _unreadable(source: str, text: str, error: UnreadableError) -> JobFileError:
@@ -178,9 +215,9 @@ def _job(source: _Source, document: Document) -> JobSpec:
     ]
     for key, value in source.overrides.items():
         try:
-            root = _overridden(root, key, value)
+            root = _replaced(root, key, value)
         except FieldError as error:
-            problems.append(_at(OUTSIDE, (), FieldError(f"{key}: {error.message}")))
+            problems.append(_at(OUTSIDE, (), error))
     plain = None if problems else plain_job(unfold(root, _meant))
     return plain or _checked(root, source, problems)
 
@@ -192,7 +229,7 @@ def _checked(root: Table, source: _Source, problems: Sequence[Problem]) -> JobSp
     spec, found = checked(root, source.base)
     if spec is not None and not problems:
         return spec
-    located = (_at(_place(root, loc), loc, error) for loc, error in found)
+    located = (_located(root, loc, error) for loc, error in found)
     raise JobFileError(source.name, [*problems, *located], source.text)
 
 
@@ -212,6 +249,11 @@ def _at(place: Place, loc: Loc, error: FieldError) -> Problem:
     )
 
 
+def _located(root: Table, loc: Loc, error: FieldError) -> Problem:
+    """The problem with its place in the file."""
+    return _at(_place(root, loc), loc, error)
+
+
 def _place(root: Table, loc: Loc) -> Place:
     """Where to look for what `loc` names: a single value itself, the key of a map or list, else what is around it."""
     node: Node = root
@@ -227,3 +269,53 @@ def _place(root: Table, loc: Loc) -> Place:
         else:
             return key if part == KEY else here
     return here
+
+
+def refused_in_file(
+    message: str, source: str, text: str, *, number: int, base: Path | None, overrides: Mapping[str, Any]
+) -> JobFileError | None:
+    """The refusal with the lines of a file's job, counted from 0; None where it names nothing that stands there."""
+    try:
+        documents = [each for each in read_all(text) if each.root is not None]
+        root = documents[number].root
+        assert isinstance(root, Table)
+        return _refused(message, source, text, root, base, overrides)
+    except (UnreadableError, FieldError, IndexError):  # it has changed since; what is wrong is told as it is
+        return None
+
+
+def refused_in_values(
+    message: str, source: str, document: Mapping[str, Any], *, base: Path | None, overrides: Mapping[str, Any]
+) -> JobFileError | None:
+    """The same for a job from plain values, which has no lines."""
+    try:
+        root = node_of(document)
+        assert isinstance(root, Table)
+        return _refused(message, source, "", root, base, overrides)
+    except FieldError:
+        return None
+
+
+def _refused(
+    message: str, source: str, text: str, root: Table, base: Path | None, overrides: Mapping[str, Any]
+) -> JobFileError | None:
+    for key, value in overrides.items():
+        root = _replaced(root, key, value)
+    from muster.jobfile.checking import builder_of  # noqa: PLC0415 - only where a job is refused
+
+    found = list(_problems(message.splitlines(), root, builder_of(root, base)))
+    return JobFileError(source, found, text) if any(problem.field for problem in found) else None
+
+
+def _problems(lines: Sequence[str], root: Table, builder: "Builder") -> Iterator[Problem]:
+    for line in lines:
+        match = _REFUSED.fullmatch(line)
+        path = () if match is None else _path(match["path"])
+        if match is None or not builder.knows(str(path[0])):
+            yield Problem(line=0, column=0, field="", message=line)
+        else:
+            yield _located(root, builder.where(path), FieldError(match["message"]))
+
+
+def _path(text: str) -> Loc:
+    return tuple(int(number) if number else name or quoted for name, number, quoted in _PART.findall(text))

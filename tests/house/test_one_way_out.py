@@ -8,14 +8,14 @@ from tests.house.generate_stubs import ROOT
 
 CLI = ROOT / "muster" / "cli"
 PLACES: Mapping[str, str] = {
-    "print": "terminal.py",
-    "Console": "nowhere: plain_console.py inherits it",
+    "print": "screen.py",
+    "Console": "nowhere: plain/console.py inherits it",
     "get_console": "nowhere",
     "echo": "nowhere",
     "secho": "nowhere",
     "from_markup": "nowhere",
-    "Text": "render_tables.py",
-    "PlainConsole": "terminal.py",
+    "Text": "tables.py",
+    "PlainConsole": "screen.py",
     "writelines": "nowhere",
 }
 """Calls, and the only module that may make them."""
@@ -38,7 +38,7 @@ def _is_method(call: ast.Call) -> bool:
 def test_only_one_module_prints_and_only_one_makes_text_for_tables() -> None:
     wrong = [
         f"{path.name}:{call.lineno}: {name}"
-        for path in sorted(CLI.glob("*.py"))
+        for path in sorted(CLI.rglob("*.py"))
         for name, call in _calls(path)
         if name in PLACES and PLACES[name] != path.name and not (name == "print" and _is_method(call))
     ]
@@ -49,7 +49,7 @@ def test_only_one_module_prints_and_only_one_makes_text_for_tables() -> None:
 def test_nobody_writes_to_a_stream_but_what_prints_logs() -> None:
     wrong = [
         f"{path.name}:{call.lineno}"
-        for path in sorted(CLI.glob("*.py"))
+        for path in sorted(CLI.rglob("*.py"))
         for name, call in _calls(path)
         if name == "write"
         and isinstance(call.func, ast.Attribute)

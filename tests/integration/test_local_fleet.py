@@ -1,7 +1,9 @@
 """`muster up` and `muster demo`: a real coordinator and real agents on this machine."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+from muster.cli.exit_codes import ExitCode
 
 ROOT = Path(__file__).parents[2]
 UP = ("up", "--nodes", "2", "--listen", "127.0.0.1:0", "--no-docker")
@@ -64,6 +68,9 @@ def test_up_runs_jobs_until_ctrl_c_and_leaves_nothing_behind(tmp_path: Path) -> 
         said = read_until(program, "Ctrl-C stops all of it")
         children = psutil.Process(program.pid).children(recursive=True)
         assert [line.split()[:2] for line in said[1:3]] == [["local-1", "ready"], ["local-2", "ready"]]
+        assert any(
+            "each node offers all CPUs and memory of this machine, so 2 times what there is" in line for line in said
+        )
 
         done = ran(tmp_path, "run", "-N", "2", "--", "/bin/sh", "-c", "echo rank $RANK of $WORLD_SIZE")
         assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["[0] rank 0 of 2", "[1] rank 1 of 2"])
@@ -95,9 +102,77 @@ def test_a_second_up_in_the_same_directory_is_refused(tmp_path: Path) -> None:
 
         second = ran(tmp_path, *UP)
 
-    assert second.returncode == 1
-    assert second.stderr.startswith("error: the coordinator ended with exit code 1")
-    assert "is in use by the coordinator with process id" in second.stderr
+    assert second.returncode == ExitCode.REFUSED
+    assert second.stderr.startswith(f"error: `muster up` runs in {tmp_path}/local already as process {program.pid}")
+    assert "and serves at 127.0.0.1:" in second.stderr
+    assert second.stderr.endswith("`muster down` ends it\n")
+
+
+def test_down_ends_all_of_it_and_then_finds_nothing(tmp_path: Path) -> None:
+    with started(tmp_path, *UP) as program:
+        read_until(program, "Ctrl-C stops all of it")
+        children = psutil.Process(program.pid).children(recursive=True)
+
+        ended = ran(tmp_path, "down")
+
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout.startswith("stopped what served at 127.0.0.1:")
+        assert program.wait(LIMIT) == 0
+    assert psutil.wait_procs(children, LIMIT)[1] == []
+    assert not (tmp_path / "endpoint").exists()
+    assert ran(tmp_path, "down").stdout == f"nothing runs in {tmp_path}/local\n"
+
+
+def test_when_up_is_killed_its_programs_end_and_the_next_one_starts(tmp_path: Path) -> None:
+    with started(tmp_path, *UP) as program:
+        read_until(program, "Ctrl-C stops all of it")
+        children = psutil.Process(program.pid).children(recursive=True)
+        program.kill()
+
+        with started(tmp_path, *UP) as second:
+            assert read_until(second, "Ctrl-C stops all of it")
+            assert ran(tmp_path, "run", "--", "true").returncode == 0
+
+    assert psutil.wait_procs(children, LIMIT)[1] == []
+
+
+def test_down_ends_what_a_killed_up_has_left(tmp_path: Path) -> None:
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", str(tmp_path / "local")])
+    with left:
+        (tmp_path / "local").mkdir()
+        note = {"pid": 2**22, "address": "127.0.0.1:1", "programs": [left.pid, os.getpid()]}
+        (tmp_path / "local" / "up.lock").write_text(json.dumps(note))
+
+        ended = ran(tmp_path, "down")
+
+        assert ended.stdout == "stopped what served at 127.0.0.1:1\n"
+        assert left.wait(LIMIT) == -signal.SIGTERM
+
+
+def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        refused = ran(tmp_path, "up", "--listen", str(port))
+
+    assert (refused.returncode, refused.stderr) == (
+        ExitCode.REFUSED,
+        f"error: port {port} is taken by another program; `--listen 127.0.0.1:0` takes a free one\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("listen", "sentence"),
+    [
+        ("0.0.0.0:0", "0.0.0.0:0 is no loopback address such as 127.0.0.1:7460"),
+        ("127.0.0.1:web", "the port in '127.0.0.1:web' must be a number from 1 to 65535"),
+        ("99999", "the port in '127.0.0.1:99999' must be a number from 1 to 65535"),
+    ],
+)
+def test_an_address_that_up_cannot_serve_is_told_in_one_sentence(tmp_path: Path, listen: str, sentence: str) -> None:
+    refused = ran(tmp_path, "up", "--listen", listen)
+
+    assert (refused.returncode, sentence in refused.stderr, refused.stderr.count("\n")) == (ExitCode.USAGE, True, 1)
 
 
 @pytest.mark.parametrize("name", ["coordinator", "agent"])

@@ -2,7 +2,9 @@
 
 import asyncio
 import hashlib
+import shutil
 import socket
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -20,6 +22,20 @@ from muster.bootstrap.ssh.target import Target, parse_target
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from tests.integration.sshd import PROGRAM, Sshd, make_key, sshd
 
+RELAY = """
+import os, socket, sys, threading
+open(__file__ + ".used", "w").close()
+end = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+def back():
+    while data := end.recv(65536):
+        os.write(1, data)
+    os._exit(0)
+threading.Thread(target=back).start()
+while data := os.read(0, 65536):
+    end.sendall(data)
+end.shutdown(socket.SHUT_WR)
+"""
+"""What a ProxyCommand does."""
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no sshd")
 
 
@@ -139,6 +155,34 @@ async def test_the_configuration_of_ssh_says_where_a_name_leads(tmp_path: Path) 
         fresh = User(tmp_path / "ssh")
         async with fresh.shell(parse_target("node")) as shell:
             assert (await shell.run("echo here")).out == "here\n"
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh")
+async def test_every_word_of_the_configuration_counts_that_ssh_knows(tmp_path: Path) -> None:
+    with sshd(tmp_path / "server") as server:
+        user = User(tmp_path / "ssh")
+        user.knows(replace(server.host_key, name="the-one"))
+        relay = tmp_path / "relay.py"
+        relay.write_text(RELAY)
+        (tmp_path / "more").write_text(f"Host node\n  IdentityFile {server.key}\n")
+        (tmp_path / "ssh" / "config").write_text(
+            f"Include {tmp_path / 'more'}\n"
+            "Match host node\n  HostKeyAlias the-one\n  HostName 127.0.0.1\n"
+            f"  Port {server.port}\n  ProxyCommand {sys.executable} {relay} %h %p\n"
+        )
+        async with user.shell(parse_target("node")) as shell:
+            assert (await shell.run("echo here")).out == "here\n"
+    assert (tmp_path / "relay.py.used").exists()
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh")
+async def test_a_configuration_that_ssh_cannot_read_is_told_in_its_words(tmp_path: Path) -> None:
+    user = User(tmp_path / "ssh")
+    (tmp_path / "ssh" / "config").write_text("Hots node\n")
+
+    with pytest.raises(MusterError, match=r"the configuration of SSH cannot be read: .*Bad configuration option: hots"):
+        async with user.shell(parse_target("node")):
+            pass
 
 
 async def test_a_bastion_for_all_is_not_reached_over_itself_and_circles_end(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role, RuntimeKind
+from muster.domain.quantity import size_text
 
 _Place = tuple[NodeId, tuple[GpuUuid, ...]]
 
@@ -173,14 +174,14 @@ class _Draft:
             return f"needs port {min(self.ports & part.ports)}, which another execution there has"
         found = len(matching(self.gpus, need))
         if found < need.gpus:
+            kind = f"{need.gpu_model} GPU" if need.gpu_model else "GPU"
             return (
-                f"needs {need.gpus} {need.gpu_model or ''} GPUs, {found} {'is' if found == 1 else 'are'} free".replace(
-                    "  ", " "
-                )
+                f"needs {need.gpus} {kind}{'' if need.gpus == 1 else 's'}, {found} {'is' if found == 1 else 'are'} free"
             )
         if self.cpu_millis < need.cpu_millis:
-            return f"needs {need.cpu_millis / 1000:g} CPUs, {max(0, self.cpu_millis) / 1000:g} are free"
-        return f"needs {_gib(need.memory or 0)} of memory, {_gib(max(0, self.memory))} are free"
+            one = "" if need.cpu_millis == 1000 else "s"  # noqa: PLR2004 - a whole CPU
+            return f"needs {need.cpu_millis / 1000:g} CPU{one}, {max(0, self.cpu_millis) / 1000:g} are free"
+        return f"needs {size_text(need.memory or 0)} of memory, {size_text(max(0, self.memory))} are free"
 
 
 class _DraftClass:
@@ -394,7 +395,3 @@ def _words(offers: Iterable[RuntimeOffer]) -> str:
 
 def _executions(count: int) -> str:
     return f"{count} execution" if count == 1 else f"{count} executions"
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"

@@ -8,7 +8,7 @@ from coordinator.core.attempts.starts import enqueue
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
 from coordinator.core.placement import placement
-from coordinator.core.placement.placement import Available
+from coordinator.core.placement.placement import Available, NoFit
 from coordinator.core.records import Job
 from coordinator.core.scheduling.cycle import possible
 from coordinator.core.turn.turn import Turn
@@ -96,7 +96,7 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     if never is not None:
         return Refused(
             cause=RefusalCause.IMPOSSIBLE,
-            message=f"no node could ever run it: {never}",
+            message=f"{_too_large(never)}: {never}",
             refusals=placement.refusals(event.spec, Available(stock=cluster.load.total.fresh())) if by_node else (),
         )
     full = _full(cluster, event.spec.size, ahead)
@@ -105,6 +105,11 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     if event.job in cluster.jobs or event.job in ahead.jobs:
         return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
     return None
+
+
+def _too_large(never: NoFit) -> str:
+    """Whether it is the fleet that is too small for a job, or every node of it."""
+    return "the fleet is too small for it" if never.found or not never.nodes else "no node could ever run it"
 
 
 def _spec_of_key(cluster: Cluster, key: str, ahead: _Ahead) -> JobSpec | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from muster.bootstrap.ssh.known_hosts import HostKey, Verdict, judge, kinds_know
 from muster.bootstrap.ssh.target import Target
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 
+_ENDING = 5.0
+"""Seconds in which a ProxyCommand ends; then it is killed."""
 _ALIVE = 15
 """Seconds between signs of life, so that firewalls keep the connection while somebody reads the plan."""
 
@@ -33,6 +36,15 @@ class Hop:
     keys: tuple[Path, ...]
     known_hosts: tuple[Path, ...]
     jumps: tuple[Target, ...]
+    alias: str | None = None
+    """Under which name its host key is known; None: under that of the host and the port."""
+    proxy_command: str | None = None
+    """The program whose input and output lead there; None: a connection of our own does."""
+
+    @property
+    def key_name(self) -> str:
+        """How known_hosts names it."""
+        return self.alias or name_of(self.host, self.port)
 
     @property
     def name(self) -> str:
@@ -96,7 +108,7 @@ class ConnectionAttempt:
         lines = read_lines(self._hop.known_hosts)
         self._transport = transport = paramiko.Transport(self._socket())
         transport.banner_timeout = transport.auth_timeout = transport.handshake_timeout = self._within
-        name = name_of(self._hop.host, self._hop.port)
+        name = self._hop.key_name
         _prefer(transport, kinds_known(lines, name))
         transport.start_client(timeout=self._within)
         shown = transport.get_remote_server_key()
@@ -105,8 +117,10 @@ class ConnectionAttempt:
         transport.set_keepalive(_ALIVE)
         return transport
 
-    def _socket(self) -> "socket.socket | paramiko.Channel":
+    def _socket(self) -> "socket.socket | paramiko.Channel | paramiko.ProxyCommand":
         end = (self._hop.host, self._hop.port)
+        if self._hop.proxy_command is not None and self._over is None:
+            return _ProgramSocket(self._hop.proxy_command)
         if self._over is None:
             return socket.create_connection(end, timeout=self._within)
         return self._over.open_channel("direct-tcpip", end, ("127.0.0.1", 0), timeout=self._within)
@@ -166,6 +180,24 @@ class ConnectionAttempt:
         if self._agent:
             with suppress(paramiko.SSHException, OSError):
                 yield from paramiko.Agent().get_keys()
+
+
+class _ProgramSocket(paramiko.ProxyCommand):
+    """A program whose input and output lead to a server; nothing of it is left once it is closed."""
+
+    def close(self) -> None:
+        """End the program."""
+        with suppress(ProcessLookupError):
+            self.process.terminate()
+        try:
+            self.process.wait(_ENDING)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
 
 
 def _prefer(transport: paramiko.Transport, known: frozenset[str]) -> None:

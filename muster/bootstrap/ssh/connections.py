@@ -2,6 +2,7 @@
 
 import asyncio
 import getpass
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from muster.bootstrap.ssh.attempt import (
 )
 from muster.bootstrap.ssh.exchange import CONNECT, SshExecutor
 from muster.bootstrap.ssh.known_hosts import SSH_PORT, HostKey, Verdict, add, judge, read_lines
+from muster.bootstrap.ssh.ssh_config import SshConfig
 from muster.bootstrap.ssh.target import Target, parse_jumps
 from muster.domain.errors import MusterError, PermissionDeniedError
 
@@ -59,7 +61,7 @@ class SshConnections:
         self._unlocked: dict[Path, paramiko.PKey] = {}
         self._bastions: dict[Target, asyncio.Lock] = {}
         self._open: dict[Target, paramiko.Transport] = {}
-        self._config = _config(settings.directory / "config")
+        self._config = SshConfig(settings.directory)
 
     async def connect(self, target: Target) -> "SshExecutor":
         """A connection to a target; raises MusterError that says what is in the way."""
@@ -135,21 +137,25 @@ class SshConnections:
         raise PermissionDeniedError(f"this is not the passphrase of {file}")
 
     def _hop(self, target: Target) -> Hop:
-        said = self._config.lookup(target.host)
-        directory = self._settings.directory
-        keys = [target.key] if target.key is not None else [Path(each) for each in said.get("identityfile", ())]
-        keys = [each.expanduser() for each in keys] or [directory / name for name in _DEFAULT_KEYS]
-        jump = said.get("proxyjump", "none")
-        jumps = target.jumps if target.jumps is not None else () if jump == "none" else parse_jumps(jump)
-        own = [Path(each).expanduser() for each in said.get("userknownhostsfile", "").split()]
+        said, directory = self._config.of(target), self._settings.directory
+        keys = (target.key.expanduser(),) if target.key is not None else said.files("identityfile")
+        jump = said.one("proxyjump")
+        jumps = target.jumps if target.jumps is not None else () if jump is None else parse_jumps(jump)
+        known_hosts = said.files("userknownhostsfile") or (directory / "known_hosts",)
+        host = said.one("hostname") or target.host
+        port = target.port or int(said.one("port") or SSH_PORT)
+        user = target.user or said.one("user") or getpass.getuser()
+        command = said.one("proxycommand") if not jumps else None
         return Hop(
             target=target,
-            host=said.get("hostname", target.host),
-            port=target.port or int(said.get("port", SSH_PORT)),
-            user=target.user or said.get("user") or getpass.getuser(),
-            keys=tuple(keys),
-            known_hosts=(*(own or [directory / "known_hosts"]), self._settings.system_known_hosts),
+            host=host,
+            port=port,
+            user=user,
+            keys=keys or tuple(directory / name for name in _DEFAULT_KEYS),
+            known_hosts=(*known_hosts, self._settings.system_known_hosts),
             jumps=jumps,
+            alias=said.one("hostkeyalias"),
+            proxy_command=None if command is None else _filled_in(command, target.host, host, port, user),
         )
 
 
@@ -157,10 +163,7 @@ def _with_jumps(jump: Target, jumps: tuple[Target, ...] | None) -> Target:
     return Target(host=jump.host, user=jump.user, port=jump.port, key=jump.key, jumps=jumps)
 
 
-def _config(file: Path) -> paramiko.SSHConfig:
-    if not file.is_file():
-        return paramiko.SSHConfig()
-    try:
-        return paramiko.SSHConfig.from_path(str(file))
-    except (paramiko.ConfigParseError, OSError, ImportError) as error:
-        raise MusterError(f"{file} cannot be read: {error}") from error
+def _filled_in(command: str, name: str, host: str, port: int, user: str) -> str:
+    """A ProxyCommand with its tokens replaced."""
+    values = {"%h": host, "%p": str(port), "%r": user, "%n": name, "%%": "%"}
+    return re.sub(r"%[hprn%]", lambda found: values[found[0]], command)

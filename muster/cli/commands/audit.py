@@ -18,22 +18,33 @@ if TYPE_CHECKING:
     from muster.domain.fleet.access import AuditAnchor
     from muster.domain.fleet.audit_chain import ChainCheck
 
-audit = typer.Typer(help="Show who did what, and who was refused, oldest first.", invoke_without_command=True)
+audit = typer.Typer(invoke_without_command=True)
 
 
 @audit.callback()
 def listed(  # noqa: PLR0913 - the options of the command
     context: typer.Context,
     *,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Only the last 10m, 2h or 7d.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only what is older than 10m, 2h or 7d.")] = None,
-    user: Annotated[str, typer.Option(metavar="NAME", help="Only what this account, or node/NAME, did.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most entries.")] = 1000,
-    oldest: Annotated[bool, typer.Option("--oldest", help="The oldest entries that fit, not the newest.")] = False,
-    page: Annotated[str, typer.Option(metavar="PAGE", help="The page that the one before has named.")] = "",
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only entries of the last `10m`, `2h` or `7d`.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only entries older than `10m`, `2h` or `7d`.")
+    ] = None,
+    user: Annotated[str, typer.Option(metavar="NAME", help="Only what this account did; `node/NAME` for a node.")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="COUNT", help="Most entries to show.")] = 1000,
+    oldest: Annotated[
+        bool, typer.Option("--oldest", help="Begin with the oldest entries (default: with the newest).")
+    ] = False,
+    page: Annotated[str, typer.Option(metavar="PAGE", help="Page to show, which the page before has named.")] = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Show who did what, and who was refused, oldest first."""
+    """Show who did what, and who was refused, oldest first.
+
+    Examples:
+      muster audit --since 1d
+      muster audit --user ada -o json
+    """
     if context.invoked_subcommand is None:
         _show(context, since=since, until=until, user=user, limit=limit, oldest=oldest, page=page, output=output)
 
@@ -71,14 +82,23 @@ async def verify(
     context: typer.Context,
     file: Annotated[
         Path | None,
-        typer.Argument(help="Lines as the coordinator's `--audit-file` has them; without it the coordinator is asked."),
+        typer.Argument(
+            help="File that the coordinator's `--audit-file` has written (default: the coordinator is asked)."
+        ),
     ] = None,
     *,
     expect: Annotated[
-        str, typer.Option(metavar="NUMBER:HASH", help="An entry that must be there, as noted at an earlier check.")
+        str, typer.Option(metavar="NUMBER:HASH", help="Entry that must be there, as noted at an earlier check.")
     ] = "",
 ) -> ExitCode:
-    """Check that no entry of the audit log was changed, removed or put in between; name the first that does not fit."""
+    """Check that no entry of the audit log was changed.
+
+    The first entry that was changed, removed or put in between is named.
+
+    Examples:
+      muster audit verify
+      muster audit verify audit.jsonl --expect 4711:9f86d0
+    """
     noted = _noted(expect)
     if file is not None:
         return _told(_checked(file, noted))

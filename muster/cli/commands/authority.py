@@ -13,13 +13,26 @@ from muster.domain.fleet.access import AuthorityStatus
 _NAMED = 10
 """Nodes of each kind that are named."""
 
-authority = typer.Typer(help="The fleet's authority, which signs its certificates.", no_args_is_help=True)
+authority = typer.Typer(
+    help="""Show or change the fleet's authority, which signs all certificates.
+
+Examples:
+  muster authority show
+  muster authority rotate
+""",
+    no_args_is_help=True,
+)
 
 
 @authority.command()
 @answers
 async def show(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """Show which authorities count, and how far a change of them is."""
+    """Show which authorities are valid, and how far a change is.
+
+    Examples:
+      muster authority show
+      muster authority show -o json
+    """
     async with session_of(context).client() as client:
         found = await client.authority.show()
     _tell(found, output)
@@ -28,7 +41,14 @@ async def show(context: typer.Context, *, output: Output = Format.TABLE) -> None
 @authority.command()
 @answers
 async def rotate(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """Begin to change the authority. Nodes move by themselves; jobs go on. `muster authority finish` ends it."""
+    """Begin to change the authority.
+
+    Nodes move to the new authority by themselves, and jobs go on. `muster authority finish` ends the change.
+
+    Examples:
+      muster authority rotate
+      muster authority rotate -o json
+    """
     async with session_of(context).client() as client:
         found = await client.authority.rotate()
     _tell(found, output)
@@ -40,18 +60,26 @@ async def finish(
     context: typer.Context,
     *,
     force: Annotated[
-        bool, typer.Option(help="Even if nodes have not moved; those must join again with a new token.")
+        bool,
+        typer.Option("--force", help="End it even if nodes have not moved; those must join again with a new token."),
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """End the change: the former authority counts no more, and the coordinator shows a certificate of the new one."""
+    """End the change: the former authority is no longer valid.
+
+    The coordinator shows a certificate of the new authority from then on.
+
+    Examples:
+      muster authority finish
+      muster authority finish --force
+    """
     async with session_of(context).client() as client:
         found = await client.authority.finish(force=force)
     _tell(found, output)
 
 
 def _tell(status: AuthorityStatus, output: Format) -> None:
-    if output is not Format.TABLE:
+    if not output.for_people:
         say_lines(text_of(status, output))
         return
     from muster.cli.output.tables import facts  # noqa: PLC0415 - Rich

@@ -16,49 +16,67 @@ from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 
-bundle = typer.Typer(help="Bundles, from which machines are installed without internet.", no_args_is_help=True)
+bundle = typer.Typer(
+    help="""Make, keep and check bundles, from which machines are installed.
+
+Examples:
+  muster bundle create
+  muster bundle upload muster-0.1.0-cp311-x86_64.tar
+""",
+    no_args_is_help=True,
+)
 
 _PYTHONS = ("3.11", "3.12", "3.13")
 _ARCHITECTURES = ("x86_64", "aarch64")
 
-BundleFile = Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")]
+BundleFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of the bundle.")]
 
 
 @bundle.command("create")
 @answers
 async def create(  # noqa: PLR0913 - one for each option
     *,
-    python: Annotated[str, typer.Option(metavar="VERSIONS", help="For machines with these.")] = ",".join(_PYTHONS),
+    python: Annotated[
+        str, typer.Option(metavar="VERSIONS", help="Versions of Python that machines may have.")
+    ] = ",".join(_PYTHONS),
     arch: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="x86_64, aarch64 or both; this machine's otherwise.")
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Architectures of machines: x86_64, aarch64 or both (default: that of this machine)."
+        ),
     ] = None,
     frozen: Annotated[
         bool | None,
         typer.Option(
-            help="Add programs that bring their Python along, for machines like this one that have none; where "
-            "PyInstaller is installed, that is done by itself."
+            help="Add programs that bring their Python along, for machines without one (default: where PyInstaller is "
+            "installed)."
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="muster-VERSION-PLATFORMS.tar otherwise.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File to write (default: muster-VERSION-PLATFORMS.tar).")
+    ] = None,
     wheel: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A wheel of Muster's own (muster-client, muster-fleet); repeated, one of each. Made of what is "
-            "installed otherwise.",
+            help="Wheel of Muster's own, given once for each distribution (default: made of what is installed).",
         ),
     ] = None,
     find_links: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Take wheels from this directory only, not from an index.")
+        Path | None, typer.Option(metavar="DIR", help="Directory to take wheels from, in place of a package index.")
     ] = None,
     sign_key: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Sign it with this private key, which `muster bundle keygen` has made."),
+        typer.Option(metavar="FILE", help="Private key that signs the bundle, from `muster bundle keygen`."),
     ] = None,
 ) -> None:
-    """Make a bundle: wheels with their hashes, systemd units and an installer, in one file.
+    """Make a bundle: one file with all that an installation needs.
 
-    Example: muster bundle create --python 3.11 --sign-key release.key
+    Wheels with their hashes, systemd units and an installer are in it.
+
+    Examples:
+      muster bundle create
+      muster bundle create --python 3.11 --sign-key release.key
     """
     from muster.bundle.create import BundlePlan, create_bundle  # noqa: PLC0415 - only here
     from muster.bundle.frozen import is_possible  # noqa: PLC0415
@@ -84,10 +102,19 @@ async def upload(
     context: typer.Context,
     file: BundleFile,
     *,
-    name: Annotated[str, typer.Option(help="As the coordinator shall call it; as the file is called otherwise.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Name that the coordinator gives the bundle (default: that of the file).")
+    ] = "",
     signer: Signers = None,
 ) -> None:
-    """Have the coordinator keep a bundle, in place of one of that name, for machines that reach nothing else."""
+    """Give the coordinator a bundle to keep.
+
+    It replaces a bundle of the same name. Machines that reach nothing else are installed from it.
+
+    Examples:
+      muster bundle upload muster-0.1.0-cp311-x86_64.tar
+      muster bundle upload muster-0.1.0-cp311-x86_64.tar --name stable
+    """
     from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415 - only here
 
     await asyncio.to_thread(checked_bundle, file, signers_in(signer or ()))
@@ -101,31 +128,46 @@ async def upload(
 @bundle.command("list")
 @answers
 async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List the bundles that the coordinator keeps, the newest version first."""
+    """List the bundles that the coordinator keeps, newest first.
+
+    Examples:
+      muster bundle list
+      muster bundle list -o json
+    """
     async with session_of(context).client() as client:
         found = await client.bundles.list()
-    if output is not Format.TABLE:
+    if not output.for_people:
         say_lines(text_of(found, output))
         return
+    from muster.cli.output.plain.columns import Column  # noqa: PLC0415 - only here
     from muster.cli.output.tables import listing  # noqa: PLC0415 - Rich
 
     rows = (
         (each.name, each.version, f"{each.size / 1e6:.1f} MB", each.signer[:23] or "-", ", ".join(each.platforms))
         for each in found
     )
-    screen().print(listing(("NAME", "VERSION", "SIZE", "SIGNED BY", "PLATFORMS"), rows))
+    signed, platforms = Column("SIGNED BY", least=10), Column("PLATFORMS", least=10)
+    columns = (Column("NAME", least=16), "VERSION", ">SIZE", signed, platforms)
+    screen(whole=output is Format.WIDE).print(listing(columns, rows))
 
 
 @bundle.command("get")
 @answers
 async def get(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The newest version otherwise.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the bundle (default: the newest version).")] = "",
     *,
-    directory: Annotated[Path, typer.Option("--to", metavar="DIR", help="Where to.")] = Path(),
+    directory: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="Directory to write it to (default: this one).")
+    ] = Path(),
     signer: Signers = None,
 ) -> None:
-    """Fetch a bundle from the coordinator; hash and signature are checked."""
+    """Fetch a bundle from the coordinator, and check it.
+
+    Examples:
+      muster bundle get
+      muster bundle get muster-0.1.0-cp311-x86_64.tar --to /srv
+    """
     from muster.bundle.manifest import InvalidBundleError  # noqa: PLC0415 - only here
     from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415
 
@@ -145,8 +187,15 @@ async def get(
 
 @bundle.command("remove")
 @answers
-async def remove(context: typer.Context, name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
-    """Have the coordinator keep a bundle no longer."""
+async def remove(
+    context: typer.Context, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the bundle.")]
+) -> None:
+    """Remove a bundle from the coordinator.
+
+    Examples:
+      muster bundle remove muster-0.1.0-cp311-x86_64.tar
+      muster bundle list; muster bundle remove stable
+    """
     async with session_of(context).client() as client:
         await client.bundles.remove(name)
     say(f"{name} is removed")
@@ -155,12 +204,17 @@ async def remove(context: typer.Context, name: Annotated[str, typer.Argument(met
 @bundle.command("show")
 @answers
 async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
-    """Say what a bundle installs, and where."""
+    """Show what a bundle installs, and where.
+
+    Examples:
+      muster bundle show muster-0.1.0-cp311-x86_64.tar
+      muster bundle show muster-0.1.0-cp311-x86_64.tar -o json
+    """
     from muster.bundle.archive import read_bundle  # noqa: PLC0415
     from muster.bundle.signature import signer_of  # noqa: PLC0415
 
     manifest, signer = read_bundle(file), signer_of(file)
-    if output is not Format.TABLE:
+    if not output.for_people:
         say_lines(text_of(manifest, output))
         return
     from muster.cli.output.tables import facts  # noqa: PLC0415 - Rich
@@ -184,9 +238,11 @@ async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
 @bundle.command("verify")
 @answers
 async def verify(file: BundleFile, *, signer: Signers = None) -> None:
-    """See whether a bundle is whole and unchanged, and who signed it.
+    """Check that a bundle is whole and unchanged, and who signed it.
 
-    Example: muster bundle verify muster-0.1.0-cp311-x86_64.tar --signer release.key.pub
+    Examples:
+      muster bundle verify muster-0.1.0-cp311-x86_64.tar
+      muster bundle verify muster-0.1.0-cp311-x86_64.tar --signer release.key.pub
     """
     from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415
 
@@ -201,12 +257,14 @@ async def verify(file: BundleFile, *, signer: Signers = None) -> None:
 @answers
 async def keygen(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where the private key goes; FILE.pub gets the public half.")
+        Path, typer.Argument(metavar="FILE", help="File for the private key; FILE.pub gets the public half.")
     ],
 ) -> None:
-    """Make a key that signs bundles, and show the fingerprint by which others name it.
+    """Make a key that signs bundles, and print its fingerprint.
 
-    Example: muster bundle keygen release.key
+    Examples:
+      muster bundle keygen release.key
+      muster bundle keygen ~/keys/release.key
     """
     from muster.trust.files import write_private  # noqa: PLC0415 - cryptography
     from muster.trust.signing import key_fingerprint, new_signing_key, public_half  # noqa: PLC0415
@@ -227,11 +285,13 @@ async def keygen(
 async def sign(
     file: BundleFile,
     *,
-    sign_key: Annotated[Path, typer.Option(metavar="FILE", help="The private key.")],
+    sign_key: Annotated[Path, typer.Option(metavar="FILE", help="Private key that signs.")],
 ) -> None:
-    """Sign a bundle that is there already, in place of whoever signed it before.
+    """Sign a bundle that is there already, in place of who signed it.
 
-    Example: muster bundle sign muster-0.1.0-cp311-x86_64.tar --sign-key release.key
+    Examples:
+      muster bundle sign muster-0.1.0-cp311-x86_64.tar --sign-key release.key
+      muster bundle sign muster.tar --sign-key ~/keys/release.key
     """
     from muster.bundle.signature import sign_bundle  # noqa: PLC0415 - cryptography
 
@@ -245,17 +305,21 @@ async def sbom(
     which: Annotated[
         str,
         typer.Argument(
-            metavar="FILE|NAME|VERSION", help="A bundle here, or the name or version of one that the coordinator keeps."
+            metavar="FILE|NAME|VERSION", help="File of a bundle, or name or version of one that the coordinator keeps."
         ),
     ],
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; on the screen otherwise.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write (default: stdout).")
     ] = None,
 ) -> None:
-    """Write the bill of materials of a bundle: every package with version, hash and licence, as CycloneDX 1.6.
+    """Write the bill of materials of a bundle, as CycloneDX 1.6.
 
-    Example: muster bundle sbom muster-0.1.0-cp311-x86_64.tar -o muster.cdx.json
+    It has every package with version, hash and licence.
+
+    Examples:
+      muster bundle sbom muster-0.1.0-cp311-x86_64.tar
+      muster bundle sbom stable -o muster.cdx.json
     """
     from muster.bundle.archive import read_part, replaced  # noqa: PLC0415 - only here
     from muster.bundle.sbom import BILL_NAME, LARGEST_BILL  # noqa: PLC0415

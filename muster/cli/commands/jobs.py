@@ -1,77 +1,153 @@
-"""Commands about jobs that are there: jobs, show, why, stop, delete, wait."""
+"""Commands that look at jobs: jobs, show, why."""
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from muster.cli.context import answers, report, session_of
-from muster.cli.exit_codes import ExitCode, code_of_job
-from muster.cli.options import JobName, JobNames, Output, labels_of
+from muster.cli.context import answers, session_of
+from muster.cli.options import JobFilter, JobName, Labels, Mine, Output, Phases, Projects, Users, labels_of
 from muster.cli.output.documents import Format, text_of
-from muster.cli.output.job_rows import HEADERS, job_row
-from muster.cli.output.plain.table import plain_table
-from muster.cli.output.screen import PIPE_WIDTH, is_drawn, print_dim, say, say_lines, screen
-from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.jobs.lifecycle import JobPhase
+from muster.cli.output.job_rows import COLUMNS, MORE_COLUMNS, job_row
+from muster.cli.output.plain.columns import lines_of
+from muster.cli.output.screen import is_drawn, print_dim, say_lines, screen
+from muster.domain.errors import MusterError
 from muster.domain.jobs.view import JobView
+
+if TYPE_CHECKING:
+    from muster.client.client import Client
+
+_WATCHED_EVERY = 2.0
+"""Seconds between two looks of `--watch`."""
+_ASKED_NODES = 32
+"""Most nodes that are asked for the numbers of their GPUs."""
+
+
+class SortKey(StrEnum):
+    """What the list of jobs is sorted by."""
+
+    SUBMITTED = "submitted"
+    RAN = "ran"
+    WORKERS = "workers"
+    PRIORITY = "priority"
 
 
 @answers
 async def jobs(  # noqa: PLR0913 - one for each option
     context: typer.Context,
     *,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="All of them, not only the newest.")] = False,
-    phase: Annotated[list[JobPhase] | None, typer.Option(help="Only jobs in this phase; may be repeated.")] = None,
-    name: Annotated[str, typer.Option(help="Only jobs whose name contains this.")] = "",
-    mine: Annotated[bool, typer.Option("--mine", help="Only jobs that you submitted.")] = False,
-    user: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ACCOUNT", help="Only jobs that this account submitted; may be repeated."),
+    everything: Annotated[bool, typer.Option("--all", "-a", help="List all jobs, not only the newest.")] = False,
+    phase: Phases = None,
+    name: Annotated[str, typer.Option(metavar="TEXT", help="Only jobs whose name contains this text.")] = "",
+    mine: Mine = False,
+    user: Users = None,
+    project: Projects = None,
+    label: Labels = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only jobs submitted since `2h` ago, or since an ISO time.")
     ] = None,
-    project: Annotated[list[str] | None, typer.Option(help="Only jobs of this project; may be repeated.")] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Only jobs with this label: `paper=icml`; may be repeated."),
-    ] = None,
-    limit: Annotated[int, typer.Option("-n", min=1, help="At most so many.")] = 20,
+    limit: Annotated[
+        int, typer.Option("-n", min=1, metavar="COUNT", help="Number of jobs to list (default: 20).")
+    ] = 20,
+    sort: Annotated[SortKey, typer.Option(help="Order of the list: newest, longest running or largest first.")] = (
+        SortKey.SUBMITTED
+    ),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print ids alone, one on each line.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show the list again every 2 s, until Ctrl-C.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """List jobs, newest first."""
-    labels = labels_of(label or (), "--label")
+    """List jobs, newest first.
+
+    Examples:
+      muster jobs --phase running --phase queued
+      muster stop $(muster jobs -q --name sweep --since 1h)
+    """
+    from muster.cli.commands.logs import since_from  # noqa: PLC0415 - only here
+
+    earliest = None if since is None else since_from(since, datetime.now(UTC))
+    wanted = JobFilter(
+        phase or (),
+        name,
+        mine=mine,
+        owners=user or (),
+        projects=project or (),
+        labels=labels_of(label or (), "--label"),
+    )
+    asked = _Asked(wanted=wanted, since=earliest, limit=None if everything else limit, sort=sort)
     async with session_of(context).client() as client:
-        # One more than is shown tells whether there are more.
-        asked = None if everything else limit + 1
-        jobs = client.jobs.list(
-            phases=phase or (),
-            name_contains=name,
-            mine=mine,
-            owners=user or (),
-            projects=project or (),
-            labels=labels,
-            limit=asked,
-        )
-        found = [job async for job in jobs]
-    shown = found if everything else found[:limit]
-    if output is not Format.TABLE:
-        say_lines(text_of(shown, output))
-        return
-    _print_table(shown, datetime.now(UTC))
+        if not watch:
+            await _list(client, asked, output, quiet=quiet)
+            return
+        while True:
+            if sys.stdout.isatty():
+                screen().clear()
+            await _list(client, asked, output, quiet=quiet)
+            await asyncio.sleep(_WATCHED_EVERY)
+
+
+class _Asked(NamedTuple):
+    """The jobs that are to be listed."""
+
+    wanted: JobFilter
+    since: datetime | None
+    limit: int | None
+    sort: SortKey
+
+
+async def _list(client: "Client", asked: _Asked, output: Format, *, quiet: bool) -> None:
+    # One more than is shown tells whether there are more.
+    most = None if asked.limit is None or asked.sort is not SortKey.SUBMITTED else asked.limit + 1
+    found = await _found(client, asked, most)
+    now = datetime.now(UTC)
+    found.sort(key=lambda job: _sorted_by(job, asked.sort, now))
+    shown = found if asked.limit is None else found[: asked.limit]
+    if quiet:
+        say_lines("".join(f"{job.id}\n" for job in shown), flush=True)
+    elif not output.for_people:
+        say_lines(text_of(shown, output), flush=True)
+    else:
+        _print_table(shown, now, wide=output is Format.WIDE)
     if len(shown) < len(found):
         print_dim("there are more; --all lists them")
 
 
-def _print_table(jobs: Sequence[JobView], now: datetime) -> None:
-    plain = None if is_drawn(sys.stdout) else plain_table(HEADERS, [job_row(job, now) for job in jobs], PIPE_WIDTH)
-    if plain is not None:
-        say_lines(plain, flush=True)
-        return
+async def _found(client: "Client", asked: _Asked, most: int | None) -> list[JobView]:
+    """The jobs, newest first; those before `since` are not read."""
+    found: list[JobView] = []
+    async for job in asked.wanted.search(client, limit=most):
+        if asked.since is not None and job.submitted_at < asked.since:
+            break
+        found.append(job)
+    return found
+
+
+def _sorted_by(job: JobView, key: SortKey, now: datetime) -> float:
+    match key:
+        case SortKey.SUBMITTED:
+            return -job.submitted_at.timestamp()
+        case SortKey.RAN:
+            began = job.attempts[-1].released_at if job.attempts else None
+            return 0.0 if began is None else -((job.ended_at or now) - began).total_seconds()
+        case SortKey.WORKERS:
+            return -float(job.spec.size)
+        case SortKey.PRIORITY:
+            return -float(job.spec.priority)
+
+
+def _print_table(jobs: Sequence[JobView], now: datetime, *, wide: bool = False) -> None:
+    if not is_drawn(sys.stdout):
+        rows = [job_row(job, now, wide=wide) for job in jobs]
+        if all(cell.isascii() and cell.isprintable() for row in rows for cell in row):
+            columns = (*COLUMNS, *MORE_COLUMNS) if wide else COLUMNS
+            say_lines("".join(f"{line}\n" for line in lines_of(columns, rows, None)), flush=True)
+            return
     from muster.cli.output.jobs import jobs_table  # noqa: PLC0415 - Rich only where it makes a difference
 
-    screen().print(jobs_table(jobs, now))
+    screen(whole=wide).print(jobs_table(jobs, now, wide=wide))
 
 
 @answers
@@ -80,99 +156,56 @@ async def show(
     job: JobName,
     *,
     attempt: Annotated[
-        int | None, typer.Option(min=1, max=2**31 - 1, help="Only this attempt, however old it is.")
+        int | None, typer.Option(min=1, max=2**31 - 1, help="Number of the attempt to show (default: the newest).")
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show a job with its executions, timings and first failure."""
+    """Show a job with its executions, timings and first failure.
+
+    Of more than 8 executions those that are alike share a line; `-o wide` lists each.
+
+    Examples:
+      muster show train
+      muster show j7k2 --attempt 2 -o wide
+    """
     async with session_of(context).client() as client:
         found = await client.jobs.get(job, attempt=attempt)
-    if output is not Format.TABLE:
+        numbers = await _gpu_numbers(client, found) if output is Format.TABLE else {}
+    if not output.for_people:
         say_lines(text_of(found, output))
         return
     from muster.cli.output.jobs import job_details  # noqa: PLC0415
 
-    screen().print(job_details(found, datetime.now(UTC), only=attempt))
+    wide = output is Format.WIDE
+    screen(whole=wide).print(job_details(found, datetime.now(UTC), only=attempt, whole=wide, gpus=numbers))
+
+
+async def _gpu_numbers(client: "Client", job: JobView) -> Mapping[str, int]:
+    """The number on its node of each GPU that the job has, as far as that is known and not too many nodes are asked."""
+    members = [each for attempt in job.attempts for each in attempt.executions if each.gpus and each.node]
+    nodes = sorted({str(each.node) for each in members})
+    if not nodes or len(nodes) > _ASKED_NODES:
+        return {}
+    try:
+        found = await asyncio.gather(*(client.nodes.get(name) for name in nodes))
+    except MusterError:  # a node that has gone, or that this caller may not see
+        return {}
+    return {gpu.uuid: gpu.index for node in found for gpu in node.inventory.gpus}
 
 
 @answers
 async def why(context: typer.Context, job: JobName, *, output: Output = Format.TABLE) -> None:
-    """Say what a job waits for, or what went wrong."""
+    """Say what a job waits for, or what went wrong.
+
+    Examples:
+      muster why train
+      muster why j7k2 -o json
+    """
     async with session_of(context).client() as client:
         explained = await client.jobs.why(job)
-    if output is not Format.TABLE:
+    if not output.for_people:
         say_lines(text_of(explained, output))
         return
     from muster.cli.output.jobs import explanation  # noqa: PLC0415
 
-    screen().print(explanation(explained))
-
-
-@answers
-async def stop(context: typer.Context, jobs: JobNames) -> ExitCode:
-    """Stop jobs. Executions get SIGTERM, and SIGKILL after the grace period."""
-    async with session_of(context).client() as client:
-
-        async def stop_one(job: str) -> str:
-            stopped = await client.jobs.stop(job)
-            return f"{stopped.id} ({stopped.spec.name}) {stopped.phase}"
-
-        return await _each(jobs, stop_one)
-
-
-@answers
-async def delete(
-    context: typer.Context,
-    jobs: JobNames,
-    *,
-    force: Annotated[bool, typer.Option("--force", help="Stop them first if they have not ended.")] = False,
-) -> ExitCode:
-    """Forget ended jobs, their history and their logs."""
-    async with session_of(context).client() as client:
-
-        async def delete_one(job: str) -> str:
-            return f"{await client.jobs.delete(job, force=force)} deleted"
-
-        return await _each(jobs, delete_one)
-
-
-@answers
-async def wait(
-    context: typer.Context,
-    job: JobName,
-    *,
-    within: Annotated[str | None, typer.Option("--timeout", help="Give up after this time (`90s`, `10m`).")] = None,
-    output: Output = Format.TABLE,
-) -> ExitCode:
-    """Wait until a job has ended; the exit code says how. Ctrl-C leaves the job alone."""
-    from muster.cli.follow import attend, print_verdict  # noqa: PLC0415
-    from muster.jobfile.quantity import parse_duration  # noqa: PLC0415
-
-    limit = parse_duration(within) if within else None
-    async with session_of(context).client() as client:
-        known = await client.jobs.get(job)
-        try:
-            async with asyncio.timeout(limit.total_seconds() if limit else None):
-                ended = await attend(client, known, client.jobs.wait(known))
-        except TimeoutError:
-            raise UnavailableError(f"{known.spec.name} ({known.id}) has not ended within {within}") from None
-    if ended is None:
-        return ExitCode.INTERRUPTED
-    if output is not Format.TABLE:
-        say_lines(text_of(ended, output))
-        return code_of_job(ended.phase)
-    print_verdict(ended)
-    return code_of_job(ended.phase)
-
-
-async def _each(names: Sequence[str], act: Callable[[str], Awaitable[str]]) -> ExitCode:
-    """Act on one after the other, whatever becomes of the others; the first error decides the exit code."""
-    code = ExitCode.SUCCESS
-    for name in names:
-        try:
-            say(await act(name))
-        except MusterError as error:
-            sys.stdout.flush()
-            failed = report(error)
-            code = code or failed
-    return code
+    screen(whole=output is Format.WIDE).print(explanation(explained, datetime.now(UTC)))

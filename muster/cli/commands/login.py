@@ -32,13 +32,25 @@ from muster.domain.fleet.access import Myself
 
 
 def init(
-    state: Annotated[Path, typer.Option(envvar="MUSTER_STATE", help="The coordinator's directory.")] = Path(
+    state: Annotated[Path, typer.Option(envvar="MUSTER_STATE", help="Directory of the coordinator's state.")] = Path(
         "/var/lib/muster/coordinator"
     ),
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients will be served.")] = "0.0.0.0:7460",
-    name: Annotated[list[str] | None, typer.Option(help="Clients will reach it by this name; may be repeated.")] = None,
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address at which clients will be served.")
+    ] = "0.0.0.0:7460",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="Name or address by which clients will reach the coordinator; may be repeated."),
+    ] = None,
 ) -> None:
-    """Make the authority and the first admin of a fleet, where its coordinator will run, and say how to log in."""
+    """Prepare this machine as the coordinator of a fleet.
+
+    The fleet's authority and its first admin are made, and how to log in is printed.
+
+    Examples:
+      muster init --name muster.example.org
+      muster init --state /srv/muster --listen 0.0.0.0:7460
+    """
     names = [part for each in name or () for part in ("--name", each)]
     command = command_of("coordinator", "--init", "--state", str(state), "--listen", listen, *names)
     raise typer.Exit(subprocess.run(command, check=False).returncode)  # noqa: S603 - our own program
@@ -46,25 +58,33 @@ def init(
 
 @answers
 async def login(
-    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where the coordinator serves clients.")],
+    address: Annotated[
+        str, typer.Argument(metavar="HOST:PORT", help="Address of the coordinator (port: 7460 if left out).")
+    ],
     *,
     authority: Annotated[
         str | None,
-        typer.Option(metavar="sha256:…", help="Fingerprint of the fleet's authority, as the first start printed it."),
+        typer.Option(
+            metavar="sha256:…",
+            help="Fingerprint of the fleet's authority, which the coordinator's first start printed; needed once.",
+        ),
     ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help="The token is in this file; `-` for stdin. It goes before all else.")
-    ] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with an API token; `-` is stdin.")] = None,
     sso: Annotated[
-        bool, typer.Option(help="Through the identity provider of your organisation, even if MUSTER_TOKEN is set.")
+        bool,
+        typer.Option("--sso", help="Use the identity provider of your organisation, even if MUSTER_TOKEN is set."),
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Keep how you are known to a coordinator; it is the one that is asked from now on.
+    """Log in to a coordinator, and ask this one from now on.
 
-    You are known by the token in --token-file, else by MUSTER_TOKEN, else through the identity provider of your
-    organisation if the coordinator knows one: open the URL that is shown, in any browser, and confirm the code. If
-    it knows none, you are asked for a token.
+    The token comes from --token-file, else from MUSTER_TOKEN, else from the identity provider of your organisation:
+    open the URL that is shown in any browser and confirm the code. Where there is no provider, you are asked for a
+    token.
+
+    Examples:
+      muster login muster.example.org --authority sha256:9f86d0...
+      muster login muster.example.org --token-file token.txt
     """
     from muster.client.client import Client  # noqa: PLC0415 - gRPC
     from muster.rpc.channel import Credentials  # noqa: PLC0415
@@ -93,7 +113,7 @@ async def login(
     async with Client(address, Credentials(authority=certificate, token=token)) as client:
         myself = await client.accounts.myself()
     keep_login(home(os.environ), Login(address=address, authority=certificate.decode(), token=token))
-    if output is Format.TABLE:
+    if output.for_people:
         say(f"logged in to {address} as {myself.name}{_until(myself)}")
     else:
         say_lines(document_line({"address": address, "account": myself}, output))
@@ -103,9 +123,16 @@ async def login(
 async def logout(
     context: typer.Context,
     *,
-    revoke: Annotated[bool, typer.Option(help="Make the token count no more, too.")] = False,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Also revoke the token, so that it is of no use to anybody.")
+    ] = False,
 ) -> None:
-    """Forget how you are known to the coordinator."""
+    """Forget the token for a coordinator.
+
+    Examples:
+      muster logout
+      muster logout --revoke
+    """
     named = session_of(context).coordinator
     address = parse_address(named) if named else coordinator_address(os.environ)
     if address == local_address(os.environ):
@@ -119,10 +146,15 @@ async def logout(
 
 @answers
 async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """Say who you are to the coordinator, and what you may do."""
+    """Show who you are to the coordinator, and what you may do.
+
+    Examples:
+      muster whoami
+      muster whoami -o json
+    """
     async with session_of(context).client() as client:
         myself = await client.accounts.myself()
-    if output is not Format.TABLE:
+    if not output.for_people:
         say_lines(text_of(myself, output))
         return
     from muster.cli.output.tables import facts  # noqa: PLC0415

@@ -26,28 +26,44 @@ async def logs(  # noqa: PLR0913 - one for each option
     context: typer.Context,
     job: JobName,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until all logs are complete.")] = False,
-    rank: Annotated[str | None, typer.Option(help="Only these ranks: `0,2-3`.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the logs of all executions are complete.")
+    ] = False,
+    rank: Annotated[str | None, typer.Option(help="Only these ranks: `0,2-3` (default: all).")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only what was printed since `10m` ago, or since an ISO time.")
+        str | None, typer.Option(metavar="TIME", help="Only what was printed since `10m` ago, or since an ISO time.")
     ] = None,
-    tail: Annotated[int | None, typer.Option(min=0, help="Only the last so many lines of each rank.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Of this attempt, not of the newest.")] = None,
-    timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="When each line was printed.")] = False,
-    prefix: Annotated[bool, typer.Option(help="Which rank printed each line; ! marks stderr.")] = True,
+    tail: Annotated[
+        int | None, typer.Option(min=0, metavar="COUNT", help="Only the last lines of each rank, so many of them.")
+    ] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Number of the attempt (default: the newest).")] = None,
+    timestamps: Annotated[
+        bool, typer.Option("--timestamps", "-t", help="Begin each line with the local time at which it was printed.")
+    ] = False,
+    prefix: Annotated[
+        bool, typer.Option(help="Begin each line with the rank that printed it; `!` marks stderr.")
+    ] = True,
     raw: Annotated[
-        bool, typer.Option("--raw", help="Also on a terminal every byte as it was printed, which may act on it.")
+        bool,
+        typer.Option("--raw", help="Pass on every byte as it was printed, even to a terminal, on which it may act."),
     ] = False,
     output: Output = Format.TABLE,
 ) -> ExitCode:
-    """Print what the executions of a job printed, merged."""
+    """Print what the executions of a job have printed.
+
+    Lines of several ranks are merged by time.
+
+    Examples:
+      muster logs -f train
+      muster logs j7k2 --rank 0,2-3 --since 10m
+    """
     ranks = ranks_from(rank) if rank is not None else ()
     earliest = since_from(since, datetime.now(UTC)) if since is not None else None
     async with session_of(context).client() as client:
         known = await client.jobs.get(job)
         style = style_for(known, prefix=prefix, timestamps=timestamps, raw=raw)
         lines = client.jobs.logs(known, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
-        printing = _print_all(lines, style) if output is Format.TABLE else _print_documents(lines, output)
+        printing = _print_all(lines, style) if output.for_people else _print_documents(lines, output)
         if not follow:
             await printing
             return ExitCode.SUCCESS

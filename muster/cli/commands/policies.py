@@ -16,30 +16,43 @@ from muster.domain.jobs.job import MOST_PIDS
 @answers
 async def allow(  # noqa: PLR0913 - one for each option
     context: typer.Context,
-    project: Annotated[str, typer.Argument(metavar="PROJECT")],
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")],
     *,
     capability: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="May be asked for, like SYS_PTRACE; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Linux capability that containers may ask for: `SYS_PTRACE`; may be repeated."
+        ),
     ] = None,
-    privileged: Annotated[bool, typer.Option("--privileged", help="Everything that root of the node may.")] = False,
+    privileged: Annotated[
+        bool, typer.Option("--privileged", help="Privileged containers, which may do all that root of the node may.")
+    ] = False,
     gain_privileges: Annotated[
-        bool, typer.Option("--gain-privileges", help="Programs may gain privileges, as `sudo` does.")
+        bool, typer.Option("--gain-privileges", help="Programs that gain privileges, as `sudo` does.")
     ] = False,
     any_user: Annotated[
-        bool, typer.Option("--any-user", help="Any user, root and the one that the image names, too.")
+        bool, typer.Option("--any-user", help="Any user in containers, also root and the one that the image names.")
     ] = False,
     host_path: Annotated[
         list[str] | None,
-        typer.Option(metavar="DIR", help="Mounts from below it, on nodes that let jobs mount it; may be repeated."),
+        typer.Option(
+            metavar="DIR", help="Mounts from below this directory, on nodes that allow it too; may be repeated."
+        ),
     ] = None,
     pids: Annotated[
-        int | None, typer.Option(min=1, max=MOST_PIDS, help="Up to so many processes and threads in a container.")
+        int | None,
+        typer.Option(min=1, max=MOST_PIDS, metavar="COUNT", help="Most processes and threads in a container."),
     ] = None,
-    nothing: Annotated[bool, typer.Option("--nothing", help="First take away what it was opened for before.")] = False,
+    nothing: Annotated[bool, typer.Option("--nothing", help="Take away first what was allowed before.")] = False,
 ) -> None:
-    """Open a project for what its job files ask for; without options, show what it is opened for.
+    """Allow the containers of a project more than the default.
 
-    What is opened adds to what was. Jobs that were accepted are not affected.
+    Without options, what is allowed is shown. Options add to what was allowed before. Jobs that were accepted are not
+    affected.
+
+    Examples:
+      muster projects allow vision
+      muster projects allow vision --capability SYS_PTRACE --host-path /data
     """
     from muster.cli.output.trust import policy_text  # noqa: PLC0415 - Rich
 

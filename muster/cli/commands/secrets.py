@@ -16,10 +16,18 @@ from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import KEY_RULES, MAX_VALUE, Secret, SecretKind, problem_with_keys
 from muster.domain.jobs.job import DEFAULT_PROJECT
 
-secrets = typer.Typer(help="Secrets of projects: credentials that jobs get by name.", no_args_is_help=True)
+secrets = typer.Typer(
+    help="""Set, list and remove secrets: credentials that jobs get by name.
 
-ProjectOf: TypeAlias = Annotated[str, typer.Option("--project", metavar="PROJECT", help="Whose secret it is.")]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME")]
+Examples:
+  muster secrets list
+  muster secrets set wandb key=@wandb.key
+""",
+    no_args_is_help=True,
+)
+
+ProjectOf: TypeAlias = Annotated[str, typer.Option("--project", metavar="PROJECT", help="Project of the secret.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the secret.")]
 
 
 @secrets.command("set")
@@ -31,25 +39,32 @@ async def set_secret(  # noqa: PLR0913 - one for each option
         list[str] | None,
         typer.Argument(
             metavar="[KEY=@FILE|KEY=-|KEY]...",
-            help="A value from a file, from stdin, or asked for without showing it. KEY=VALUE only for what is no "
-            "secret, such as server and username.",
+            help="Values from a file (KEY=@FILE), from stdin (KEY=-), or asked for (KEY). KEY=VALUE is only for what "
+            "is no secret, such as server and username.",
         ),
     ] = None,
     *,
-    kind: Annotated[SecretKind, typer.Option(help="What it is for; each but `generic` has keys that it must have.")] = (
-        SecretKind.GENERIC
-    ),
+    kind: Annotated[
+        SecretKind, typer.Option(help="Kind of the secret; each but `generic` has keys that it must have.")
+    ] = (SecretKind.GENERIC),
     project: ProjectOf = DEFAULT_PROJECT,
-    replace: Annotated[bool, typer.Option("--replace", help="In place of the one that is there, if any.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the secret of that name, if there is one.")
+    ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Keep a secret: a name in a project, with a value for each key."""
+    """Set a secret of a project: a name with a value for each key.
+
+    Examples:
+      muster secrets set wandb key=@wandb.key
+      muster secrets set store --kind s3 access_key=@id secret_key=@secret --project vision
+    """
     given = dict(_values(kind, _complete(kind, values or ())))
     if problem := problem_with_keys(kind, given):
         raise InvalidJobError(f"the secret {name!r} {problem}")
     async with session_of(context).client() as client:
         made = await client.secrets.set(name, given, kind=kind, project=project, replace=replace)
-    if output is Format.TABLE:
+    if output.for_people:
         say(f"secret {made.name} of project {made.project} is kept, with {', '.join(made.keys)}")
     else:
         say_lines(text_of(made, output))
@@ -60,11 +75,16 @@ async def set_secret(  # noqa: PLR0913 - one for each option
 async def list_secrets(
     context: typer.Context, *, project: ProjectOf = DEFAULT_PROJECT, output: Output = Format.TABLE
 ) -> None:
-    """List the secrets of a project: their names and keys, never a value."""
+    """List the secrets of a project: names and keys, never values.
+
+    Examples:
+      muster secrets list
+      muster secrets list --project vision
+    """
     async with session_of(context).client() as client:
         found = await client.secrets.list(project)
-    if output is Format.TABLE:
-        _show(found)
+    if output.for_people:
+        _show(found, output)
     else:
         say_lines(text_of(found, output))
 
@@ -72,13 +92,19 @@ async def list_secrets(
 @secrets.command("remove")
 @answers
 async def remove_secret(context: typer.Context, name: Name, *, project: ProjectOf = DEFAULT_PROJECT) -> None:
-    """Forget a secret; what runs with it keeps it until its end."""
+    """Remove a secret; jobs that run with it keep it until they end.
+
+    Examples:
+      muster secrets remove wandb
+      muster secrets remove store --project vision
+    """
     async with session_of(context).client() as client:
         await client.secrets.remove(name, project)
     say(f"secret {name} of project {project} is forgotten")
 
 
-def _show(found: Sequence[Secret]) -> None:
+def _show(found: Sequence[Secret], output: Format) -> None:
+    from muster.cli.output.plain.columns import Column  # noqa: PLC0415 - only here
     from muster.cli.output.tables import listing  # noqa: PLC0415 - Rich
     from muster.cli.output.units import time_text  # noqa: PLC0415 - as above
 
@@ -89,7 +115,8 @@ def _show(found: Sequence[Secret]) -> None:
         (each.name, each.kind, ", ".join(each.keys), each.server or "-", changed(each.updated_at, each.updated_by))
         for each in found
     )
-    screen().print(listing(("NAME", "KIND", "KEYS", "FOR", "CHANGED"), rows))
+    columns = ("NAME", "KIND", Column("KEYS", least=12), Column("FOR", least=12), Column("CHANGED", spare=1))
+    screen(whole=output is Format.WIDE).print(listing(columns, rows))
 
 
 def _complete(kind: SecretKind, said: Sequence[str]) -> Sequence[str]:

@@ -1,7 +1,6 @@
-"""Commands that make jobs: submit, run, schema."""
+"""The commands submit and schema, and how a job that was described is made."""
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -10,16 +9,12 @@ import typer
 
 from muster.cli.context import CliContext, answers, session_of
 from muster.cli.exit_codes import ExitCode
-from muster.cli.options import Output, labels_of
+from muster.cli.options import Output
 from muster.cli.output.documents import Format, text_of
-from muster.cli.output.screen import print_dim, say, say_lines
-from muster.cli.run_document import RunFlags, run_document
-from muster.cli.streams import has_unread_input
+from muster.cli.output.screen import say, say_lines
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError, UnavailableError
-from muster.domain.jobs.disconnect import OnDisconnect
-from muster.domain.jobs.job import JobSpec, Network, Packing
-from muster.domain.jobs.lifecycle import SuccessRule
-from muster.jobfile import job_from, job_schema
+from muster.domain.jobs.job import JobSpec
+from muster.jobfile import job_schema
 
 if TYPE_CHECKING:
     from muster.cli.job_files import Described
@@ -30,7 +25,7 @@ _ON_ITS_WAY = 0.001
 """Seconds after which a question has left this program."""
 
 
-class _Wish(NamedTuple):
+class Wish(NamedTuple):
     """What is to become of a job that is made."""
 
     follow: bool
@@ -46,147 +41,75 @@ async def submit(  # noqa: PLR0913 - one for each option
     context: typer.Context,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Job files; - is stdin. Each may hold several jobs.", allow_dash=True),
+        typer.Argument(
+            metavar="FILE...",
+            help="Job files; `-` is stdin. Each may hold several jobs (`---` between them).",
+            allow_dash=True,
+        ),
     ],
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Stay with it; Ctrl-C leaves it alone.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it and print what would be sent.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Stay with the job until it ends; Ctrl-C leaves it alone.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the job and print it with all its settings, without submitting it.")
+    ] = False,
     queue_anyway: Annotated[
         bool,
-        typer.Option("--queue-anyway", help="Accept it even if no present node could ever run it."),
+        typer.Option("--queue-anyway", help="Queue the job even if no present node could ever run it."),
     ] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replace a value of the file: `resources.gpus=2`."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Replace a value of the file: `resources.gpus=2`, `roles[0].count=3`, `image=null`.",
+        ),
     ] = None,
     output: Output = Format.TABLE,
-) -> ExitCode:
-    """Submit the jobs that files describe, all or none of them, and print their ids."""
+) -> int:
+    """Submit job files and print the ids of their jobs.
+
+    All jobs are accepted, or none is.
+
+    Examples:
+      muster submit job.yaml
+      muster submit -f job.yaml --set workers=8 --set env.MODE=fast
+    """
     from muster.cli.job_files import read_jobs  # noqa: PLC0415 - `muster run` does without
 
-    jobs = read_jobs(files, _overrides(settings or ()))
+    jobs = read_jobs(files, overrides_of(settings or ()))
     if follow and len(jobs) > 1:
         raise typer.BadParameter(f"stays with one job; these are {len(jobs)}", param_hint="--follow")
-    wish = _Wish(follow=follow, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
+    wish = Wish(follow=follow, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
     if len(jobs) == 1:
-        return await _make(session_of(context), jobs[0].spec, wish)
+        try:
+            return await make(session_of(context), jobs[0].spec, wish)
+        except InvalidJobError as error:
+            raise jobs[0].located(error) from None
     return await _make_all(session_of(context), jobs, wish)
 
 
-@answers
-async def run(  # noqa: PLR0913 - one for each option
-    context: typer.Context,
-    command: Annotated[list[str] | None, typer.Argument(metavar="[--] COMMAND...", help="What to run.")] = None,
-    *,
-    workers: Annotated[int, typer.Option("--workers", "-N", min=1, help="How many executions.")] = 1,
-    gpus: Annotated[int | None, typer.Option(help="GPUs of each.")] = None,
-    gpu_model: Annotated[str | None, typer.Option(help="Part of the model name of every GPU: `H100`.")] = None,
-    cpus: Annotated[str | None, typer.Option(help="CPUs of each: `2`, `0.5`.")] = None,
-    memory: Annotated[str | None, typer.Option(help="Memory of each: `16Gi`.")] = None,
-    shm: Annotated[str | None, typer.Option(help="Size of /dev/shm in the container.")] = None,
-    image: Annotated[str | None, typer.Option(help="Container image; without it a plain process.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job; made from the command otherwise.")] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--env", "-e", metavar="NAME[=VALUE]", help="Environment variable; a bare name takes its value here."
-        ),
-    ] = None,
-    port: Annotated[
-        list[str] | None,
-        typer.Option("--port", "-p", metavar="NAME[=NUMBER]", help="A port of each, leased or fixed."),
-    ] = None,
-    mount: Annotated[
-        list[str] | None,
-        typer.Option(metavar="/SOURCE:/TARGET[:rw]", help="A directory or file of the node, seen in the container."),
-    ] = None,
-    secret: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[VARIABLE=]NAME[:KEY]",
-            help="A secret of the project: as files in /muster/secrets/NAME, or in a variable.",
-        ),
-    ] = None,
-    workdir: Annotated[str | None, typer.Option(help="Working directory.")] = None,
-    user: Annotated[str | None, typer.Option(help="Who runs in the container: `1000:1000`.")] = None,
-    network: Annotated[Network | None, typer.Option(help="The node's network, or a private one per container.")] = None,
-    placement: Annotated[Packing | None, typer.Option(help="On as few nodes as possible, or as many.")] = None,
-    max_per_node: Annotated[int | None, typer.Option(help="At most so many executions on one node.")] = None,
-    priority: Annotated[int | None, typer.Option(help="Higher goes first; -1000 to 1000.")] = None,
-    project: Annotated[str | None, typer.Option(help="The project of the job (default: your only project).")] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A label to find the job by: `paper=icml`; may be repeated."),
-    ] = None,
-    success: Annotated[SuccessRule | None, typer.Option(help="Who must end well.")] = None,
-    check_in_timeout: Annotated[str | None, typer.Option(help="Limit for preparing: `10m`.")] = None,
-    lost_after: Annotated[str | None, typer.Option(help="How long a node may be silent: `90s`, `1h`.")] = None,
-    on_disconnect: Annotated[
-        OnDisconnect | None, typer.Option(help="What goes on where nobody hears of the coordinator.")
-    ] = None,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Only submit it, and print its id.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it and print what would be sent.")] = False,
-    queue_anyway: Annotated[
-        bool,
-        typer.Option("--queue-anyway", help="Accept it even if no present node could ever run it."),
-    ] = False,
-    output: Output = Format.TABLE,
-) -> ExitCode:
-    """Run a command on every worker and stay with it. The first Ctrl-C stops the job, the second leaves at once."""
-    if has_unread_input():
-        raise InvalidJobError(
-            "data waits on stdin, which does not reach a job: send it as a file of a job file (`files`), or write "
-            "`< /dev/null` behind the command if it is not for the job"
-        )
-    flags = RunFlags(
-        command=command or (),
-        workers=workers,
-        name=name,
-        image=image,
-        workdir=workdir,
-        user=user,
-        env=env or (),
-        ports=port or (),
-        mounts=mount or (),
-        secrets=secret or (),
-        gpus=gpus,
-        gpu_model=gpu_model,
-        cpus=cpus,
-        memory=memory,
-        shm=shm,
-        network=network,
-        placement=placement,
-        priority=priority,
-        project=project,
-        labels=labels_of(label, "--label") if label else None,
-        success=success,
-        max_per_node=max_per_node,
-        check_in_timeout=check_in_timeout,
-        lost_after=lost_after,
-        on_disconnect=on_disconnect,
-    )
-    spec = job_from(run_document(flags, os.environ), "muster run")
-    wish = _Wish(follow=not detach, stops=True, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
-    code = await _make(session_of(context), spec, wish)
-    if has_unread_input():
-        print_dim("warning: what has come on stdin since the start did not reach the job")
-    return code
-
-
 def schema() -> None:
-    """Print the JSON Schema of job files, for editors."""
+    """Print the JSON Schema of job files, for editors.
+
+    Examples:
+      muster schema > job.schema.json
+      muster schema | jq .properties
+    """
     import json  # noqa: PLC0415 - `muster run` does without
 
     say_lines(json.dumps(job_schema(), indent=2) + "\n")
 
 
-async def _make(session: CliContext, spec: JobSpec, wish: _Wish) -> ExitCode:
+async def make(session: CliContext, spec: JobSpec, wish: Wish) -> int:
+    """Submit a job, or only check it, and stay with it if that is wished; gives the exit code."""
     if wish.dry_run:
         return await _check(session, spec, wish)
     async with session.client() as client:
         job = await _submitted(client, spec, wish)
         if not wish.follow:
-            say_lines(text_of(job, wish.output) if wish.output is not Format.TABLE else f"{job.id}\n", flush=True)
+            say_lines(text_of(job, wish.output) if not wish.output.for_people else f"{job.id}\n", flush=True)
             say(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", err=True)
             return ExitCode.SUCCESS
         from muster.cli.follow import follow  # noqa: PLC0415
@@ -194,7 +117,7 @@ async def _make(session: CliContext, spec: JobSpec, wish: _Wish) -> ExitCode:
         return await follow(client, job, stops=wish.stops)
 
 
-async def _submitted(client: "Client", spec: JobSpec, wish: _Wish) -> "JobView":
+async def _submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
     """The job, accepted; what it takes to read that, and to stay with it, is loaded while the coordinator stores it."""
     async with asyncio.TaskGroup() as tasks:
         asked = tasks.create_task(client.jobs.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
@@ -206,7 +129,7 @@ async def _submitted(client: "Client", spec: JobSpec, wish: _Wish) -> "JobView":
     return asked.result()
 
 
-async def _check(session: CliContext, spec: JobSpec, wish: _Wish) -> ExitCode:
+async def _check(session: CliContext, spec: JobSpec, wish: Wish) -> int:
     """Print what would be sent; where a coordinator answers, it says whether it would take it."""
     say_lines(text_of(spec, Format.JSON if wish.output is Format.JSON else Format.YAML), flush=True)
     try:
@@ -219,7 +142,7 @@ async def _check(session: CliContext, spec: JobSpec, wish: _Wish) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: _Wish) -> ExitCode:
+async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: Wish) -> int:
     from muster.wire.checks import MAX_JOBS  # noqa: PLC0415
 
     specs = [job.spec for job in jobs]
@@ -245,8 +168,8 @@ async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: _Wis
     return ExitCode.SUCCESS
 
 
-def _print_ids(jobs: "Sequence[Described]", ids: Sequence[str], wish: _Wish) -> None:
-    if wish.output is Format.TABLE:
+def _print_ids(jobs: "Sequence[Described]", ids: Sequence[str], wish: Wish) -> None:
+    if wish.output.for_people:
         say_lines("".join(f"{each}\n" for each in ids), flush=True)
         return
     accepted = [{"id": id_, "name": job.spec.name} for id_, job in zip(ids, jobs, strict=False)]
@@ -262,12 +185,18 @@ def _all_texts(specs: Sequence[JobSpec], form: Format) -> str:
 def _located(error: JobsRefusedError, jobs: "Sequence[Described]") -> MusterError:
     """What was refused, by file and line, as an error of the kind of the first."""
     accepted = f"the first {len(error.accepted)} of {len(jobs)} jobs were" if error.accepted else "none of the jobs was"
-    lines = [f"{jobs[place].where}: {jobs[place].spec.name}: {each}" for place, each in error.refused.items()]
+    lines = [_line_of(jobs[place], each) for place, each in error.refused.items()]
     kind = type(next(iter(error.refused.values())))
     return kind("\n".join([f"{accepted} accepted", *lines]))
 
 
-def _overrides(settings: Sequence[str]) -> Mapping[str, str]:
+def _line_of(job: "Described", error: MusterError) -> str:
+    located = job.located(error)
+    return f"{job.where}: {job.spec.name}: {error}" if located is error else str(located)
+
+
+def overrides_of(settings: Sequence[str]) -> Mapping[str, str]:
+    """The values of `--set KEY=VALUE` by key."""
     pairs = [setting.partition("=") for setting in settings]
     for key, equals, _ in pairs:
         if not key or not equals:

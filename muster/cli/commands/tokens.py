@@ -14,14 +14,22 @@ from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import Access
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from muster.cli.output.tables import TextTable
 
 MOST_PRUNED_AT_ONCE = 500
 """Tokens in one call; the coordinator takes at most 1,024, and writes each call in one transaction."""
 
-tokens = typer.Typer(help="API tokens.", no_args_is_help=True)
+tokens = typer.Typer(
+    help="""Make, list and revoke API tokens.
 
-Ttl: TypeAlias = Annotated[str | None, typer.Option(metavar="TIME", help="How long it counts, like 12h or 30d.")]
+Examples:
+  muster tokens list
+  muster tokens create --note "nightly sweep" --ttl 30d
+""",
+    no_args_is_help=True,
+)
+
+Ttl: TypeAlias = Annotated[str | None, typer.Option(metavar="TIME", help="Time that the token is valid: `12h`, `30d`.")]
 
 
 @tokens.command("create")
@@ -30,35 +38,48 @@ async def create_token(
     context: typer.Context,
     *,
     account: Annotated[
-        str, typer.Option("--for", metavar="NAME", help="Whom it makes known; yourself otherwise.")
+        str, typer.Option("--for", metavar="NAME", help="Account that the token is for (default: yours).")
     ] = "",
     ttl: Ttl = None,
-    note: Annotated[str, typer.Option(help="What it is for.")] = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="Note on what the token is for, which lists show.")] = "",
     access: Annotated[
-        Access | None, typer.Option(help="The most that it may (default: all that the account may).")
+        Access | None, typer.Option(help="Most that the token may do (default: all that the account may).")
     ] = None,
     project: Annotated[
         list[str] | None,
-        typer.Option(metavar="PROJECT", help="The token counts only there; may be repeated (default: everywhere)."),
+        typer.Option(
+            metavar="PROJECT", help="Only project in which the token is valid; may be repeated (default: everywhere)."
+        ),
     ] = None,
 ) -> None:
-    """Make an API token and print it, this once.
+    """Make an API token and print it once.
 
-    Without --ttl a person's token ends after 90 days, and that of a program when it is revoked.
+    Without --ttl the token of a person ends after 90 days, and that of a program when it is revoked.
+
+    Examples:
+      muster tokens create --ttl 30d --note "my laptop"
+      muster tokens create --for ci --access member --project vision
     """
     async with session_of(context).client() as client:
         secret, token = await client.tokens.create(
             account, note=note, ttl=span_of(ttl), access=access, projects=project or ()
         )
+    from muster.cli.output.units import time_text  # noqa: PLC0415 - only here
+
     say(secret)
-    ends = f"ends at {token.expires_at:%Y-%m-%d %H:%M} UTC" if token.expires_at else "never ends"
+    ends = f"ends at {time_text(token.expires_at)}" if token.expires_at else "never ends"
     print_dim(f"token {token.id} of {token.account}; it {ends} and is not shown again")
 
 
 @tokens.command("list")
 @answers
 async def list_tokens(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List API tokens without their secrets: your own, or as an admin all."""
+    """List your API tokens, or as an admin all tokens; secrets are not shown.
+
+    Examples:
+      muster tokens list
+      muster tokens list -o json
+    """
     async with session_of(context).client() as client:
         found = await client.tokens.list()
     from muster.cli.output.trust import tokens_table  # noqa: PLC0415 - Rich
@@ -69,9 +90,15 @@ async def list_tokens(context: typer.Context, *, output: Output = Format.TABLE) 
 @tokens.command("revoke")
 @answers
 async def revoke_token(
-    context: typer.Context, token: Annotated[str, typer.Argument(metavar="ID", help="As `tokens list` shows it.")]
+    context: typer.Context,
+    token: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, which `tokens list` shows.")],
 ) -> None:
-    """Make an API token count no more."""
+    """Revoke an API token: nobody can use it any more.
+
+    Examples:
+      muster tokens revoke t4x9
+      muster tokens list; muster tokens revoke t4x9
+    """
     async with session_of(context).client() as client:
         revoked = await client.tokens.revoke(token)
     say(f"token {revoked.id} of {revoked.account} counts no more")
@@ -83,11 +110,18 @@ async def prune_tokens(
     context: typer.Context,
     *,
     unused: Annotated[
-        str, typer.Option(metavar="TIME", help="Revoke what was not used for so long, like 30d.")
+        str, typer.Option(metavar="TIME", help="Time without use after which a token is revoked.")
     ] = "90d",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Revoke API tokens that nobody uses, and forget those that have ended: your own, or as an admin all."""
+    """Revoke API tokens that nobody uses, and forget ended ones.
+
+    These are your own tokens, or as an admin all.
+
+    Examples:
+      muster tokens prune
+      muster tokens prune --unused 30d --yes
+    """
     now, span = datetime.now(UTC), span_of(unused) or timedelta()
     async with session_of(context).client() as client:
         own = (await client.accounts.myself()).token
@@ -111,10 +145,10 @@ async def prune_tokens(
     say(f"{revoked} tokens revoked, {len(found) - revoked} forgotten")
 
 
-def show(found: Sequence[object], output: Format, table: "Table") -> None:
+def show(found: Sequence[object], output: Format, table: "TextTable") -> None:
     """Print values as a table or as documents."""
-    if output is Format.TABLE:
-        screen().print(table)
+    if output.for_people:
+        screen(whole=output is Format.WIDE).print(table)
     else:
         say_lines(text_of(found, output))
 

@@ -19,16 +19,51 @@ from muster.domain.jobs.job import DEFAULT_PROJECT
 if TYPE_CHECKING:
     pass
 
-users = typer.Typer(help="People whom the coordinator knows.", no_args_is_help=True)
-accounts = typer.Typer(help="Service accounts: programs whom the coordinator knows.", no_args_is_help=True)
-projects = typer.Typer(help="Projects, and who may do what in them.", no_args_is_help=True)
-join_tokens = typer.Typer(help="Tokens with which nodes join.", no_args_is_help=True)
+users = typer.Typer(
+    help="""Add, list and remove people.
+
+Examples:
+  muster users list
+  muster users add ada --access member --project vision
+""",
+    no_args_is_help=True,
+)
+accounts = typer.Typer(
+    help="""Add, list and remove service accounts, which programs use.
+
+Examples:
+  muster accounts list
+  muster accounts add ci --access member --project vision
+""",
+    no_args_is_help=True,
+)
+projects = typer.Typer(
+    help="""Make projects, and say who may do what in them.
+
+Examples:
+  muster projects list
+  muster projects grant vision ada --access member
+""",
+    no_args_is_help=True,
+)
+join_tokens = typer.Typer(
+    help="""Make, list and revoke tokens with which machines join as nodes.
+
+Examples:
+  muster nodes token create --uses 10 --ttl 2h
+  muster nodes token list
+""",
+    no_args_is_help=True,
+)
 
 AccessOf: TypeAlias = Annotated[Access, typer.Option(help="What the account may do.")]
 ProjectOf: TypeAlias = Annotated[
-    str, typer.Option(help="In which project; `*`: in all, and with nodes, accounts and the audit log.")
+    str,
+    typer.Option(
+        help="Project in which the account may do that; `*`: in all, and with nodes, accounts and the audit log."
+    ),
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the account or project.")]
 
 
 @users.command("add")
@@ -36,21 +71,36 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME")]
 async def add_user(
     context: typer.Context, name: Name, *, access: AccessOf = Access.MEMBER, project: ProjectOf = DEFAULT_PROJECT
 ) -> None:
-    """Make a person known; `muster tokens create --for NAME` then makes a token to hand over."""
+    """Add a person; `muster tokens create --for NAME` makes a token.
+
+    Examples:
+      muster users add ada --project vision
+      muster users add grace --access admin --project '*'
+    """
     await _add(context, name, AccountKind.USER, {project: access})
 
 
 @users.command("list")
 @answers
 async def list_users(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List people."""
+    """List people and what they may do.
+
+    Examples:
+      muster users list
+      muster users list -o json
+    """
     await _list(context, AccountKind.USER, output)
 
 
 @users.command("remove")
 @answers
 async def remove_user(context: typer.Context, name: Name) -> None:
-    """Forget a person and the tokens."""
+    """Remove a person with all tokens of the account.
+
+    Examples:
+      muster users remove ada
+      muster users list; muster users remove ada
+    """
     await _remove(context, name, AccountKind.USER)
 
 
@@ -59,28 +109,48 @@ async def remove_user(context: typer.Context, name: Name) -> None:
 async def add_service(
     context: typer.Context, name: Name, *, access: AccessOf = Access.MEMBER, project: ProjectOf = DEFAULT_PROJECT
 ) -> None:
-    """Make a program known; `muster tokens create --for NAME` then makes its token."""
+    """Add a service account; `muster tokens create --for NAME` makes a token.
+
+    Examples:
+      muster accounts add ci --project vision
+      muster accounts add exporter --access viewer --project '*'
+    """
     await _add(context, name, AccountKind.SERVICE, {project: access})
 
 
 @accounts.command("list")
 @answers
 async def list_services(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List service accounts."""
+    """List service accounts and what they may do.
+
+    Examples:
+      muster accounts list
+      muster accounts list -o json
+    """
     await _list(context, AccountKind.SERVICE, output)
 
 
 @accounts.command("remove")
 @answers
 async def remove_service(context: typer.Context, name: Name) -> None:
-    """Forget a service account and its tokens."""
+    """Remove a service account with all its tokens.
+
+    Examples:
+      muster accounts remove ci
+      muster accounts list; muster accounts remove ci
+    """
     await _remove(context, name, AccountKind.SERVICE)
 
 
 @projects.command("add")
 @answers
 async def add_project(context: typer.Context, name: Name) -> None:
-    """Make a project."""
+    """Make a project.
+
+    Examples:
+      muster projects add vision
+      muster projects add vision; muster projects grant vision ada
+    """
     async with session_of(context).client() as client:
         project = await client.projects.add(name)
     say(f"project {project.name} is there; `muster projects grant {project.name} ACCOUNT` lets somebody in")
@@ -92,7 +162,12 @@ projects.command("allow")(policies.allow)
 @projects.command("list")
 @answers
 async def list_projects(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List the projects that you have access to."""
+    """List the projects that you have access to.
+
+    Examples:
+      muster projects list
+      muster projects list -o yaml
+    """
     async with session_of(context).client() as client:
         found = await client.projects.list()
     from muster.cli.output.trust import projects_table  # noqa: PLC0415 - Rich
@@ -104,12 +179,17 @@ async def list_projects(context: typer.Context, *, output: Output = Format.TABLE
 @answers
 async def grant(
     context: typer.Context,
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="`*` for all.")],
-    account: Annotated[str, typer.Argument(metavar="ACCOUNT")],
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project; `*` for all.")],
+    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the person or service account.")],
     *,
     access: AccessOf = Access.MEMBER,
 ) -> None:
-    """Give an account access to a project, in place of what it had there."""
+    """Give an account access to a project, in place of what it had.
+
+    Examples:
+      muster projects grant vision ada
+      muster projects grant vision grace --access admin
+    """
     await _grant(context, account, project, access)
 
 
@@ -117,10 +197,15 @@ async def grant(
 @answers
 async def revoke_grant(
     context: typer.Context,
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="`*` for all.")],
-    account: Annotated[str, typer.Argument(metavar="ACCOUNT")],
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project; `*` for all.")],
+    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the person or service account.")],
 ) -> None:
-    """Take an account's access to a project away."""
+    """Take the access of an account to a project away.
+
+    Examples:
+      muster projects revoke vision ada
+      muster projects revoke '*' grace
+    """
     await _grant(context, account, project, None)
 
 
@@ -130,13 +215,20 @@ async def create_join_token(
     context: typer.Context,
     *,
     ttl: Ttl = "1h",
-    uses: Annotated[int, typer.Option(min=1, help="How many nodes may join with it.")] = 1,
-    pool: Annotated[str | None, typer.Option(help="The nodes get the label pool=POOL.")] = None,
+    uses: Annotated[
+        int, typer.Option(min=1, metavar="COUNT", help="Number of machines that may join with the token.")
+    ] = 1,
+    pool: Annotated[str | None, typer.Option(help="Pool of the nodes: they get the label pool=POOL.")] = None,
     label: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="The nodes get this label; may be repeated.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Label that the nodes get; may be repeated.")
     ] = None,
 ) -> None:
-    """Make a token with which nodes join, and print it, this once."""
+    """Make a token with which machines join as nodes, and print it once.
+
+    Examples:
+      muster nodes token create
+      muster nodes token create --uses 10 --ttl 2h --pool h100
+    """
     labels = dict(map(_label, label or ())) | ({"pool": pool} if pool else {})
     async with session_of(context).client() as client:
         secret, token = await client.join_tokens.create(ttl=span_of(ttl), uses=uses, labels=labels)
@@ -151,7 +243,12 @@ async def create_join_token(
 @join_tokens.command("list")
 @answers
 async def list_join_tokens(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List join tokens without their secrets."""
+    """List join tokens; secrets are not shown.
+
+    Examples:
+      muster nodes token list
+      muster nodes token list -o json
+    """
     async with session_of(context).client() as client:
         found = await client.join_tokens.list()
     from muster.cli.output.trust import join_tokens_table  # noqa: PLC0415 - Rich
@@ -162,9 +259,15 @@ async def list_join_tokens(context: typer.Context, *, output: Output = Format.TA
 @join_tokens.command("revoke")
 @answers
 async def revoke_join_token(
-    context: typer.Context, token: Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
+    context: typer.Context,
+    token: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, which `muster nodes token list` shows.")],
 ) -> None:
-    """Let nobody join with a token any more; who has joined stays."""
+    """Revoke a join token; nodes that have joined with it stay.
+
+    Examples:
+      muster nodes token revoke k3m8
+      muster nodes token list; muster nodes token revoke k3m8
+    """
     async with session_of(context).client() as client:
         revoked = await client.join_tokens.revoke(token)
     say(f"join token {revoked.id} counts no more")
@@ -172,7 +275,12 @@ async def revoke_join_token(
 
 @answers
 async def enrolled(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List the nodes that have joined, and with which token."""
+    """List the nodes that have joined, and with which token.
+
+    Examples:
+      muster nodes joined
+      muster nodes joined -o json
+    """
     async with session_of(context).client() as client:
         found = await client.nodes.enrolled()
     from muster.cli.output.trust import enrolled_nodes_table  # noqa: PLC0415 - Rich
@@ -183,12 +291,19 @@ async def enrolled(context: typer.Context, *, output: Output = Format.TABLE) -> 
 @answers
 async def revoke_node(
     context: typer.Context,
-    node: Annotated[str, typer.Argument(metavar="NODE", autocompletion=complete_nodes)],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.", autocompletion=complete_nodes)],
 ) -> None:
-    """Send a node away: its certificate counts no more, and its connection ends at once."""
+    """Shut a node out: its certificate is no longer valid.
+
+    Its connection ends at once. With a new join token it may come back.
+
+    Examples:
+      muster nodes revoke node-7
+      muster nodes revoke node-7; muster nodes remove node-7
+    """
     async with session_of(context).client() as client:
         revoked = await client.nodes.revoke(node)
-    say(f"node {revoked.name} was sent away; with a new join token it may come back")
+    say(f"node {revoked.name} is shut out; with a new join token it may come back")
 
 
 async def _add(context: typer.Context, name: str, kind: AccountKind, grants: Mapping[str, Access]) -> None:

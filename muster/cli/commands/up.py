@@ -1,12 +1,13 @@
-"""Commands that start a fleet on this machine: up, demo."""
+"""Commands about a fleet on this machine: up, down, demo."""
 
 import asyncio
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -17,55 +18,98 @@ from muster.client.endpoint import DEFAULT_ADDRESS, Login, forget_up, home, note
 from muster.domain.errors import InvalidJobError
 
 if TYPE_CHECKING:
-    from muster.cli.local.fleet import LocalFleet
+    from muster.cli.local.fleet import FleetPlan, LocalFleet
     from muster.domain.jobs.view import JobView
 
 _EXAMPLE = Path("examples", "ring", "job.yaml")
 _PACKAGE = Path(__file__).parents[2]
 """The package `muster`; a wheel has the example in it, a checkout beside it."""
 
-Nodes = Annotated[int, typer.Option("--nodes", "-n", min=1, max=64, help="How many nodes to act as.")]
+Nodes: TypeAlias = Annotated[
+    int, typer.Option("--nodes", "-n", min=1, max=64, help="Number of nodes that this machine acts as.")
+]
+Directory: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--dir", help="Directory of state and logs (default: `local` in MUSTER_HOME, ~/.muster/local)."),
+]
 
 
 @answers
-async def up(
+async def up(  # noqa: PLR0913 - one for each option
     *,
     nodes: Nodes = 3,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Port 0 takes a free one.")] = DEFAULT_ADDRESS,
-    directory: Annotated[
-        Path | None,
-        typer.Option("--dir", help="State and logs; `local` in MUSTER_HOME (~/.muster) otherwise."),
-    ] = None,
+    listen: Annotated[
+        str,
+        typer.Option(metavar="[HOST:]PORT", help="Loopback address for clients; port 0 takes a free one."),
+    ] = DEFAULT_ADDRESS,
+    directory: Directory = None,
     gpu_provider: Annotated[
         str | None,
-        typer.Option(metavar="PROVIDER", help="Where GPUs come from: `fake:8xH100` pretends to have eight."),
+        typer.Option(metavar="PROVIDER", help="Source of GPUs: `nvml`, or `fake:8xH100` to pretend to have eight."),
+    ] = None,
+    cpus: Annotated[
+        int | None, typer.Option(min=1, help="CPUs that each node offers (default: all of this machine).")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory that each node offers: `8Gi` (default: all of it).")
     ] = None,
     docker: Annotated[
         bool,
         typer.Option("--docker/--no-docker", help="Whether to run containers, where a Docker Engine answers."),
     ] = True,
 ) -> ExitCode:
-    """Start a coordinator and nodes on this machine, until Ctrl-C."""
-    from muster.cli.local.fleet import FleetPlan, local_fleet, require_programs  # noqa: PLC0415 - gRPC
+    """Start a fleet on this machine: a coordinator and nodes.
+
+    It runs until Ctrl-C or `muster down`.
+
+    Examples:
+      muster up
+      muster up --nodes 2 --gpu-provider fake:8xH100
+    """
+    from muster.cli.local.fleet import FleetPlan, local_fleet, parse_listen, require_programs  # noqa: PLC0415 - gRPC
 
     require_programs("muster up")
     own = home(os.environ)
     plan = FleetPlan(
-        directory=(directory or own / "local").expanduser().resolve(),
+        directory=_directory(own, directory),
         nodes=nodes,
-        listen=listen,
+        listen=parse_listen(listen),
         gpu_provider=gpu_provider,
         docker=docker,
+        cpus=cpus,
+        memory=None if memory is None else _size(memory),
     )
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP):
         try:
             async with local_fleet(plan) as fleet:
                 with _noted(own, fleet.login):
-                    _tell(fleet)
+                    _tell(fleet, plan)
                     await asyncio.Event().wait()
         except asyncio.CancelledError:
             say("stopped", flush=True)
     return ExitCode.SUCCESS
+
+
+@answers
+async def down(*, directory: Directory = None) -> None:
+    """Stop what `muster up` runs on this machine.
+
+    Its jobs are stopped; their records and logs are kept.
+
+    Examples:
+      muster down
+      muster down --dir /tmp/fleet
+    """
+    from muster.cli.local.claim import end_run  # noqa: PLC0415 - only here
+
+    own = home(os.environ)
+    where = _directory(own, directory)
+    ended = await asyncio.to_thread(end_run, where)
+    if ended is None:
+        say(f"nothing runs in {where}")
+        return
+    forget_up(own, ended.address)
+    say(f"stopped what served at {ended.address}" if ended.address else "stopped")
 
 
 @answers
@@ -75,8 +119,13 @@ async def demo(
     ] = None,
     *,
     nodes: Nodes = 3,
-) -> ExitCode:
-    """Run an example on three nodes of its own, and clear up."""
+) -> int:
+    """Run an example job on nodes of its own on this machine, and clear up.
+
+    Examples:
+      muster demo
+      muster demo --nodes 4 job.yaml
+    """
     from tempfile import TemporaryDirectory  # noqa: PLC0415 - brings hashlib along, like the next ones gRPC and Rich
 
     from muster.cli.follow import follow  # noqa: PLC0415
@@ -103,12 +152,32 @@ def _noted(own: Path, login: Login) -> Iterator[None]:
         forget_up(own, login.address)
 
 
-def _tell(fleet: "LocalFleet") -> None:
+def _directory(own: Path, said: Path | None) -> Path:
+    return (said or own / "local").expanduser().resolve()
+
+
+def _size(text: str) -> int:
+    from muster.jobfile.errors import FieldError  # noqa: PLC0415
+    from muster.jobfile.quantity import parse_memory  # noqa: PLC0415
+
+    try:
+        return parse_memory(text)
+    except FieldError as error:
+        raise InvalidJobError(f"--memory {error}") from None
+
+
+def _tell(fleet: "LocalFleet", plan: "FleetPlan") -> None:
     from muster.cli.output.nodes import nodes_table  # noqa: PLC0415 - Rich
 
     out = screen()
-    out.print(nodes_table(fleet.nodes))
+    out.print(nodes_table(fleet.nodes, datetime.now(UTC)))
     say("")
+    if plan.nodes > 1 and (plan.cpus is None or plan.memory is None):
+        offered = " and ".join(["CPUs"] * (plan.cpus is None) + ["memory"] * (plan.memory is None))
+        say(
+            f"each node offers all {offered} of this machine, so {plan.nodes} times what there is; "
+            "`--cpus` and `--memory` give each a share"
+        )
     say(f"the coordinator serves at {fleet.login.address}; logs: {', '.join(map(str, fleet.logs))}")
     say("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
 

@@ -1,1 +1,1 @@
-"""The programs of `muster up` on this machine."""
+"""The fleet of `muster up`: its programs on this machine, and who runs it."""

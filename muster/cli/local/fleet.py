@@ -1,21 +1,24 @@
 """A coordinator and agents on this machine, as two child programs that are watched and stopped."""
 
 import asyncio
+import errno
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from muster.cli.local.claim import Claim, claimed
 from muster.cli.output.screen import say
 from muster.client.client import Client
-from muster.client.endpoint import DEFAULT_ADDRESS, Login
-from muster.daemon.own_programs import command_of, is_frozen
-from muster.domain.errors import MusterError, UnavailableError
+from muster.client.endpoint import DEFAULT_ADDRESS, Login, parse_address
+from muster.daemon.own_programs import command_of, is_frozen, lean_command_of
+from muster.domain.errors import ConflictError, InvalidJobError, MusterError, UnavailableError
 from muster.domain.fleet.node import NodeState, NodeView
-from muster.rpc.channel import Credentials
+from muster.rpc.channel import Credentials, is_loopback
 from muster.trust.files import read_secret
 
 _READY_LIMIT = 60.0
@@ -49,6 +52,10 @@ class FleetPlan:
     """Where the nodes' GPUs come from; None is the agent's default."""
     docker: bool = True
     """Whether containers are run, where a Docker Engine answers."""
+    cpus: int | None = None
+    """CPUs that each node offers; None: all of this machine."""
+    memory: int | None = None
+    """Bytes of memory that each node offers; None: all of this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +71,53 @@ class LocalFleet:
 async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
     """All of it, with every node ready; at the end the agents are stopped first, then the coordinator.
 
-    A program that ends by itself is raised in the block as ProgramEndedError.
+    A program that ends by itself is raised in the block as ProgramEndedError. Raises ConflictError where another
+    `muster up` runs in the directory, or another program listens at the address.
     """
-    plan.directory.mkdir(parents=True, exist_ok=True)
-    ready_file = plan.directory / f"address.{os.getpid()}"
-    ready_file.unlink(missing_ok=True)
-    coordinator_log, agent_log = plan.directory / "coordinator.log", plan.directory / "agent.log"
-    async with _running("coordinator", _coordinator_arguments(plan, ready_file), coordinator_log):
-        address = await _address_in(ready_file)
-        async with _running("agent", _agent_arguments(plan, address), agent_log):
-            login = Login(address=address, token=read_secret(_token_file(plan)))
-            nodes = await _ready_nodes(login, plan.nodes)
-            yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log))
+    with claimed(plan.directory) as claim:
+        check_free(plan.listen)
+        ready_file = plan.directory / f"address.{os.getpid()}"
+        ready_file.unlink(missing_ok=True)
+        coordinator_log, agent_log = plan.directory / "coordinator.log", plan.directory / "agent.log"
+        async with _running("coordinator", _coordinator_arguments(plan, ready_file), coordinator_log, claim):
+            address = await _address_in(ready_file)
+            async with _running("agent", _agent_arguments(plan, address), agent_log, claim):
+                login = Login(address=address, token=read_secret(_token_file(plan)))
+                nodes = await _ready_nodes(login, plan.nodes)
+                claim.serves(address)
+                yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log))
+
+
+def parse_listen(text: str) -> str:
+    """`host:port` on this machine from `[HOST:]PORT`; port 0 takes a free one. Raises InvalidJobError."""
+    if text.isascii() and text.isdecimal():
+        text = f"127.0.0.1:{text}"
+    free = text.endswith(":0")
+    address = parse_address(text.removesuffix(":0") if free else text)
+    if not is_loopback(address):
+        raise InvalidJobError(
+            f"`muster up` serves this machine alone, unencrypted; {text} is no loopback address such as "
+            f"{DEFAULT_ADDRESS} (docs/install.md has coordinators for others)"
+        )
+    return f"{address.rpartition(':')[0]}:0" if free else address
+
+
+def check_free(listen: str) -> None:
+    """Raise ConflictError where another program listens at `host:port`."""
+    host, _, port = listen.rpartition(":")
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except socket.gaierror as error:
+        raise InvalidJobError(f"{host} is no address of this machine: {error.strerror}") from None
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise ConflictError(f"cannot listen at {listen}: {error.strerror}") from None
+        raise ConflictError(
+            f"port {port} is taken by another program; `--listen 127.0.0.1:0` takes a free one"
+        ) from None
 
 
 def _coordinator_arguments(plan: FleetPlan, ready_file: Path) -> Sequence[str]:
@@ -96,22 +138,27 @@ def _agent_arguments(plan: FleetPlan, address: str) -> Sequence[str]:
         arguments += ["--gpu-provider", plan.gpu_provider]
     if not plan.docker:
         arguments.append("--no-docker")
+    if plan.cpus is not None:
+        arguments += ["--cpus", str(plan.cpus)]
+    if plan.memory is not None:
+        arguments += ["--memory", str(plan.memory)]
     return arguments
 
 
 @asynccontextmanager
-async def _running(name: str, arguments: Sequence[str], log: Path) -> AsyncIterator[None]:
-    """The program runs within the block; its own end is raised there."""
+async def _running(name: str, arguments: Sequence[str], log: Path, claim: Claim) -> AsyncIterator[None]:
+    """The program runs within the block; its own end is raised there. It ends when this program does, at the latest."""
     with log.open("ab") as output:
         begin = output.tell()
         # A group of its own, so that Ctrl-C in the terminal reaches only us and the order of stopping is ours.
         process = await asyncio.create_subprocess_exec(
-            *command_of(name, *arguments),
+            *lean_command_of("muster.cli.local.child", str(os.getpid()), *command_of(name, *arguments)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             process_group=0,
         )
+    claim.started(process.pid)
     try:
         async with asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(_raise_when_ended(name, process, log, begin), name=f"watch the {name}")

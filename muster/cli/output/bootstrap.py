@@ -13,7 +13,7 @@ from muster.bootstrap.inspect.checks import Finding, Severity
 from muster.bootstrap.installation.outcome import SUCCESSES, Outcome, Status
 from muster.bootstrap.installation.work import Candidate
 from muster.cli.output.screen import say
-from muster.cli.output.tables import joined, listing, shown
+from muster.cli.output.tables import TextTable, joined, listing, sentences, shown
 
 _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
@@ -28,7 +28,7 @@ def findings_table(hosts: Sequence[tuple[str, Sequence[Finding]]]) -> Table:
                 said.append("\n").append_text(shown(f"-> {finding.remedy}", "dim"))
             mark = shown(finding.severity, _STYLES[finding.severity])
             rows.append((host if number == 0 else "", mark, finding.id, said))
-    return listing(("HOST", "", "CHECK", "FOUND"), rows)
+    return sentences(("HOST", "", "CHECK", "FOUND"), rows)
 
 
 def plans(candidates: Sequence[Candidate]) -> RenderableType:
@@ -61,7 +61,7 @@ def outcomes_table(outcomes: Sequence[Outcome]) -> RenderableType:
         )
         for outcome in outcomes
     )
-    return listing(("HOST", "NODE", "RESULT", ">TIME", "DETAIL"), rows)
+    return sentences(("HOST", "NODE", "RESULT", ">TIME", "DETAIL"), rows)
 
 
 class InstallProgress:
@@ -91,7 +91,7 @@ class InstallProgress:
             finally:
                 self._live = None
 
-    def _table(self) -> Table:
+    def _table(self) -> TextTable:
         now = time.monotonic()
         ended = set(map(str, Status))
         return listing(

@@ -23,9 +23,15 @@ _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "
 class Format(StrEnum):
     """How a command answers."""
 
-    TABLE = "table"
+    TABLE = "table"  #: as much as fits the terminal
+    WIDE = "wide"  #: every column, and every cell whole
     JSON = "json"
     YAML = "yaml"
+
+    @property
+    def for_people(self) -> bool:
+        """Whether the answer is a table or a sentence, and no document."""
+        return self in {Format.TABLE, Format.WIDE}
 
 
 def document(value: object) -> Document:

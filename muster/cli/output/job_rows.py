@@ -3,18 +3,38 @@
 from datetime import datetime
 
 from muster.cli.output.job_sentences import ran_text
-from muster.cli.output.units import span_text
+from muster.cli.output.plain.columns import Column
+from muster.cli.output.units import in_local_time, labels_text, span_text, time_text
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.view import JobView
 
-HEADERS = ("ID", "NAME", "PHASE", "OWNER", "PROJECT", ">WORKERS", ">GPUS", ">AGE", ">RAN", "SUMMARY")
-"""What begins with > goes right."""
-PHASE = HEADERS.index("PHASE")
+COLUMNS = (
+    Column("ID"),
+    Column("NAME", least=12),
+    Column("PHASE"),
+    Column("OWNER", spare=3, least=8),
+    Column("PROJECT", spare=5, least=8),
+    Column("WORKERS", right=True, spare=2),
+    Column("GPUS", right=True, spare=6),
+    Column("AGE", right=True, spare=1),
+    Column("RAN", right=True, spare=4),
+    Column("SUMMARY", least=20),
+)
+MORE_COLUMNS = (
+    Column("ATTEMPT", right=True),
+    Column("PRIORITY", right=True),
+    Column("LABELS"),
+    Column("SUBMITTED"),
+    Column("ENDED"),
+)
+"""Columns of `-o wide`, after the others."""
+PHASE = 2
+"""The place of the phase."""
 
 
-def job_row(job: JobView, now: datetime) -> tuple[str, ...]:
+def job_row(job: JobView, now: datetime, *, wide: bool = False) -> tuple[str, ...]:
     """One line of the list of jobs."""
-    return (
+    row = (
         job.id,
         job.spec.name,
         job.phase.value,
@@ -24,7 +44,17 @@ def job_row(job: JobView, now: datetime) -> tuple[str, ...]:
         str(gpus_wanted(job.spec) or "-"),
         span_text(now - job.submitted_at),
         ran_text(job, job.ended_at or now) or "-",
-        job.summary,
+        in_local_time(job.summary, now),
+    )
+    if not wide:
+        return row
+    return (
+        *row,
+        str(job.attempts[-1].number if job.attempts else 1),
+        str(job.spec.priority),
+        labels_text(job.spec.labels) or "-",
+        time_text(job.submitted_at),
+        time_text(job.ended_at) or "-",
     )
 
 

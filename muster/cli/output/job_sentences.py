@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from muster.cli.output.units import between_text
+from muster.cli.output.units import between_text, in_local_time
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.view import ExecutionView, JobView
 
@@ -13,11 +13,12 @@ _NEWS = {State.PREPARING, State.CHECKED_IN, State.FAILED, State.LOST}
 _HERE = {State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED}
 
 
-def changes(before: JobView | None, after: JobView) -> Iterator[str]:
+def changes(before: JobView | None, after: JobView, now: datetime) -> Iterator[str]:
     """A line for each thing that is different; a percentage that grows is not."""
     # The end of a job is told by its verdict.
     if (before is None or before.phase is not after.phase) and not after.phase.ended:
-        yield f"{after.spec.name} ({after.id}) {after.phase}" + (f": {after.summary}" if after.summary else "")
+        told = f": {in_local_time(after.summary, now)}" if after.summary else ""
+        yield f"{after.spec.name} ({after.id}) {after.phase}{told}"
     known = {} if before is None else {execution.id: execution for execution in executions_of(before)}
     executions = executions_of(after)
     for execution in executions:
@@ -62,5 +63,7 @@ def verdict_words(job: JobView) -> tuple[str, str, str]:
     """How an ended job ended, in one line: what comes before its phase, the phase, and what comes after."""
     ran = ran_text(job, job.ended_at)
     after = f" after {ran}" if ran else " before any user code ran" if job.attempts else ""
+    newest = job.attempts[-1].number if job.attempts else 1
+    after += f" in attempt {newest}" if newest > 1 else ""
     failure = "" if job.failure is None else f": {job.failure}"
     return f"{job.spec.name} ({job.id}) ", job.phase, f"{after}{failure}"

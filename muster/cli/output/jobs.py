@@ -1,24 +1,25 @@
 """Jobs as tables and sentences."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from muster.cli.output.job_rows import HEADERS, PHASE, job_row
+from muster.cli.output.executions import executions_table, gpus_text, ports_text
+from muster.cli.output.job_rows import COLUMNS, MORE_COLUMNS, PHASE, job_row
 from muster.cli.output.job_sentences import verdict_words
-from muster.cli.output.tables import facts, joined, listing, shown, word
-from muster.cli.output.units import between_text, cpus_text, ranks_text, size_text, span_text, time_text
+from muster.cli.output.plain.columns import Column
+from muster.cli.output.tables import TextTable, facts, joined, listing, sentences, shown, word
+from muster.cli.output.units import cpus_text, in_local_time, ranks_text, size_text, span_text, time_text
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.failure import Failure
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import State
-from muster.domain.jobs.view import AttemptView, ExecutionView, JobView
+from muster.domain.jobs.view import AttemptView, JobView
 from muster.domain.visible_text import visible
 
 
@@ -34,13 +35,24 @@ class PhaseTime:
         return f"{self.name} {span_text(self.span)}" + (f" ({self.note})" if self.note else "")
 
 
-def jobs_table(jobs: Sequence[JobView], now: datetime) -> Table:
+def jobs_table(jobs: Sequence[JobView], now: datetime, *, wide: bool = False) -> TextTable:
     """One line a job."""
-    return listing(HEADERS, (_coloured(job, job_row(job, now)) for job in jobs))
+    columns = (*COLUMNS, *MORE_COLUMNS) if wide else COLUMNS
+    return listing(columns, (_coloured(job, job_row(job, now, wide=wide)) for job in jobs))
 
 
-def job_details(job: JobView, now: datetime, only: int | None = None) -> Group:
-    """All that is known of one job, or of it and `only` this attempt."""
+def job_details(
+    job: JobView,
+    now: datetime,
+    only: int | None = None,
+    *,
+    whole: bool = False,
+    gpus: Mapping[str, int] | None = None,
+) -> Group:
+    """All that is known of one job, or of it and `only` this attempt; `whole`: each execution by itself.
+
+    `gpus` has the number on its node for each GPU by its UUID, as far as it is known.
+    """
     parts: list[RenderableType] = [
         facts(
             (
@@ -49,7 +61,7 @@ def job_details(job: JobView, now: datetime, only: int | None = None) -> Group:
                 ("owner", job.owner),
                 ("labels", ", ".join(f"{name}={value}" for name, value in sorted(job.spec.labels.items()))),
                 ("phase", word(job.phase)),
-                ("", visible(job.summary)),
+                ("", visible(in_local_time(job.summary, now))),
                 ("executions", _roles_text(job.spec)),
                 ("network", str(job.spec.network)),
                 ("submitted", time_text(job.submitted_at)),
@@ -60,25 +72,25 @@ def job_details(job: JobView, now: datetime, only: int | None = None) -> Group:
     ]
     for attempt in job.attempts:
         if only in {None, attempt.number}:
-            parts += [shown(""), *_attempt_details(job, attempt, now)]
+            parts += [shown(""), *_attempt_details(job, attempt, now, whole=whole, gpus=gpus)]
     parts += [shown(line) for line in _left_out(job, only)]
     if job.failure is not None:
         parts += [shown(""), failure_block(job.failure)]
     return Group(*parts)
 
 
-def roster_table(attempt: AttemptView) -> Table:
+def roster_table(attempt: AttemptView) -> TextTable:
     """Who takes part, and where peers reach them."""
     return listing(
-        ("RANK", "ROLE", "NODE", "ADDRESS", "PORTS", "GPUS"),
+        ("RANK", Column("ROLE", spare=1), Column("NODE", least=10), "ADDRESS", Column("PORTS", least=14), "GPUS"),
         (
             (
                 str(execution.rank),
                 execution.role,
                 execution.node or "-",
                 execution.address or "-",
-                _ports_text(execution),
-                ", ".join(execution.gpus) or "-",
+                ports_text(execution),
+                gpus_text(execution.gpus, {}),
             )
             for execution in attempt.executions
         ),
@@ -86,14 +98,14 @@ def roster_table(attempt: AttemptView) -> Table:
 
 
 def attempt_times(job: JobView, attempt: AttemptView, now: datetime) -> tuple[PhaseTime, ...]:
-    """How long the attempt queued, prepared, armed, started and ran; up to `now` if it has not ended."""
+    """How long the attempt queued, prepared, armed and ran; up to `now` if it has not ended."""
     before = [other.ended_at for other in job.attempts if other.number == attempt.number - 1]
     marks = [
         ("queued", before[0] if before and before[0] else job.submitted_at),
         ("preparing", attempt.placed_at),
         ("arming", attempt.checked_in_at),
-        ("starting", attempt.released_at),
-        ("running", attempt.started_at),
+        # Of what ends at once one hears both together: that it runs, and that it has ended.
+        ("starting" if attempt.started_at is None else "running", attempt.released_at or attempt.started_at),
         ("", attempt.ended_at or (job.ended_at if attempt == job.attempts[-1] else None) or now),
     ]
     known = [(name, at) for name, at in marks if at is not None]
@@ -105,23 +117,28 @@ def attempt_times(job: JobView, attempt: AttemptView, now: datetime) -> tuple[Ph
 
 def failure_block(failure: Failure) -> Group:
     """The culprit and the last lines that it printed."""
-    lines = [shown(f"first failure  {failure}", "red")]
-    lines += [shown(f"  | {line.expandtabs()}") for line in failure.log_tail]
-    return Group(*lines)
+    return Group(shown(f"first failure  {failure}", "red"), *_last_lines(failure))
 
 
-def explanation(why: Explanation) -> Group:
+def _last_lines(failure: Failure) -> list[Text]:
+    return [shown(f"  | {line.expandtabs()}") for line in failure.log_tail]
+
+
+def explanation(why: Explanation, now: datetime) -> Group:
     """Why a job is where it is."""
-    parts: list[RenderableType] = [shown(why.summary)]
+    parts: list[RenderableType] = [shown(in_local_time(why.summary, now))]
     if why.queue_position:
         parts.append(shown(f"place in the queue: {why.queue_position}"))
     if why.refusals:
-        parts += [shown(""), listing(("NODE", "LACKS"), ((refusal.node, refusal.reason) for refusal in why.refusals))]
+        rows = ((refusal.node, refusal.reason) for refusal in why.refusals)
+        parts += [shown(""), sentences(("NODE", "LACKS"), rows)]
     if why.awaited:
-        rows = ((str(who.rank), who.node or "-", word(who.state), who.detail) for who in why.awaited)
-        parts += [shown(""), listing(("RANK", "NODE", "STATE", "DOING"), rows)]
-    if why.failure is not None:
+        waited_for = ((str(who.rank), who.node or "-", word(who.state), who.detail) for who in why.awaited)
+        parts += [shown(""), sentences(("RANK", "NODE", "STATE", "DOING"), waited_for)]
+    if why.failure is not None and str(why.failure) not in why.summary:
         parts += [shown(""), failure_block(why.failure)]
+    elif why.failure is not None:
+        parts += _last_lines(why.failure)
     return Group(*parts)
 
 
@@ -151,16 +168,15 @@ def _needs(role: Role) -> Iterator[str]:
         yield visible(shlex.join(role.command))
 
 
-def _attempt_details(job: JobView, attempt: AttemptView, now: datetime) -> Iterator[RenderableType]:
+def _attempt_details(
+    job: JobView, attempt: AttemptView, now: datetime, *, whole: bool, gpus: Mapping[str, int] | None
+) -> Iterator[RenderableType]:
     times = " · ".join(map(str, attempt_times(job, attempt, now)))
     yield joined(shown(f"attempt {attempt.number}", "bold"), f"  {times}")
     if attempt.failure is not None and attempt.failure != job.failure:
         yield failure_block(attempt.failure)
     if attempt.executions:
-        yield listing(
-            ("RANK", "ROLE", "NODE", "STATE", ">PREPARED IN", ">WAITED", ">RAN", "ADDRESS", "PORTS", "GPUS", "DETAIL"),
-            (_execution_row(execution, attempt, now) for execution in attempt.executions),
-        )
+        yield executions_table(attempt, now, whole=whole, gpus=gpus)
 
 
 def _left_out(job: JobView, only: int | None) -> Iterator[str]:
@@ -178,34 +194,6 @@ def _left_out(job: JobView, only: int | None) -> Iterator[str]:
 
 def _attempts_text(numbers: Sequence[int]) -> str:
     return f"attempt{'s' if len(numbers) > 1 else ''} {ranks_text(numbers)}"
-
-
-def _execution_row(execution: ExecutionView, attempt: AttemptView, now: datetime) -> Iterator[str | Text]:
-    entered = {transition.state: transition.at for transition in execution.transitions}
-    ended = execution.transitions[-1].at if execution.exit is not None and execution.transitions else now
-    yield str(execution.rank)
-    yield execution.role
-    yield execution.node or "-"
-    yield word(execution.state)
-    yield between_text(entered.get(State.PLACED), entered.get(State.CHECKED_IN)) or "-"
-    yield between_text(entered.get(State.CHECKED_IN), attempt.checked_in_at) or "-"
-    yield between_text(entered.get(State.RUNNING), ended) or "-"
-    yield execution.address or "-"
-    yield _ports_text(execution)
-    yield ", ".join(execution.gpus) or "-"
-    yield _how(execution)
-
-
-def _how(execution: ExecutionView) -> str:
-    if execution.failure is not None:
-        return execution.failure.message
-    if execution.exit is not None:
-        return f"exit code {execution.exit.code}"
-    return execution.detail
-
-
-def _ports_text(execution: ExecutionView) -> str:
-    return ", ".join(f"{lease.name}={lease.host_port}" for lease in execution.ports) or "-"
 
 
 def _last_in(attempt: AttemptView) -> str:

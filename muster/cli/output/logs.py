@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from muster.domain.jobs.view import LogLine
 from muster.domain.visible_text import visible_line
@@ -84,4 +84,5 @@ def _shown(text: bytes, style: LogStyle) -> bytes:
 
 
 def _moment(at: datetime) -> bytes:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
+    """Local time with its offset."""
+    return at.astimezone().isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from muster.cli.output.tables import facts, joined, listing, shown, word
-from muster.cli.output.units import cpus_text, size_text, span_text, time_text
+from muster.cli.output.plain.columns import Column
+from muster.cli.output.tables import TextTable, facts, joined, listing, shown, word
+from muster.cli.output.units import cpus_text, labels_text, size_text, span_text, time_text
 from muster.domain.fleet.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
 
 _SILENT = (
@@ -18,23 +18,51 @@ _SILENT = (
 )
 
 
-def nodes_table(nodes: Sequence[NodeView]) -> Table:
-    """One line a node; free of total."""
-    return listing(
-        ("NODE", "STATE", "GPUS FREE", ">CPUS FREE", ">MEMORY FREE", ">EXECUTIONS", "ADDRESS"),
-        (
-            (
-                node.name,
-                _state_text(node),
-                _gpus_text(node),
-                f"{cpus_text(node.inventory.cpus * 1000 - node.cpu_millis_taken)}/{node.inventory.cpus}",
-                f"{size_text(node.inventory.memory - node.memory_taken)}/{size_text(node.inventory.memory)}",
-                str(len(node.executions)),
-                node.address,
-            )
-            for node in nodes
-        ),
+_POOL = "pool"
+"""The label that names the pool of a node."""
+_COLUMNS = (
+    Column("NODE", least=10),
+    Column("STATE", least=10),
+    Column("GPUS FREE", least=8),
+    Column("CPUS FREE", right=True),
+    Column("MEMORY FREE", right=True),
+    Column("EXECUTIONS", right=True, spare=2),
+    Column("ADDRESS", spare=3),
+)
+_MORE_COLUMNS = (Column("LABELS"), Column("VERSION"), Column("LAST HEARD"), Column("JOINED"))
+
+
+def nodes_table(nodes: Sequence[NodeView], now: datetime, *, wide: bool = False) -> TextTable:
+    """One line a node; free of total. The pool and the reason of a cordon have a column where any node has one."""
+    pools = wide or any(_POOL in node.inventory.labels for node in nodes)
+    reasons = wide or any(node.cordon is not None and node.cordon.reason for node in nodes)
+    columns = (
+        *_COLUMNS,
+        *([Column("POOL", spare=1, least=6)] if pools else []),
+        *([Column("REASON", least=12)] if reasons else []),
+        *(_MORE_COLUMNS if wide else ()),
     )
+
+    def row(node: NodeView) -> Iterator[str | Text]:
+        inventory = node.inventory
+        yield node.name
+        yield _state_text(node)
+        yield _gpus_text(node)
+        yield f"{cpus_text(inventory.cpus * 1000 - node.cpu_millis_taken)}/{inventory.cpus}"
+        yield f"{size_text(inventory.memory - node.memory_taken)}/{size_text(inventory.memory)}"
+        yield str(len(node.executions))
+        yield node.address
+        if pools:
+            yield inventory.labels.get(_POOL, "-")
+        if reasons:
+            yield (node.cordon.reason if node.cordon is not None else "") or "-"
+        if wide:
+            yield labels_text(node.inventory.labels) or "-"
+            yield node.agent_version or "-"
+            yield "-" if node.last_seen_at is None else f"{span_text(now - node.last_seen_at)} ago"
+            yield time_text(node.joined_at) or "-"
+
+    return listing(columns, map(row, nodes))
 
 
 def node_details(node: NodeView, now: datetime) -> Group:
@@ -56,7 +84,7 @@ def node_details(node: NodeView, now: datetime) -> Group:
                 ("disk", _free_text(inventory.disk_free, inventory.disk_total) if inventory.disk_total else ""),
                 ("gpu driver", _driver_text(node)),
                 ("runtimes", "\n".join(map(_runtime_text, inventory.runtimes))),
-                ("labels", ", ".join(f"{name}={value}" for name, value in sorted(inventory.labels.items()))),
+                ("labels", labels_text(node.inventory.labels)),
                 ("agent", node.agent_version),
                 ("executions", "\n".join(node.executions)),
             ),
@@ -67,7 +95,16 @@ def node_details(node: NodeView, now: datetime) -> Group:
     if inventory.gpu_problem is not None:
         parts.append(shown(f"GPUs cannot be read: {inventory.gpu_problem}", "red"))
     if inventory.gpus:
-        headers = (">GPU", "UUID", "MODEL", "MEMORY", "NUMA", "NVLINK", "USE", "PROBLEMS")
+        headers = (
+            ">GPU",
+            Column("UUID", spare=1),
+            Column("MODEL", least=12),
+            "MEMORY",
+            Column("NUMA", spare=3),
+            Column("NVLINK", spare=2),
+            Column("USE", least=10),
+            Column("PROBLEMS", least=12),
+        )
         rows = (_gpu_row(gpu, taken=gpu.uuid in node.gpus_taken) for gpu in inventory.gpus)
         parts += [shown(""), listing(headers, rows)]
     return Group(*parts)

@@ -26,12 +26,12 @@ def say_lines(text: str, *, err: bool = False, flush: bool = False) -> None:
     print(visible(text, lines=True), end="", file=_stream(err=err), flush=flush)
 
 
-def screen(*, err: bool = False) -> "Console":
-    """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none."""
+def screen(*, err: bool = False, whole: bool = False) -> "Console":
+    """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none, or with `whole`."""
     from muster.cli.output.plain.console import PlainConsole  # noqa: PLC0415 - Rich only when something is drawn
 
     stream = _stream(err=err)
-    return PlainConsole(stream, None if stream.isatty() else PIPE_WIDTH)
+    return PlainConsole(stream, None if stream.isatty() and not whole else PIPE_WIDTH)
 
 
 def print_dim(text: str) -> None:

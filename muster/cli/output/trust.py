@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from rich.table import Table
-
-from muster.cli.output.tables import listing
-from muster.cli.output.units import time_text
+from muster.cli.output.plain.columns import Column
+from muster.cli.output.tables import TextTable, listing
+from muster.cli.output.units import labels_text, time_text
 from muster.domain.fleet.access import (
     EVERYWHERE,
     OPEN,
@@ -27,18 +26,37 @@ def grants_text(grants: Mapping[str, Access]) -> str:
     return ", ".join(parts) or "none"
 
 
-def accounts_table(accounts: Sequence[Account]) -> Table:
+def accounts_table(accounts: Sequence[Account]) -> TextTable:
     """One line an account."""
     rows = (
         (each.name, each.kind, grants_text(each.grants), time_text(each.created_at), each.identity) for each in accounts
     )
-    return listing(("NAME", "KIND", "ACCESS", "MADE", "IDENTITY"), rows)
+    return listing(
+        (
+            "NAME",
+            Column("KIND", spare=2),
+            Column("ACCESS", least=16),
+            Column("MADE", spare=1),
+            Column("IDENTITY", least=12),
+        ),
+        rows,
+    )
 
 
-def tokens_table(tokens: Sequence[IssuedToken], now: datetime) -> Table:
+def tokens_table(tokens: Sequence[IssuedToken], now: datetime) -> TextTable:
     """One line an API token."""
     return listing(
-        ("ID", "ACCOUNT", "STATE", "ACCESS", "PROJECTS", "MADE", "UNTIL", "LAST USED", "NOTE"),
+        (
+            "ID",
+            Column("ACCOUNT", least=10),
+            "STATE",
+            Column("ACCESS", spare=2),
+            Column("PROJECTS", spare=3, least=10),
+            Column("MADE", spare=4),
+            "UNTIL",
+            Column("LAST USED", spare=1),
+            Column("NOTE", least=10),
+        ),
         (
             (
                 token.id,
@@ -56,10 +74,10 @@ def tokens_table(tokens: Sequence[IssuedToken], now: datetime) -> Table:
     )
 
 
-def join_tokens_table(tokens: Sequence[IssuedJoinToken], now: datetime) -> Table:
+def join_tokens_table(tokens: Sequence[IssuedJoinToken], now: datetime) -> TextTable:
     """One line a join token."""
     return listing(
-        ("ID", "STATE", ">USES LEFT", "UNTIL", "LABELS", "MADE BY"),
+        ("ID", "STATE", ">USES LEFT", "UNTIL", Column("LABELS", least=12), Column("MADE BY", spare=1, least=8)),
         (
             (
                 token.id,
@@ -74,10 +92,17 @@ def join_tokens_table(tokens: Sequence[IssuedJoinToken], now: datetime) -> Table
     )
 
 
-def enrolled_nodes_table(nodes: Sequence[EnrolledNode]) -> Table:
+def enrolled_nodes_table(nodes: Sequence[EnrolledNode]) -> TextTable:
     """One line a node that has joined."""
     return listing(
-        ("NODE", "STATE", "JOINED", "TOKEN", "LABELS", "KEY"),
+        (
+            Column("NODE", least=12),
+            "STATE",
+            "JOINED",
+            Column("TOKEN", spare=2),
+            Column("LABELS", least=12),
+            Column("KEY", spare=1),
+        ),
         (
             (
                 node.name,
@@ -92,10 +117,10 @@ def enrolled_nodes_table(nodes: Sequence[EnrolledNode]) -> Table:
     )
 
 
-def projects_table(projects: Sequence[Project]) -> Table:
+def projects_table(projects: Sequence[Project]) -> TextTable:
     """One line a project."""
     rows = ((project.name, time_text(project.created_at), policy_text(project.policy)) for project in projects)
-    return listing(("PROJECT", "MADE", "OPENED FOR"), rows)
+    return listing(("PROJECT", Column("MADE", spare=1), Column("OPENED FOR", least=20)), rows)
 
 
 def policy_text(policy: Policy) -> str:
@@ -113,17 +138,19 @@ def policy_text(policy: Policy) -> str:
     return ", ".join(parts) or "nothing beyond the default"
 
 
-def audit_table(entries: Sequence[AuditEntry]) -> Table:
+def audit_table(entries: Sequence[AuditEntry]) -> TextTable:
     """One line an entry, oldest first."""
     return listing(
-        ("TIME", "WHO", "WHAT", "TARGET", "FROM", "RESULT"),
+        (
+            "TIME",
+            Column("WHO", least=10),
+            Column("WHAT", least=12),
+            Column("TARGET", least=12),
+            Column("FROM", spare=1, least=10),
+            Column("RESULT", least=10),
+        ),
         (
             (time_text(each.at), each.who or "-", each.what, each.target, each.origin or "-", each.result)
             for each in entries
         ),
     )
-
-
-def labels_text(labels: Mapping[str, str]) -> str:
-    """`pool=a, rack=7`."""
-    return ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))

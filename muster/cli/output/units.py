@@ -1,20 +1,23 @@
 """Quantities in the words of people."""
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 
-_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_STEP = 1024
+from muster.domain.quantity import size_text
+
+__all__ = [
+    "between_text",
+    "cpus_text",
+    "in_local_time",
+    "labels_text",
+    "ranks_text",
+    "size_text",
+    "span_text",
+    "time_text",
+]
+
 _SPANS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-
-
-def size_text(size: int) -> str:
-    """Bytes with three digits or so: `512 B`, `31.3 GiB`."""
-    value, unit = float(size), 0
-    while value >= _STEP and unit < len(_SIZES) - 1:
-        value, unit = value / _STEP, unit + 1
-    digits = f"{value:.1f}" if value < 100 else f"{value:.0f}"  # noqa: PLR2004 - three digits
-    return f"{digits.removesuffix('.0')} {_SIZES[unit]}"
 
 
 def cpus_text(millis: int) -> str:
@@ -43,6 +46,23 @@ def between_text(start: datetime | None, end: datetime | None) -> str:
 def time_text(at: datetime | None) -> str:
     """A moment in local time; empty for none."""
     return "" if at is None else at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def in_local_time(text: str, now: datetime) -> str:
+    """The text of a coordinator with its times of day (`09:30:00 UTC`) in local time, of the day next to `now`."""
+
+    def local(found: re.Match[str]) -> str:
+        hour, minute, second = map(int, found.groups())
+        at = now.astimezone(UTC).replace(hour=hour, minute=minute, second=second, microsecond=0)
+        days = (at + timedelta(days=shift) for shift in (-1, 0, 1))
+        return f"{min(days, key=lambda day: abs(day - now)).astimezone():%H:%M:%S}"
+
+    return re.sub(r"\b([01]\d|2[0-3]):([0-5]\d):([0-5]\d) UTC\b", local, text)
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """`pool=a, rack=7`."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
 
 
 def ranks_text(ranks: Iterable[int]) -> str:

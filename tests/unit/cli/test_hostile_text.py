@@ -22,6 +22,7 @@ from muster.bootstrap.request import MachineRequest
 from muster.bootstrap.ssh.target import Target
 from muster.cli.context import report
 from muster.cli.output import bootstrap as render_bootstrap
+from muster.cli.output import executions as render_executions
 from muster.cli.output import jobs as render_jobs
 from muster.cli.output import nodes as render_nodes
 from muster.cli.output import progress as render_progress
@@ -97,13 +98,13 @@ OUTCOME = Outcome(host="a", node="n", status=Status.FAILED, message="no room", l
 
 LATER = at(99)
 DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
-    render_jobs.jobs_table: lambda: render_jobs.jobs_table([made_hostile(JOB)], LATER),
+    render_jobs.jobs_table: lambda: render_jobs.jobs_table([made_hostile(JOB)], LATER, wide=True),
     render_jobs.job_details: lambda: render_jobs.job_details(made_hostile(JOB), LATER),
     render_jobs.roster_table: lambda: render_jobs.roster_table(made_hostile(FAILED)),
     render_jobs.failure_block: lambda: render_jobs.failure_block(made_hostile(values.EXIT_3)),
-    render_jobs.explanation: lambda: render_jobs.explanation(made_hostile(WHY)),
+    render_jobs.explanation: lambda: render_jobs.explanation(made_hostile(WHY), LATER),
     render_jobs.verdict: lambda: render_jobs.verdict(made_hostile(JOB)),
-    render_nodes.nodes_table: lambda: render_nodes.nodes_table([made_hostile(NODE)]),
+    render_nodes.nodes_table: lambda: render_nodes.nodes_table([made_hostile(NODE)], LATER, wide=True),
     render_nodes.node_details: lambda: render_nodes.node_details(made_hostile(NODE), LATER),
     render_progress.progress: lambda: render_progress.progress(made_hostile(JOB), LATER),
     render_trust.accounts_table: lambda: render_trust.accounts_table([made_hostile(ACCOUNT)]),
@@ -116,13 +117,15 @@ DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_bootstrap.plans: lambda: render_bootstrap.plans([made_hostile(BLOCKED), made_hostile(PLANNED)]),
     render_bootstrap.outcomes_table: lambda: render_bootstrap.outcomes_table([made_hostile(OUTCOME)]),
     render_tables.listing: lambda: render_tables.listing([HOSTILE], [[HOSTILE + FORGED]]),
+    render_tables.sentences: lambda: render_tables.sentences([HOSTILE], [[HOSTILE + FORGED]]),
+    render_executions.executions_table: lambda: render_executions.executions_table(made_hostile(FAILED), LATER),
     render_tables.facts: lambda: render_tables.facts([(HOSTILE, HOSTILE)]),
     render_tables.shown: lambda: render_tables.shown(HOSTILE + FORGED),
     render_tables.joined: lambda: render_tables.joined(HOSTILE, HOSTILE + FORGED),
     render_tables.word: lambda: render_tables.word(State.FAILED),
 }
 KINDS = ("Table", "Text", "Group", "Renderable")
-MODULES = (render_bootstrap, render_jobs, render_nodes, render_progress, render_tables, render_trust)
+MODULES = (render_bootstrap, render_executions, render_jobs, render_nodes, render_progress, render_tables, render_trust)
 VALUES = (JOB, NODE, WHY, ACCOUNT, TOKEN, JOIN_TOKEN, PROJECT, ENROLLED, ENTRY, OUTCOME)
 
 
@@ -164,7 +167,8 @@ def test_no_rendering_is_forgotten_here() -> None:
         and not name.startswith("_")
         and function.__module__ == module.__name__
         and any(
-            word in str(inspect.signature(function).return_annotation) for word in ("Table", "Text", "Group", "Rend")
+            word in str(inspect.signature(function).return_annotation)
+            for word in ("Table", "TextTable", "Text", "Group", "Rend")
         )
     }
 
@@ -191,7 +195,7 @@ def test_documents_have_escapes_of_their_own_and_say_the_same(value: object) -> 
 
 def test_sentences_are_of_one_line_each() -> None:
     hostile = made_hostile(JOB)
-    lines = [*changes(None, replace(hostile, phase=JobPhase.PREPARING)), "".join(verdict_words(hostile))]
+    lines = [*changes(None, replace(hostile, phase=JobPhase.PREPARING), LATER), "".join(verdict_words(hostile))]
     shown = printed(lambda: [terminal.say(each) for each in lines])
 
     assert harm_in(shown) == []

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from muster.cli.output.job_rows import job_row
 from muster.cli.output.jobs import PhaseTime, attempt_times, explanation, job_details, jobs_table, roster_table, verdict
-from muster.domain.ids import NodeId
+from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import JobPhase, State
@@ -47,7 +47,6 @@ def test_each_phase_of_an_ended_attempt_has_its_time() -> None:
         "queued 1.0 s",
         "preparing 8.0 s",
         "arming 500 ms",
-        "starting 500 ms",
         "running 1 min",
     ]
 
@@ -140,8 +139,8 @@ def test_an_execution_shows_how_long_it_prepared_and_waited() -> None:
     text = shown(job_details(values.job(JobPhase.RUNNING, tried), at(15)))
 
     assert text.splitlines()[-2:] == [
-        "RANK  ROLE    NODE  STATE    PREPARED IN  WAITED    RAN  ADDRESS   PORTS         GPUS   DETAIL",
-        "0     worker  a     running        2.0 s   6.0 s  5.0 s  10.0.0.1  master=20001  GPU-0",
+        "RANK  ROLE    NODE  STATE    PREPARED IN  WAITED    RAN  ADDRESS   PORTS         GPUS  DETAIL",
+        "0     worker  a     running        2.0 s   6.0 s  5.0 s  10.0.0.1  master=20001  1",
     ]
 
 
@@ -150,8 +149,8 @@ def test_the_roster_says_where_everybody_is() -> None:
 
     assert text.splitlines() == [
         "RANK  ROLE    NODE  ADDRESS   PORTS         GPUS",
-        "0     worker  a     10.0.0.1  master=20001  GPU-0",
-        "1     worker  b     10.0.0.2  master=20001  GPU-1",
+        "0     worker  a     10.0.0.1  master=20001  1",
+        "1     worker  b     10.0.0.2  master=20001  1",
     ]
 
 
@@ -163,7 +162,7 @@ def test_a_queued_job_is_explained_node_by_node() -> None:
         refusals=(NodeRefusal(node=NodeId("a"), reason="needs 8 GPUs, 6 are free"),),
     )
 
-    assert shown(explanation(why)).splitlines() == [
+    assert shown(explanation(why, at(9))).splitlines() == [
         "waits for GPUs",
         "place in the queue: 2",
         "",
@@ -175,7 +174,9 @@ def test_a_queued_job_is_explained_node_by_node() -> None:
 def test_a_preparing_job_is_explained_by_whom_it_awaits() -> None:
     who = Awaited(rank=1, node=NodeId("b"), state=State.PREPARING, detail="pulling image 41 %")
 
-    assert shown(explanation(Explanation(summary="waits", phase=JobPhase.PREPARING, awaited=(who,)))).splitlines() == [
+    why = Explanation(summary="waits", phase=JobPhase.PREPARING, awaited=(who,))
+
+    assert shown(explanation(why, at(9))).splitlines() == [
         "waits",
         "",
         "RANK  NODE  STATE      DOING",
@@ -197,3 +198,85 @@ def test_a_job_that_was_not_heard_of_before_its_end_has_taken_its_time_all_the_s
 
     assert str(verdict(ended)) == "ring (j7k2) succeeded after 500 ms"
     assert "500 ms" in job_row(ended, at(100))
+
+
+def test_the_verdict_says_in_which_attempt_it_was_when_there_were_several() -> None:
+    third = attempt(number=3, released=9.5, started=10, ended=12)
+    ended = values.job(JobPhase.SUCCEEDED, attempt(), attempt(number=2), third, started=10, ended=12)
+
+    assert str(verdict(ended)) == "ring (j7k2) succeeded after 2.5 s in attempt 3"
+
+
+def test_user_code_that_ended_before_it_was_reported_to_run_has_run_all_the_same() -> None:
+    seen = {State.PLACED: 1.0, State.CHECKED_IN: 3.0, State.RUNNING: 10.0, State.SUCCEEDED: 10.0}
+    tried = attempt(execution(0, State.SUCCEEDED, entered=seen, ended=Exit(code=0)), checked_in=9, released=9.9)
+
+    row = shown(job_details(values.job(JobPhase.SUCCEEDED, tried, ended=10), at(15))).splitlines()[-1]
+
+    assert "  100 ms  " in row
+    assert "exit code 0" in row
+
+
+def test_a_failure_that_the_explanation_names_is_not_said_twice() -> None:
+    why = Explanation(summary=str(values.EXIT_3), phase=JobPhase.FAILED, failure=values.EXIT_3)
+
+    assert shown(explanation(why, at(9))).splitlines() == [
+        "rank 1 on b: ended with exit code 3",
+        "  | Traceback",
+        "  | ValueError: [red]no[/red]",
+    ]
+
+
+def test_of_many_executions_those_that_are_alike_share_a_line_and_failures_come_first() -> None:
+    members = [execution(rank, State.RUNNING, entered=WAY) for rank in range(20) if rank != 13]
+    failed = execution(13, State.FAILED, entered=WAY, failure=values.EXIT_3)
+    tried = attempt(*members[:13], failed, *members[13:], placed=1, checked_in=9, released=9.5)
+    job = values.job(JobPhase.RUNNING, tried)
+
+    lines = [" ".join(line.split()) for line in shown(job_details(job, at(15))).splitlines()[-3:]]
+
+    assert lines == [
+        "RANK ROLE NODE STATE PREPARED IN WAITED RAN ADDRESS PORTS GPUS DETAIL",
+        "13 worker b failed 2.0 s 6.0 s 5.5 s - - 1 ended with exit code 3",
+        "0-12, 14-19 worker 2 nodes running 2.0 s 6.0 s 5.5 s - - 1 each",
+    ]
+    assert len(shown(job_details(job, at(15), whole=True)).splitlines()) > 25
+
+
+def test_gpus_are_told_by_their_numbers_on_the_node_and_wide_by_their_names() -> None:
+    tried = attempt(replace(execution(0, State.RUNNING), gpus=tuple(GpuUuid(f"GPU-{n}") for n in (4, 5, 6, 0))))
+    job, numbers = values.job(JobPhase.RUNNING, tried), {f"GPU-{n}": n for n in range(8)}
+
+    assert "  0, 4-6  " in shown(job_details(job, at(15), gpus=numbers)) + "  "
+    assert "GPU-4, GPU-5, GPU-6, GPU-0" in shown(job_details(job, at(15), whole=True, gpus=numbers))
+
+
+def test_in_eighty_columns_no_execution_takes_two_lines() -> None:
+    members = [
+        replace(
+            execution(rank, State.RUNNING, entered=WAY, detail="pulling a very large image 41 %"),
+            node=NodeId(f"gpu-node-{rank}.example"),
+        )
+        for rank in range(8)
+    ]
+    tried = attempt(*members, placed=1, checked_in=9, released=9.5)
+
+    lines = shown(job_details(values.job(JobPhase.RUNNING, tried), at(15)), width=80).splitlines()
+
+    assert [line.split()[0] for line in lines[-8:]] == list("01234567")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_list_of_jobs_has_one_line_each_in_eighty_columns_too() -> None:
+    spec = replace(values.SPEC, name="resnet-50-imagenet-baseline-seed-17")
+    job = replace(values.job(JobPhase.FAILED, summary="rank 1 on b: ended with exit code 3"), spec=spec)
+
+    lines = shown(jobs_table([job] * 3, at(9)), width=80).splitlines()
+
+    assert (len(lines), max(map(len, lines)) <= 80) == (4, True)
+    assert lines[1].startswith("j7k2  resnet-50-image…  failed  ada  ")
+    assert (
+        shown(jobs_table([job], at(9), wide=True))
+        .splitlines()[0]
+        .endswith("ATTEMPT  PRIORITY  LABELS  SUBMITTED            ENDED")
+    )

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from muster.cli.output.nodes import node_details, nodes_table
-from muster.domain.fleet.node import NodeState, RuntimeOffer
+from muster.domain.fleet.node import Cordon, NodeState, NodeView, RuntimeOffer
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.job import RuntimeKind
 from tests.unit.cli.values import START, gpu, node, shown
@@ -13,11 +13,47 @@ from tests.unit.cli.values import START, gpu, node, shown
 def test_a_list_of_nodes_says_what_is_free() -> None:
     busy = node("a", gpu(0), gpu(1, "Xid 79"), gpu(2), taken=("GPU-0",))
 
-    assert shown(nodes_table([busy, node("b")])).splitlines() == [
+    assert shown(nodes_table([busy, node("b")], START)).splitlines() == [
         "NODE  STATE  GPUS FREE                          CPUS FREE    MEMORY FREE  EXECUTIONS  ADDRESS",
         "a     ready  1/3 NVIDIA H100 (1 with problems)      6.5/8  24 GiB/32 GiB           0  10.0.0.1",
         "b     ready  -                                      6.5/8  24 GiB/32 GiB           0  10.0.0.1",
     ]
+
+
+def test_pools_and_reasons_of_cordons_are_told_where_there_are_any() -> None:
+    pooled = labelled(node("a"), pool="h100", rack="7")
+    cordoned = replace(node("b"), cordon=Cordon(since=START, reason="a fan is loud"))
+
+    lines = shown(nodes_table([pooled, cordoned], START)).splitlines()
+
+    assert lines[0].split()[-3:] == ["ADDRESS", "POOL", "REASON"]
+    assert lines[1].endswith("10.0.0.1  h100  -")
+    assert lines[2].endswith("10.0.0.1  -     a fan is loud")
+
+
+def test_a_wide_list_of_nodes_has_labels_and_versions() -> None:
+    lines = shown(nodes_table([replace(labelled(node("a"), rack="7"), agent_version="1.2")], START, wide=True))
+
+    assert lines.splitlines()[0].split("  ")[-1].strip() == "JOINED"
+    assert "rack=7" in lines
+    assert "1.2" in lines
+
+
+def test_in_eighty_columns_each_node_has_one_line() -> None:
+    long = replace(
+        labelled(node("worker-with-a-long-name-17", gpu(0), gpu(1)), pool="h100-sxm"),
+        cordon=Cordon(since=START, reason="the power supply is changed on Monday, ask Ada"),
+    )
+
+    lines = shown(nodes_table([long], START), width=80).splitlines()
+
+    assert len(lines) == 2
+    assert max(map(len, lines)) <= 80
+    assert "the power" in lines[1]
+
+
+def labelled(of: NodeView, **labels: str) -> NodeView:
+    return replace(of, inventory=replace(of.inventory, labels=labels))
 
 
 def test_one_node_shows_each_gpu_with_its_use_and_problems() -> None:

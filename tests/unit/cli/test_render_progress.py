@@ -45,19 +45,19 @@ def test_without_a_terminal_each_change_is_a_line() -> None:
     placed = preparing(execution(0, State.PREPARING, detail="pulling image 3 %"), PULLING)
     arrived = preparing(execution(0, State.CHECKED_IN), PULLING)
 
-    assert list(changes(None, queued)) == ["ring (j7k2) queued: waits for 2 GPUs"]
-    assert list(changes(queued, placed)) == [
+    assert list(changes(None, queued, at(9))) == ["ring (j7k2) queued: waits for 2 GPUs"]
+    assert list(changes(queued, placed, at(9))) == [
         "ring (j7k2) preparing",
         "rank 0 on a preparing: pulling image 3 %",
         "rank 1 on b preparing: pulling image 41 %",
     ]
-    assert list(changes(placed, arrived)) == ["rank 0 on a checked in", "checked in 1/2"]
+    assert list(changes(placed, arrived, at(9))) == ["rank 0 on a checked in", "checked in 1/2"]
 
 
 def test_a_percentage_that_grows_is_no_news() -> None:
     further = preparing(execution(1, State.PREPARING, detail="pulling image 97 %"))
 
-    assert list(changes(preparing(PULLING), further)) == []
+    assert list(changes(preparing(PULLING), further, at(9))) == []
 
 
 def test_the_end_is_left_to_the_verdict_but_the_culprit_is_told() -> None:
@@ -67,4 +67,4 @@ def test_the_end_is_left_to_the_verdict_but_the_culprit_is_told() -> None:
         failure=values.EXIT_3,
     )
 
-    assert list(changes(preparing(PULLING), failed)) == ["rank 1 on b failed: ended with exit code 3"]
+    assert list(changes(preparing(PULLING), failed, at(9))) == ["rank 1 on b failed: ended with exit code 3"]

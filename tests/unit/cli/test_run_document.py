@@ -1,5 +1,7 @@
 """What `muster run` makes of its flags."""
 
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -47,6 +49,65 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
     }
 
 
+def test_what_a_job_file_can_say_the_command_line_can_too(tmp_path: Path) -> None:
+    variables = tmp_path / "vars.env"
+    variables.write_text("# ours\nA=1\n\nexport B=two words\nHERE\n")
+    flags = RunFlags(
+        command=("a",),
+        env=("A=2",),
+        env_files=(variables,),
+        files=("train.py", "conf/a.json:b.json"),
+        image="i",
+        pull="never",
+        entrypoint="sh -c",
+        ulimits=("nofile=1024:4096", "core=unlimited"),
+        node_labels=("pool=h100",),
+        time_limit="12h",
+        grace="30s",
+        restarts=3,
+        infrastructure_restarts=0,
+        backoff="1m",
+    )
+
+    document = run_document(flags, {"HERE": "x"})
+
+    assert document == {
+        "name": "a",
+        "workers": 1,
+        "image": "i",
+        "command": ["a"],
+        "env": {"A": "2", "B": "two words", "HERE": "x"},
+        "files": [{"path": "train.py", "source": "train.py"}, {"path": "b.json", "source": "conf/a.json"}],
+        "pull": "never",
+        "entrypoint": ["sh", "-c"],
+        "ulimits": {"nofile": {"soft": 1024, "hard": 4096}, "core": "unlimited"},
+        "node_labels": {"pool": "h100"},
+        "timeouts": {"run": "12h", "grace": "30s"},
+        "restarts": {"limit": 3, "infrastructure": 0, "backoff": "1m"},
+    }
+
+
+def test_any_other_key_is_set_by_its_name() -> None:
+    document = run_document(RunFlags(command=("a",), image="i"), {})
+
+    spec = job_from(document, "muster run", overrides={"image": "null", "resources.gpus": "2", "security.pids": "null"})
+
+    assert (spec.roles[0].image, spec.roles[0].resources.gpus) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (RunFlags(node_labels=("pool",)), "write NAME=VALUE, not 'pool'"),
+        (RunFlags(ulimits=("nofile",)), "write NAME=VALUE, not 'nofile'"),
+        (RunFlags(env_files=(Path("/nowhere/x.env"),)), "cannot read /nowhere/x.env: No such file or directory"),
+    ],
+)
+def test_what_is_said_in_a_wrong_way_is_refused_with_the_right_one(flags: RunFlags, message: str) -> None:
+    with pytest.raises(typer.BadParameter, match=message):
+        run_document(flags, {})
+
+
 def test_a_bare_variable_that_is_not_set_is_refused() -> None:
     with pytest.raises(typer.BadParameter, match="HOME2 is not set here; write HOME2=value"):
         run_document(RunFlags(command=("a",), env=("HOME2",)), {})
@@ -58,6 +119,10 @@ def test_a_bare_variable_that_is_not_set_is_refused() -> None:
         (("python", "-u", "src/Train_Model.py", "--data", "x.csv"), None, "train-model"),
         (("torchrun", "--nnodes", "4"), None, "torchrun"),
         (("/bin/sh", "-c", "echo 0.2; sleep 1"), None, "echo"),
+        (("bash", "-c", "for i in 1 2; do date; done"), None, "run"),
+        (("sh", "-c", "A=1 ./train.sh"), None, "run"),
+        (("sh", "-c", ""), "trainer:1", "trainer"),
+        (("python3", "-c", "import torch; print(torch)"), None, "python3"),
         (("./run.sh",), None, "run"),
         (("python3.11", "-m", "http"), None, "python3"),
         ((), "registry:5000/team/trainer:1.2", "trainer"),

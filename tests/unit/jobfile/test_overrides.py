@@ -42,9 +42,16 @@ def test_an_empty_text_is_an_empty_text() -> None:
     assert load_job("name: a\ncommand: x", "job.yaml", overrides={"env.A": ""}).roles[0].env == {"A": ""}
 
 
-def test_a_place_in_a_list_is_a_number() -> None:
-    spec = load_job(TEXT, "job.yaml", overrides={"roles.1.count": "5"})
+@pytest.mark.parametrize("key", ["roles.1.count", "roles[1].count"])
+def test_a_place_in_a_list_is_a_number(key: str) -> None:
+    spec = load_job(TEXT, "job.yaml", overrides={key: "5"})
     assert [role.count for role in spec.roles] == [1, 5]
+
+
+def test_null_takes_a_key_away() -> None:
+    text = "name: a\nimage: b\ncommand: x\nresources: {gpus: 1}\n"
+    overrides = {"image": "null", "resources.gpus": None, "env": "null", "timeouts.run": "~"}
+    assert load_job(text, "job.yaml", overrides=overrides) == load_job("name: a\ncommand: x\n", "job.yaml")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +62,8 @@ def test_a_place_in_a_list_is_a_number() -> None:
         ({"env": "{A"}, "env: is not valid YAML: the map that begins here with { lacks a comma or its }"),
         ({"env": "{A: 1, A: 2}"}, 'env: has the key "A" twice'),
         ({"name.first": "b"}, 'name.first: there is no "first" in "a"'),
+        ({"roles[].count": "1"}, '["roles[]"]: unknown key; did you mean "roles"?'),
+        ({"a..b": "1"}, "a..b: is not a key such as resources.gpus or roles[0].count"),
         ({"workers": object()}, "workers: cannot hold a value of type object"),
     ],
 )

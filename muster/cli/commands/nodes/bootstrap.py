@@ -25,37 +25,56 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0
 """Seconds that the coordinator has to answer where nothing hangs on it."""
 
-Hosts: TypeAlias = Annotated[list[str] | None, typer.Argument(metavar="[USER@]HOST[:PORT]...")]
+Hosts: TypeAlias = Annotated[
+    list[str] | None, typer.Argument(metavar="[USER@]HOST[:PORT]...", help="Machines, reached by SSH.")
+]
 InventoryFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--file", "-f", metavar="FILE", help="An inventory (docs/nodes.md).")
+    Path | None, typer.Option("--file", "-f", metavar="FILE", help="Inventory file with machines (docs/nodes.md).")
 ]
 Jump: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="[USER@]HOST[:PORT],...", help="Over these bastions, in this order; ~/.ssh/config otherwise."),
+    typer.Option(
+        metavar="[USER@]HOST[:PORT],...", help="Bastions on the way, in order (default: as ~/.ssh/config says)."
+    ),
 ]
 Key: TypeAlias = Annotated[
-    Path | None, typer.Option(help="Private key that is tried first; ~/.ssh/config, ~/.ssh and the agent otherwise.")
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Private key that is tried first (default: those of ~/.ssh/config, ~/.ssh and the SSH agent).",
+    ),
 ]
 Accepted: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--accept-host-key",
         metavar="SHA256:...",
-        help="Believe a server of which nothing is known if its key has this fingerprint; may be repeated.",
+        help="Fingerprint of the host key of a server that is not known yet; may be repeated.",
     ),
 ]
 BundleFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--bundle", metavar="FILE", help="The newest that the coordinator keeps otherwise.")
+    Path | None,
+    typer.Option(
+        "--bundle", metavar="FILE", help="Bundle to install from (default: the newest that the coordinator keeps)."
+    ),
 ]
-Parallel: TypeAlias = Annotated[int, typer.Option(min=1, max=256, help="How many at a time.")]
+Parallel: TypeAlias = Annotated[
+    int, typer.Option(min=1, max=256, metavar="COUNT", help="Machines worked on at the same time.")
+]
 Reach: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Where nodes reach the coordinator, if not where this command does."),
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Address at which nodes reach the coordinator (default: the one that this command asks).",
+    ),
 ]
 Yes: TypeAlias = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask whether to go ahead; says nothing about unknown host keys.")
+    bool,
+    typer.Option("--yes", "-y", help="Do not ask whether to go ahead; unknown host keys are asked about all the same."),
 ]
-DryRun: TypeAlias = Annotated[bool, typer.Option("--dry-run", help="Look and plan, change nothing.")]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Look at the machines and show the plan, without changing anything.")
+]
 
 
 @answers
@@ -68,18 +87,22 @@ async def add(  # noqa: PLR0913 - one for each option
     key: Key = None,
     bundle: BundleFile = None,
     signer: Signers = None,
-    pool: Annotated[str | None, typer.Option(help="The nodes get the label pool=POOL.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Pool of the nodes: they get the label pool=POOL.")] = None,
     label: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="The nodes get this label; may be repeated.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Label that the nodes get; may be repeated.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the node, if it is one; its host name otherwise.")] = None,
+    name: Annotated[str | None, typer.Option(help="Node name, for a single machine (default: its host name).")] = None,
     address: Annotated[
-        str | None, typer.Option(help="Interface, CIDR or address at which other nodes reach it.")
+        str | None,
+        typer.Option(help="Interface, CIDR or address at which other nodes reach the node (default: as routed)."),
     ] = None,
-    ports: Annotated[str | None, typer.Option(metavar="FIRST-LAST", help="Leased to executions.")] = None,
+    ports: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST-LAST", help="Range of ports that are leased to executions (default: 20000-29999)."),
+    ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="An option of the agent, like processes=true; may be repeated."),
+        typer.Option(metavar="KEY=VALUE", help="Option of the agent: `processes=true`; may be repeated."),
     ] = None,
     reach: Reach = None,
     accept_host_key: Accepted = None,
@@ -88,9 +111,14 @@ async def add(  # noqa: PLR0913 - one for each option
     parallel: Parallel = 8,
     output: Output = Format.TABLE,
 ) -> ExitCode:
-    """Make computers nodes, by SSH: look at each, show the plan, install, start, and wait until it is ready.
+    """Make machines nodes, by SSH.
 
-    What is as it should be stays untouched, so a second run changes nothing. What fails is undone.
+    Each machine is looked at, the plan is shown, and after a question Muster is installed and started. What is as it
+    should be stays untouched, so a second run changes nothing. What fails is undone.
+
+    Examples:
+      muster nodes add root@node-7 root@node-8 --pool h100
+      muster nodes add -f inventory.yaml --dry-run
     """
     from muster.bootstrap.installation.outcome import Status  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
     from muster.bootstrap.installation.plan import Known, plan_node  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
@@ -139,12 +167,12 @@ async def add(  # noqa: PLR0913 - one for each option
 async def upgrade(  # noqa: PLR0913 - one for each option
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NODE...", help="Their names.", autocompletion=complete_nodes)
+        list[str] | None, typer.Argument(metavar="NODE...", help="Names of nodes.", autocompletion=complete_nodes)
     ] = None,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="All nodes.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Upgrade all nodes.")] = False,
     file: InventoryFile = None,
-    user: Annotated[str | None, typer.Option(help="Log in as; for nodes that are in no inventory.")] = None,
+    user: Annotated[str | None, typer.Option(help="User to log in as, for nodes that are in no inventory.")] = None,
     jump: Jump = None,
     key: Key = None,
     bundle: BundleFile = None,
@@ -155,9 +183,14 @@ async def upgrade(  # noqa: PLR0913 - one for each option
     parallel: Parallel = 1,
     output: Output = Format.TABLE,
 ) -> ExitCode:
-    """Give nodes another version while their jobs run on, one after the other; stops at the first that fails.
+    """Give nodes another version of Muster, while their jobs run on.
 
-    Nodes are reached at the host that the inventory has for them, or else at their address.
+    Nodes are upgraded one after the other; the first that fails ends it. Each is reached at the host that the inventory
+    has for it, else at its address.
+
+    Examples:
+      muster nodes upgrade --all
+      muster nodes upgrade node-7 --bundle muster-0.2.0-cp311-x86_64.tar
     """
     from muster.bootstrap.installation.outcome import Status  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
     from muster.bootstrap.installation.plan import plan_upgrade  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
@@ -186,11 +219,14 @@ async def upgrade(  # noqa: PLR0913 - one for each option
 @answers
 async def check(  # noqa: PLR0913 - one for each option
     context: typer.Context,
-    hosts: Annotated[list[str] | None, typer.Argument(metavar="[USER@]HOST[:PORT]|NODE...")] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[USER@]HOST[:PORT]|NODE...", help="Machines reached by SSH, or names of nodes."),
+    ] = None,
     *,
-    local: Annotated[bool, typer.Option("--local", help="This computer.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Check this machine, without SSH.")] = False,
     file: InventoryFile = None,
-    user: Annotated[str | None, typer.Option(help="Log in as; for nodes that are given by name.")] = None,
+    user: Annotated[str | None, typer.Option(help="User to log in as, for nodes that are given by name.")] = None,
     jump: Jump = None,
     key: Key = None,
     reach: Reach = None,
@@ -198,7 +234,12 @@ async def check(  # noqa: PLR0913 - one for each option
     parallel: Parallel = 16,
     output: Output = Format.TABLE,
 ) -> ExitCode:
-    """Look at computers and say what is right and wrong with each as a node, and what to do about it."""
+    """Check machines: what is wrong with each as a node, and what to do.
+
+    Examples:
+      muster nodes check --local
+      muster nodes check root@node-7 -f inventory.yaml
+    """
     from muster.bootstrap.inspect.checks import Severity, worst  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
     from muster.bootstrap.inspect.inspection import close_all  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
     from muster.bootstrap.request import MachineRequest  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
@@ -226,7 +267,7 @@ async def check(  # noqa: PLR0913 - one for each option
         seen = await looking.look(wishes, situation_in(known, reach or coordinator, None))
         await close_all(seen)
     found = [(str(each.wish.target), each.findings or (unreached(each.problem),)) for each in seen]
-    if output is Format.TABLE:
+    if output.for_people:
         from muster.cli.output.bootstrap import findings_table  # noqa: PLC0415 - Rich
 
         screen().print(findings_table(found))

@@ -112,7 +112,7 @@ class Run:
     ) -> ExitCode:
         """Show what is planned, ask, do it, and say how it ended."""
         notes = screen(err=True)
-        if self.output is Format.TABLE:
+        if self.output.for_people:
             notes.print(plans(candidates))
         open_ones = [each for each in candidates if untouched(each) is None]
         if dry_run:
@@ -137,7 +137,7 @@ class Run:
 
     def _tell(self, outcomes: Sequence[Outcome], *, dry_run: bool) -> ExitCode:
 
-        if self.output is Format.TABLE:
+        if self.output.for_people:
             screen().print(outcomes_table(outcomes))
             if outcomes and all(outcome.status is Status.UNCHANGED for outcome in outcomes):
                 say("unchanged")
@@ -167,7 +167,7 @@ async def surveyor_of(
             coordinator=coordinator,
             parallel=way.parallel,
             needs_root=needs_root,
-            tell=progress.tell if output is Format.TABLE else lambda *_: None,
+            tell=progress.tell if output.for_people else lambda *_: None,
         )
     finally:
         if connections is not None:

@@ -22,16 +22,21 @@ _SHOWN = 5
 """How many executions a message names."""
 
 NodeNames: TypeAlias = Annotated[
-    list[str], typer.Argument(metavar="NODE...", help="Their names.", autocompletion=complete_nodes)
+    list[str], typer.Argument(metavar="NODE...", help="Names of nodes.", autocompletion=complete_nodes)
 ]
-Reason: TypeAlias = Annotated[str, typer.Option(help="Why; shown to whoever wonders.")]
+Reason: TypeAlias = Annotated[str, typer.Option(metavar="TEXT", help="Reason, which `muster nodes` shows.")]
 
 
 @answers
 async def cordon(
     context: typer.Context, names: NodeNames, *, reason: Reason = "", output: Output = Format.TABLE
 ) -> None:
-    """Place nothing new on nodes; what runs there goes on."""
+    """Place nothing new on nodes; what runs there goes on.
+
+    Examples:
+      muster nodes cordon node-7 --reason "a fan is loud"
+      muster nodes cordon node-7 node-8
+    """
     async with session_of(context).client() as client:
         await _known(client, names)
         found = [await client.nodes.cordon(name, reason=reason) for name in names]
@@ -40,7 +45,12 @@ async def cordon(
 
 @answers
 async def uncordon(context: typer.Context, names: NodeNames, *, output: Output = Format.TABLE) -> None:
-    """Place on nodes again."""
+    """Let nodes take new work again.
+
+    Examples:
+      muster nodes uncordon node-7
+      muster nodes uncordon node-7 node-8
+    """
     async with session_of(context).client() as client:
         await _known(client, names)
         found = [await client.nodes.uncordon(name) for name in names]
@@ -56,16 +66,27 @@ async def drain(  # noqa: PLR0913 - one for each option
         bool,
         typer.Option(
             "--restart",
-            help="Have the jobs that run there begin anew elsewhere, now (a new attempt, which their limits do not "
-            "count); otherwise they run to their end.",
+            help="Restart the jobs that run there elsewhere, at once; their restart limits do not count it (default: "
+            "they run to their end).",
         ),
     ] = False,
     reason: Reason = "",
-    within: Annotated[str | None, typer.Option("--timeout", help="Wait no longer than this (`90s`, `10m`).")] = None,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait until nothing runs there any more.")] = False,
+    within: Annotated[
+        str | None, typer.Option("--timeout", metavar="TIME", help="Longest wait: `90s`, `10m` (default: no limit).")
+    ] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Return at once, without waiting until nothing runs there.")
+    ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Cordon nodes and wait until nothing runs there any more. Ctrl-C leaves them cordoned."""
+    """Cordon nodes and wait until nothing runs there.
+
+    Ctrl-C ends the wait and leaves the nodes cordoned.
+
+    Examples:
+      muster nodes drain node-7 --reason "new disk"
+      muster nodes drain node-7 --restart --timeout 10m
+    """
     limit = _limit(within)
     async with session_of(context).client() as client:
         await _known(client, names)
@@ -86,12 +107,19 @@ async def drain(  # noqa: PLR0913 - one for each option
 @answers
 async def label(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NODE", help="Its name.", autocompletion=complete_nodes)],
+    name: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.", autocompletion=complete_nodes)],
     labels: Annotated[
-        list[str], typer.Argument(metavar="KEY=VALUE|KEY-...", help="A label to give, or one to take away.")
+        list[str], typer.Argument(metavar="KEY=VALUE|KEY-...", help="Labels to give, and names of labels to take away.")
     ],
 ) -> None:
-    """Give a node labels by which jobs choose it, or take some away: `rack=a7 pool-`. What runs there goes on."""
+    """Give a node labels, or take some away.
+
+    Jobs choose nodes by labels (`node_labels`). What runs on the node goes on.
+
+    Examples:
+      muster nodes label node-7 rack=a7 disk=nvme
+      muster nodes label node-7 pool-
+    """
     from muster.bootstrap.inventory import parse_label  # noqa: PLC0415 - what it loads no other command here wants
 
     given = dict(map(parse_label, (word for word in labels if "=" in word)))
@@ -132,7 +160,7 @@ def _left(node: NodeView) -> str:
 
 
 def _tell(found: Sequence[NodeView], sentences: Mapping[str, str], output: Format) -> None:
-    if output is not Format.TABLE:
+    if not output.for_people:
         say_lines(text_of(found, output))
         return
     for node in found:

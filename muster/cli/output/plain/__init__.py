@@ -1,1 +1,1 @@
-"""The same for pipes, without Rich."""
+"""Tables and text without Rich: for pipes, and for what Rich draws."""

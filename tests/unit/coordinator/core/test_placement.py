@@ -138,7 +138,7 @@ def test_without_nodes_that_is_the_reason() -> None:
     ("wanted", "only", "why"),
     [
         (spec(1, cpus=4), room("a", cpus=1.5), "needs 4 CPUs, 1.5 are free"),
-        (spec(1, memory=4 * GIB), room("a", memory=GIB), "needs 4.0 GiB of memory, 1.0 GiB are free"),
+        (spec(1, memory=4 * GIB), room("a", memory=GIB), "needs 4 GiB of memory, 1 GiB are free"),
         (spec(roles=(role(1, 2, gpu_model="H100"),)), room("a", 1), "needs 2 H100 GPUs, 1 is free"),
         (
             spec(1, node_labels={"zone": "b"}),
@@ -173,7 +173,7 @@ def test_each_refusal_says_what_is_missing(wanted: JobSpec, only: Capacity, why:
 
 
 def test_a_node_with_more_given_away_than_it_has_takes_nothing() -> None:
-    assert reason(spec(1), room("a", cpus=-2)) == "needs 1 CPUs, 0 are free"
+    assert reason(spec(1), room("a", cpus=-2)) == "needs 1 CPU, 0 are free"
 
 
 def test_a_gang_of_containers_needs_a_container_runtime() -> None:

@@ -20,7 +20,7 @@ def test_a_job_that_no_node_could_ever_run_is_refused_with_the_reason_per_node()
 
     assert w.try_submit(spec(2, gpus=8)) == Refused(
         cause=RefusalCause.IMPOSSIBLE,
-        message="no node could ever run it: needs room for 2 executions at once; 1 fits",
+        message="the fleet is too small for it: needs room for 2 executions at once; 1 fits",
         refusals=(
             NodeRefusal(node=NodeId("a"), reason="needs 8 GPUs, 4 are free"),
             NodeRefusal(node=NodeId("b"), reason="has room for 1; for one more it needs 8 GPUs, 0 are free"),

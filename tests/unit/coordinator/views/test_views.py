@@ -129,8 +129,8 @@ def test_a_job_that_waits_is_told_its_place_and_what_each_node_lacks() -> None:
     )
     assert explanation.queue_position == 1
     assert [(each.node, each.reason) for each in explanation.refusals] == [
-        ("a", "needs 1 GPUs, 0 are free"),
-        ("b", "needs 1 GPUs, 0 are free"),
+        ("a", "needs 1 GPU, 0 are free"),
+        ("b", "needs 1 GPU, 0 are free"),
     ]
 
 

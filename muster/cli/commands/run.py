@@ -1,0 +1,252 @@
+"""The command run."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster.cli.commands.submit import Wish, make, overrides_of
+from muster.cli.context import answers, session_of
+from muster.cli.options import Output, labels_of
+from muster.cli.output.documents import Format
+from muster.cli.output.screen import print_dim
+from muster.cli.run_document import RunFlags, run_document
+from muster.cli.streams import has_unread_input
+from muster.domain.errors import InvalidJobError
+from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.job import Network, Packing, PullPolicy
+from muster.domain.jobs.lifecycle import SuccessRule
+from muster.jobfile import job_from, refused_in_values
+
+_MISSING_FILE = frozenset({2, 126, 127})
+"""Exit codes with which interpreters and shells end that do not find their program."""
+
+
+@answers
+async def run(  # noqa: PLR0913 - one for each option
+    context: typer.Context,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[--] COMMAND...", help="Program and arguments to run.")
+    ] = None,
+    *,
+    workers: Annotated[int, typer.Option("--workers", "-N", min=1, help="Number of executions.")] = 1,
+    gpus: Annotated[int | None, typer.Option(help="GPUs for each execution (default: 0).")] = None,
+    gpu_model: Annotated[
+        str | None, typer.Option(help="Text that the model name of every GPU contains: `H100`.")
+    ] = None,
+    cpus: Annotated[str | None, typer.Option(help="CPUs for each execution: `2`, `0.5` (default: 1).")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Memory for each execution: `16Gi` (default: nothing is reserved).")
+    ] = None,
+    shm: Annotated[
+        str | None, typer.Option(help="Size of /dev/shm in the container: `8Gi` (default: the runtime's).")
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="Container image (default: none, a plain process runs).")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job (default: made from the command).")] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env",
+            "-e",
+            metavar="NAME[=VALUE]",
+            help="Environment variable; without VALUE it has the value that it has here. May be repeated.",
+        ),
+    ] = None,
+    port: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--port",
+            "-p",
+            metavar="NAME[=NUMBER]",
+            help="Port of each execution: NUMBER, or one that is leased. May be repeated.",
+        ),
+    ] = None,
+    mount: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="/SOURCE:/TARGET[:rw]",
+            help="Directory or file of the node, seen at TARGET in the container; may be repeated.",
+        ),
+    ] = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[VARIABLE=]NAME[:KEY]",
+            help="Secret of the project, as files in /muster/secrets/NAME or in a variable; may be repeated.",
+        ),
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE[:PATH]",
+            help="Small file from here that each execution gets, at PATH in its working directory; may be repeated.",
+        ),
+    ] = None,
+    env_file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="File with an environment variable, NAME=VALUE, on each line; may be repeated."
+        ),
+    ] = None,
+    pull: Annotated[PullPolicy | None, typer.Option(help="When the image is pulled (default: missing).")] = None,
+    entrypoint: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="Program that runs in place of the image's entrypoint.")
+    ] = None,
+    ulimit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SOFT[:HARD]", help="Limit of the container: `nofile=65536`; may be repeated."),
+    ] = None,
+    workdir: Annotated[str | None, typer.Option(help="Working directory of the program.")] = None,
+    user: Annotated[str | None, typer.Option(help="User and group in the container, by number: `1000:1000`.")] = None,
+    network: Annotated[
+        Network | None,
+        typer.Option(
+            help="`host`: the network of the node; `bridge`: a private one for each container (default: host)."
+        ),
+    ] = None,
+    placement: Annotated[
+        Packing | None, typer.Option(help="`pack`: on as few nodes as possible; `spread`: on as many (default: pack).")
+    ] = None,
+    max_per_node: Annotated[int | None, typer.Option(help="Most executions on one node (default: no limit).")] = None,
+    node_label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Label that nodes must have: `pool=h100`; may be repeated."),
+    ] = None,
+    priority: Annotated[
+        int | None, typer.Option(help="Place in the queue, -1000 to 1000; higher goes first (default: 0).")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="The project of the job (default: your only project).")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A label to find the job by: `paper=icml`; may be repeated."),
+    ] = None,
+    success: Annotated[
+        SuccessRule | None, typer.Option(help="Which ranks must succeed: `all`, or `rank0` (default: all).")
+    ] = None,
+    time_limit: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Longest time that the program may run: `12h` (default: no limit)."),
+    ] = None,
+    grace: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time between SIGTERM and SIGKILL at a stop (default: 10s).")
+    ] = None,
+    restarts: Annotated[
+        int | None,
+        typer.Option(metavar="COUNT", help="Restarts of the gang after failures of the program (default: 0)."),
+    ] = None,
+    infrastructure_restarts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="COUNT", help="Restarts of the gang after other failures, such as lost nodes (default: 10)."
+        ),
+    ] = None,
+    backoff: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Pause before the second restart, doubled before each later one (default: 5s)."
+        ),
+    ] = None,
+    check_in_timeout: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Longest time to prepare the executions (default: 10m)."),
+    ] = None,
+    lost_after: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Silence of a node after which its executions count as lost (default: 90s)."),
+    ] = None,
+    on_disconnect: Annotated[
+        OnDisconnect | None,
+        typer.Option(help="What executions do on a node that is cut off: `keep` running, or `stop` (default: keep)."),
+    ] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Submit the job and print its id, without staying with it.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the job and print it with all its settings, without submitting it.")
+    ] = False,
+    queue_anyway: Annotated[
+        bool,
+        typer.Option("--queue-anyway", help="Queue the job even if no present node could ever run it."),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any other key of a job file: `resources.gpus=2`; may be repeated."
+        ),
+    ] = None,
+    output: Output = Format.TABLE,
+) -> int:
+    """Run a command on every worker and stay with the job.
+
+    The first Ctrl-C stops the job, the second leaves at once. Options stand before the command. The exit code is that
+    of the program that failed first.
+
+    Examples:
+      muster run -N 3 -- hostname
+      muster run --file train.py --gpus 8 --time-limit 12h -- python3 train.py --lr 0.1
+    """
+    if has_unread_input():
+        raise InvalidJobError(
+            "data waits on stdin, which does not reach a job: send it as a file of a job file (`files`), or write "
+            "`< /dev/null` behind the command if it is not for the job"
+        )
+    flags = RunFlags(
+        command=command or (),
+        workers=workers,
+        name=name,
+        image=image,
+        workdir=workdir,
+        user=user,
+        env=env or (),
+        ports=port or (),
+        mounts=mount or (),
+        secrets=secret or (),
+        gpus=gpus,
+        gpu_model=gpu_model,
+        cpus=cpus,
+        memory=memory,
+        shm=shm,
+        network=network,
+        placement=placement,
+        priority=priority,
+        project=project,
+        labels=labels_of(label, "--label") if label else None,
+        success=success,
+        max_per_node=max_per_node,
+        check_in_timeout=check_in_timeout,
+        lost_after=lost_after,
+        on_disconnect=on_disconnect,
+        files=file or (),
+        env_files=env_file or (),
+        pull=pull,
+        entrypoint=entrypoint,
+        ulimits=ulimit or (),
+        node_labels=node_label or (),
+        time_limit=time_limit,
+        grace=grace,
+        restarts=restarts,
+        infrastructure_restarts=infrastructure_restarts,
+        backoff=backoff,
+    )
+    document, overrides = run_document(flags, os.environ), overrides_of(settings or ())
+    spec = job_from(document, "muster run", base=Path(), overrides=overrides)
+    wish = Wish(follow=not detach, stops=True, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
+    try:
+        code = await make(session_of(context), spec, wish)
+    except InvalidJobError as error:
+        located = refused_in_values(str(error), "muster run", document, base=Path(), overrides=overrides)
+        raise located or error from None
+    if has_unread_input():
+        print_dim("warning: what has come on stdin since the start did not reach the job")
+    if code in _MISSING_FILE:
+        _hint_at_files(command or (), [each.partition(":")[0] for each in file or ()])
+    return code
+
+
+def _hint_at_files(command: Sequence[str], sent: Sequence[str]) -> None:
+    """Say of files that are here and are named in the command how they get to the nodes."""
+    for word in command[1:] if len(command) > 1 else command:
+        if word not in sent and not word.startswith(("/", "-")) and Path(word).is_file():
+            print_dim(f"hint: the file {word} is here, and no execution got it; `--file {word}` sends it along")

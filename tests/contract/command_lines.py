@@ -1,0 +1,172 @@
+"""Command lines that use every option of every command once, in an order in which each finds what it needs."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One command line, and how it ends."""
+
+    words: str
+    """After `muster`; names in braces stand for what is known when it is run."""
+    code: int = 0
+    keeps: str = ""
+    """The name for the first word that it prints."""
+
+
+REFUSED, UNREACHED, USAGE, FAILED = 5, 3, 2, 1
+NOBODY = "--jump ops@127.0.0.1:1 --key {dir}/key --accept-host-key SHA256:AAAA"
+"""How a machine is reached that is not there."""
+
+AGAINST_A_FLEET: Sequence[Line] = (
+    # jobs
+    Line("--coordinator {address} whoami -o wide"),
+    Line("projects add vision"),
+    Line(
+        "run -N 1 --gpus 1 --gpu-model T4 --cpus 0.1 --memory 16Mi --name opts --env A=1 -p http=31995 --workdir /tmp "
+        "--project vision --label paper=icml --priority 1 --placement pack --max-per-node 1 --success all "
+        "--check-in-timeout 1m --lost-after 2m --on-disconnect keep --network host -- true"
+    ),
+    Line("run -d --env-file {dir}/vars.env --file {dir}/job.yaml --set timeouts.grace=1s -o json -- sleep 0"),
+    Line(
+        "run -d --time-limit 1m --grace 1s --restarts 1 --infrastructure-restarts 2 --backoff 1s -- true", keeps="job"
+    ),
+    Line("secrets set wandb key=@{dir}/secret --kind generic --project vision --replace -o json"),
+    Line("secrets list --project vision -o wide"),
+    Line("projects allow vision --capability SYS_PTRACE --host-path /tmp --pids 100 --any-user"),
+    Line(
+        "run --dry-run --queue-anyway --image python:3 --pull never --shm 1Gi --user 1:1 --secret KEY=wandb:key "
+        "--project vision --entrypoint sh --ulimit nofile=1024 --node-label rack=7 -- true"
+    ),
+    Line("run --dry-run --queue-anyway --image python:3 --mount /tmp:/data --project vision -- true"),
+    Line("projects allow vision --nothing --privileged --gain-privileges"),
+    Line("submit {dir}/job.yaml --set workers=1 --queue-anyway -o yaml --follow"),
+    Line("submit --dry-run {dir}/job.yaml"),
+    Line("jobs -a --phase succeeded --name opt --mine --user admin --project vision --label paper=icml -o wide"),
+    Line("jobs --since 1h --sort ran -n 5 -q"),
+    Line("wait {job} --timeout 1m -o json"),
+    Line("wait --all --name opt --phase running --mine --project vision --label paper=icml"),
+    Line("show {job} --attempt 1 -o wide"),
+    Line("why {job} -o yaml"),
+    Line("logs {job} -f --rank 0 --since 1h --tail 5 --attempt 1 -t --no-prefix --raw"),
+    Line("logs {job} -o json"),
+    Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
+    Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
+    Line("delete {job}"),
+    # nodes
+    Line("nodes --state ready --not-cordoned --pool h100 --label rack=7 -q -o wide"),
+    Line("nodes show {node} -o json"),
+    Line("nodes label {node} rack=7 pool-"),
+    Line("nodes cordon {node} --reason fan -o yaml"),
+    Line("nodes uncordon {node} -o json"),
+    Line("nodes drain {node} --restart --reason fan --timeout 30s -o json"),
+    Line("nodes drain {node} --no-wait"),
+    Line("nodes joined -o wide"),
+    Line("nodes token create --ttl 1h --uses 2 --pool h100 --label rack=7"),
+    Line("nodes token list -o json"),
+    Line("nodes token revoke {join_token}"),
+    Line(
+        "nodes check 127.0.0.1:1 -f {dir}/machines.yaml --user ops --reach 127.0.0.1:1 --parallel 1 -o json " + NOBODY,
+        FAILED,
+    ),
+    Line("nodes check --local", FAILED),
+    Line(
+        "nodes add 127.0.0.1:1 --bundle {dir}/small.tar --signer {dir}/release.key.pub --pool a --label rack=7 "
+        "--name n --address 127.0.0.1 --ports 20000-20010 --setting processes=true --reach 127.0.0.1:1 -y --dry-run "
+        "--parallel 1 -o json " + NOBODY,
+        FAILED,
+    ),
+    Line("nodes add -f {dir}/machines.yaml --reach 127.0.0.1:1 --bundle {dir}/small.tar --dry-run", FAILED),
+    Line(
+        "nodes upgrade {node} -f {dir}/machines.yaml --user ops --bundle {dir}/small.tar --signer "
+        "{dir}/release.key.pub -y --dry-run --parallel 1 -o json " + NOBODY,
+        FAILED,
+    ),
+    Line("nodes upgrade --all --bundle {dir}/small.tar --dry-run --key {dir}/key", FAILED),
+    Line("nodes remove {node} -y --ssh ops@127.0.0.1:1 --purge --force -o json " + NOBODY, UNREACHED),
+    # who may do what
+    Line("users add ada --access member --project vision"),
+    Line("users list -o wide"),
+    Line("accounts add ci --access viewer --project vision"),
+    Line("accounts list -o json"),
+    Line("projects grant vision ci --access member"),
+    Line("projects list -o wide"),
+    Line("projects revoke vision ci"),
+    Line("tokens create --for ada --ttl 1h --note test --access viewer --project vision"),
+    Line("tokens list -o wide"),
+    Line("tokens revoke {token}"),
+    Line("tokens prune --unused 1d --yes"),
+    Line("users remove ada"),
+    Line("accounts remove ci"),
+    Line("secrets remove wandb --project vision"),
+    Line("audit --since 1h --until 1s --user admin -n 5 --oldest -o wide"),
+    Line("audit --page nonsense", USAGE),
+    Line("audit verify"),
+    Line("audit verify --expect 1:00", FAILED),
+    Line("authority show -o json"),
+    Line("authority rotate -o json"),
+    Line("authority finish --force -o json"),
+    # bundles
+    Line("bundle keygen {dir}/release.key"),
+    Line("bundle sign {dir}/small.tar --sign-key {dir}/release.key"),
+    Line("bundle verify {dir}/small.tar --signer {dir}/release.key.pub"),
+    Line("bundle show {dir}/small.tar -o json"),
+    Line("bundle upload {dir}/small.tar --name stable.tar --signer {dir}/release.key.pub"),
+    Line("bundle list -o wide"),
+    Line("bundle get stable.tar --to {dir} --signer {dir}/release.key.pub"),
+    Line("bundle sbom {dir}/small.tar -o {dir}/small.json", FAILED),
+    Line("bundle remove stable.tar"),
+    Line(
+        "bundle create --python 3.11 --arch x86_64 --no-frozen --output {dir}/made.tar --find-links {dir}/none "
+        "--wheel {dir}/none.whl --sign-key {dir}/release.key",
+        FAILED,
+    ),
+    # oneself
+    Line("login {address} --sso", REFUSED),
+    Line("login {address} --authority sha256:{authority} --token-file {dir}/token -o json"),
+    Line("logout"),
+    Line("login {address} --token-file {dir}/token"),
+    Line("logout --revoke"),
+    Line("schema"),
+    Line("version"),
+    Line("-V"),
+    Line("help nodes drain"),
+)
+
+
+def used(line: str, tree: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - Click is typer's own affair
+    """The options that a line uses, each with its command; `tree` is the program as Click has it."""
+    path, command = ["muster"], tree
+    for word in shlex.split(line):
+        if word == "--":
+            return
+        inner = getattr(command, "commands", {}).get(word)
+        if inner is not None:
+            path, command = [*path, word], inner
+        elif word.startswith("-"):
+            yield " ".join(path), _primary(command, word)
+
+
+def documented(tree: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - Click is typer's own affair
+    """Every option of every command."""
+    yield from _documented(tree, ("muster",))
+
+
+def _documented(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    for option in command.params:
+        if option.param_type_name == "option" and "completion" not in option.opts[0]:
+            yield " ".join(path), option.opts[0]
+    inner: Mapping[str, Any] = getattr(command, "commands", {})
+    for name, each in inner.items():
+        yield from _documented(each, (*path, name))
+
+
+def _primary(command: Any, word: str) -> str:  # noqa: ANN401
+    """An option by its first name."""
+    for option in command.params:
+        if word in {*option.opts, *option.secondary_opts}:
+            return str(option.opts[0])
+    return word
