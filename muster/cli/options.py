@@ -100,7 +100,7 @@ Labels: TypeAlias = Annotated[
 ]
 
 
-class JobFilter(NamedTuple):
+class JobSearch(NamedTuple):
     """The jobs that options describe."""
 
     phases: Sequence[JobPhase] = ()

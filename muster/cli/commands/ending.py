@@ -9,7 +9,7 @@ import typer
 
 from muster.cli.context import answers, report, session_of
 from muster.cli.exit_codes import ExitCode, code_of_job
-from muster.cli.options import JobFilter, Labels, Mine, Output, Phases, Projects, complete_jobs, labels_of
+from muster.cli.options import JobSearch, Labels, Mine, Output, Phases, Projects, complete_jobs, labels_of
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines
 from muster.domain.errors import InvalidJobError, MusterError, UnavailableError
@@ -44,7 +44,7 @@ class _Choice(NamedTuple):
     """The jobs that a command line means."""
 
     jobs: Sequence[str]
-    wanted: JobFilter
+    wanted: JobSearch
     everything: bool
 
     @property
@@ -55,8 +55,8 @@ class _Choice(NamedTuple):
 
 def _described(
     *, name: str, phase: list[JobPhase] | None, mine: bool, project: list[str] | None, label: list[str] | None
-) -> JobFilter:
-    return JobFilter(phase or (), name, mine=mine, projects=project or (), labels=labels_of(label or (), "--label"))
+) -> JobSearch:
+    return JobSearch(phase or (), name, mine=mine, projects=project or (), labels=labels_of(label or (), "--label"))
 
 
 @answers

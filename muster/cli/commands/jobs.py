@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from muster.cli.context import answers, session_of
-from muster.cli.options import JobFilter, JobName, Labels, Mine, Output, Phases, Projects, Users, labels_of
+from muster.cli.options import JobName, JobSearch, Labels, Mine, Output, Phases, Projects, Users, labels_of
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.job_rows import COLUMNS, MORE_COLUMNS, job_row
 from muster.cli.output.plain.columns import lines_of
@@ -69,7 +69,7 @@ async def jobs(  # noqa: PLR0913 - one for each option
     from muster.cli.commands.logs import since_from  # noqa: PLC0415 - only here
 
     earliest = None if since is None else since_from(since, datetime.now(UTC))
-    wanted = JobFilter(
+    wanted = JobSearch(
         phase or (),
         name,
         mine=mine,
@@ -92,7 +92,7 @@ async def jobs(  # noqa: PLR0913 - one for each option
 class _Asked(NamedTuple):
     """The jobs that are to be listed."""
 
-    wanted: JobFilter
+    wanted: JobSearch
     since: datetime | None
     limit: int | None
     sort: SortKey
