@@ -29,7 +29,7 @@ class Operations:
 
     def refused(self, caller: Caller, name: str, result: str) -> None:
         """Write down that a caller was refused before the operation, of whatever name, could begin."""
-        self._audit.note_refusal(audit_entry(caller, name, "", result))
+        self._audit.note_refusal(_entry(caller, name, "", result))
 
 
 class Operation:
@@ -89,7 +89,7 @@ class Operation:
     def ended(self, target: str) -> None:
         """Write down that it was done, for one of several things that it is about."""
         self._noted = True
-        self._audit.note(self.entry(target))
+        self._audit.note(self._entry(target))
 
     def failed(self, target: str, error: MusterError) -> None:
         """Write down how it failed, for one of several things that it is about."""
@@ -138,15 +138,23 @@ class Operation:
             self._refused(target, reason)
         elif self._rule.audited is not Audited.REFUSALS:
             self._noted = True
-            self._audit.note(self.entry(target, cause))
+            self._audit.note(self._entry(target, cause))
 
     def _refused(self, target: str, result: str) -> None:
         self._noted = True
-        self._audit.note_refusal(self.entry(target, result))
+        self._audit.note_refusal(self._entry(target, result))
+
+    def _entry(self, target: str, result: str = "ok") -> AuditEntry:
+        """An entry as the audit log takes it, which shortens it by itself."""
+        return _entry(self.caller, self._name, target, result)
 
 
 def audit_entry(caller: Caller, operation: str, target: str, result: str) -> AuditEntry:
-    """What the audit log is to say of an operation."""
-    return shortened(
-        AuditEntry(at=wall_time(), who=caller.name, what=operation, target=target, origin=caller.origin, result=result)
+    """What the audit log is to say of an operation, as it is written together with a change."""
+    return shortened(_entry(caller, operation, target, result))
+
+
+def _entry(caller: Caller, operation: str, target: str, result: str) -> AuditEntry:
+    return AuditEntry(
+        at=wall_time(), who=caller.name, what=operation, target=target, origin=caller.origin, result=result
     )
