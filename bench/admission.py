@@ -26,6 +26,7 @@ from coordinator.rpc.doors import by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace, Rates
 from coordinator.service.audit import AuditOperations
+from coordinator.service.known_projects import KnownProjects
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.trust.accounts import AccountOperations
@@ -75,14 +76,14 @@ async def _calls(directory: Path) -> AsyncIterator[dict[str, Call]]:
     """A call to each server, made with the token of an admin."""
     now, secret = wall_time(), new_api_token()
     trust = SqlTrust.open(directory / "coordinator.db")
-    registry = Registry(trust, now)
+    engine = Engine(MemoryStore(), lambda _: None)
+    registry = Registry(trust, KnownProjects(engine))
     audit = AuditLog(registry)
     admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
     made = AuditEntry(at=now, who="", what="first start", target=ADMIN, origin="", result="ok")
     token = IssuedToken(id=secret.id, account=ADMIN, note="", created_at=now)
     await registry.add_first_admin(admin, secret, token, made)
     door, who, pace = limits.CLIENTS, by_token(registry), Pace(Rates(accounts=UNHURRIED))
-    engine = Engine(MemoryStore(), lambda _: None)
     operations = Operations(registry.projects, audit)
     gate = Gate(registry, operations)
     policy = AdmissionPolicy(who=who, public=is_public, bounds=door.bounds, known=door.known, strangers=door.strangers)
@@ -90,7 +91,7 @@ async def _calls(directory: Path) -> AsyncIterator[dict[str, Call]]:
         TrustOperations(
             accounts=AccountOperations(operations, registry),
             tokens=TokenOperations(operations, registry),
-            projects=ProjectOperations(operations, registry, open_for_all=True),
+            projects=ProjectOperations(operations, engine, registry, open_for_all=True),
             enrolment=EnrolmentOperations(operations, registry, None),
             authority=AuthorityOperations(operations, Rotations(None, registry, engine)),
             audit=AuditOperations(operations, registry, audit),

@@ -26,6 +26,7 @@ from coordinator.story.job_events import event_changes
 from coordinator.story.lines import lines
 from coordinator.story.moves import Told, told
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
+from muster.domain.fleet.access import Project
 from muster.domain.gangs.plan import Plan
 from muster.domain.ids import JobId
 
@@ -126,6 +127,11 @@ class Engine:
         """Reads what the store holds after a failure; until then events are refused and questions answered."""
         self._ended = False
         self.signals = Signals()
+
+    @property
+    def projects(self) -> Mapping[str, Project]:
+        """The projects that there are at this very moment; who makes a promise of one reads it as `read` does."""
+        return self._cluster.projects
 
     def known_jobs(self) -> frozenset[JobId]:
         """The jobs that were loaded; for the start, before `run`."""
@@ -362,5 +368,5 @@ class Engine:
             session.closed.set()
 
     def _loaded(self, kept: Snapshot) -> Cluster:
-        records: list[Record] = [*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes]
+        records: list[Record] = [*kept.projects, *kept.jobs, *kept.attempts, *kept.executions, *kept.nodes]
         return load(records, self._clock.now(), self._fleet_key)

@@ -25,6 +25,7 @@ from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
+from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.service.trust.rotations import Rotations
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
@@ -101,7 +102,8 @@ async def run(
 
         try:
             with garbage.not_looked_for():
-                registry, engine = Registry(trust, wall_time()), Engine(store, forget, directory.fleet_key())
+                engine = Engine(store, forget, directory.fleet_key())
+                registry = Registry(trust, KnownProjects(engine))
             secrets = opened_secrets(settings, trust)
             logins = None if settings.login is None else _login_desk(settings.login, registry)
             audit = AuditLog(registry)
@@ -185,6 +187,7 @@ async def _serve(
         looking = tasks.create_task(_look_at_large_database(settings.state), name="look at the database")
         using = tasks.create_task(write_seldom(parts.registry.keep_uses), name="uses of tokens")
         telling = tasks.create_task(journal.tell_seldom(), name="lines that were left out")
+        await make_default_project(parts.engine)
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             systemd.ready(f"serves clients at {address}")

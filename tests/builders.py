@@ -320,7 +320,7 @@ def reload(store: MemoryStore, now: datetime) -> Cluster:
 def stored_records(store: MemoryStore) -> tuple[Record, ...]:
     """All that is stored."""
     kept = store.load()
-    return (*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes)
+    return (*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes, *kept.projects)
 
 
 def pass_time(world: World, seconds: int, *silent: NodeId) -> None:

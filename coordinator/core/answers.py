@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from coordinator.core.records import Job
+from muster.domain.fleet.access import Project
 from muster.domain.jobs.explanation import NodeRefusal
 
 
@@ -54,4 +55,13 @@ class Noted:
     """There is nothing to say."""
 
 
-Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectKept:
+    """The project as it stands after the event."""
+
+    project: Project
+    before: Project | None = None
+    """As it was; None: it is new."""
+
+
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
+from muster.domain.fleet.access import Policy
 from muster.domain.fleet.node import Inventory
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -166,6 +167,24 @@ class UncordonRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectAdded:
+    """An admin wants a project to be there."""
+
+    name: str
+    """Checked by the edge."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectChanged:
+    """An admin has said what a project is opened for, in place of what was said before."""
+
+    name: str
+    policy: Policy
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
     """The earliest deadline may have come."""
 
@@ -185,5 +204,7 @@ Event = (
     | RemovalRequested
     | CordonRequested
     | UncordonRequested
+    | ProjectAdded
+    | ProjectChanged
     | TimePassed
 )

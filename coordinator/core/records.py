@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
 from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
@@ -117,7 +118,7 @@ class Node:
     """Nothing new is placed on it; None: it takes jobs."""
 
 
-Record = Job | Attempt | Execution | Node
+Record = Job | Attempt | Execution | Node | Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

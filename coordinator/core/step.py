@@ -20,12 +20,14 @@ from coordinator.core.events import (
     NodeDisconnected,
     NodeLabelled,
     PlanTooLarge,
+    ProjectAdded,
+    ProjectChanged,
     RemovalRequested,
     StopRequested,
     TimePassed,
     UncordonRequested,
 )
-from coordinator.core.requests import cordons, jobs, nodes
+from coordinator.core.requests import cordons, jobs, nodes, projects
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.turn import Turn
 
@@ -68,6 +70,10 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return nodes.remove(turn, event)
         case CordonRequested() | UncordonRequested():
             return cordons.take(turn, event)
+        case ProjectAdded():
+            return projects.add(turn, event)
+        case ProjectChanged():
+            return projects.change(turn, event)
         case TimePassed():
             return _pass_time(turn)
         case _:

@@ -234,7 +234,7 @@ def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
     return TrustOperations(
         accounts=AccountOperations(operations, registry),
         tokens=TokenOperations(operations, registry),
-        projects=ProjectOperations(operations, registry, open_for_all=authority is None),
+        projects=ProjectOperations(operations, parts.engine, registry, open_for_all=authority is None),
         enrolment=EnrolmentOperations(operations, registry, authority),
         authority=AuthorityOperations(operations, rotations),
         audit=AuditOperations(operations, registry, parts.audit),

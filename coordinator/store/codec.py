@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, TypeAdapter
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.fleet.access import Project
 from muster.domain.jobs.event import JobEvent
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, JobEvent)
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, JobEvent)
 
 
 def encode(record: Record | JobEvent) -> str:
@@ -37,4 +38,5 @@ _ADAPTERS: Mapping[type[Record | JobEvent], TypeAdapter[Any]] = {
     Execution: TypeAdapter(Execution | None, config=_CONFIG),
     Node: TypeAdapter(Node | None, config=_CONFIG),
     JobEvent: TypeAdapter(JobEvent | None, config=_CONFIG),
+    Project: TypeAdapter(Project | None, config=_CONFIG),
 }

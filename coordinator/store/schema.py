@@ -24,9 +24,10 @@ from sqlalchemy import (
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
+from muster.domain.fleet.access import Project
 from muster.domain.jobs.event import JobEvent
 
-VERSION = "0010"
+VERSION = "0011"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -121,6 +122,14 @@ nodes = Table(
     Column("body", Text, nullable=False),
 )
 
+projects = Table(
+    "projects",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
 EVENT_ID = ("job", "attempt", "kind", "rank")
 """What the id of an event of a job is made of."""
 GIVEN_OF_EVENTS = (*EVENT_ID, "at", "body")
@@ -141,6 +150,7 @@ job_events = Table(
 )
 """Events of jobs in the order in which they were stored; `rank` is -1 where an event concerns a whole attempt."""
 
+
 fleet = Table("fleet", metadata, Column("id", String, primary_key=True))
 """One row, written at the first start: whose database this is."""
 
@@ -158,6 +168,8 @@ def row(record: Record) -> tuple[Table, Row]:
             return executions, _execution(record)
         case Node():
             return nodes, _node(record)
+        case Project():
+            return projects, {"name": record.name, "created_at": record.created_at, "body": encode(record)}
         case _:
             assert_never(record)
 

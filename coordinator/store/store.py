@@ -6,6 +6,7 @@ from typing import Protocol
 
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from muster.domain.errors import MusterError
+from muster.domain.fleet.access import Project
 from muster.domain.ids import JobId
 from muster.domain.jobs.event import JobEvent
 
@@ -29,6 +30,8 @@ class Snapshot:
     executions: tuple[Execution, ...] = ()
     """By job sequence, then attempt, then rank."""
     nodes: tuple[Node, ...] = ()
+    """By name."""
+    projects: tuple[Project, ...] = ()
     """By name."""
 
 
@@ -65,6 +68,7 @@ def snapshot(
     attempts: Iterable[Attempt],
     executions: Iterable[Execution],
     nodes: Iterable[Node],
+    projects: Iterable[Project],
 ) -> Snapshot:
     """These records in the order that the contract asks for."""
     in_order = sorted(jobs, key=lambda job: (job.sequence, job.id))
@@ -74,6 +78,7 @@ def snapshot(
         attempts=tuple(sorted(attempts, key=lambda attempt: (place[attempt.job], attempt.number))),
         executions=tuple(sorted(executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+        projects=tuple(sorted(projects, key=lambda project: project.name)),
     )
 
 
@@ -84,4 +89,5 @@ def snapshot_of(records: Sequence[Record]) -> Snapshot:
         (record for record in records if isinstance(record, Attempt)),
         (record for record in records if isinstance(record, Execution)),
         (record for record in records if isinstance(record, Node)),
+        (record for record in records if isinstance(record, Project)),
     )

@@ -1,17 +1,15 @@
-"""Accounts and projects: the part of the registry that tells who may do what where."""
+"""Accounts: the part of the registry that tells who may do what where."""
 
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TypeVar
 
 from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, Policy, Project
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job import DEFAULT_PROJECT
 
 Key = TypeVar("Key", bound=str)
 Value = TypeVar("Value")
@@ -21,14 +19,14 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
 
 
 class Accounts:
-    """Everybody who has a name here, and the projects. Changing waits until the change is durable."""
+    """Everybody who has a name here. Changing waits until the change is durable."""
 
-    def __init__(self, store: TrustStore, kept: TrustSnapshot, now: datetime) -> None:
+    def __init__(self, store: TrustStore, kept: TrustSnapshot, projects: Mapping[str, Project]) -> None:
+        """`projects`: those that there are, kept by somebody else."""
         self._store = store
         self._writing = asyncio.Lock()
         self.accounts = {account.name: account for account in kept.accounts}
-        self.projects = {project.name: project for project in kept.projects}
-        self.projects.setdefault(DEFAULT_PROJECT, Project(name=DEFAULT_PROJECT, created_at=now))
+        self.projects = projects
         self.on_less: Callable[[NodeId | None], None] = lambda _: None
         """Called when a node, or with None anybody, may do less than before."""
 
@@ -80,29 +78,9 @@ class Accounts:
             self.accounts[name] = changed
         self.on_less(None)
 
-    async def add_project(self, name: str, now: datetime, entry: AuditEntry) -> Project:
-        """A new project; ConflictError if it is there."""
-        named(name, "a project", _PROJECT)
-        async with self._writing:
-            if name in self.projects:
-                raise ConflictError(f"there is a project {name} already")
-            project = Project(name=name, created_at=now)
-            await self._commit([project], entry)
-            self.projects[name] = project
-        return project
-
     def policy_of(self, project: str) -> Policy:
         """What the containers of a project may do beyond the default."""
         return kept_as(self.projects, project, "project").policy
-
-    async def set_policy(self, name: str, policy: Policy, entry: Callable[[Policy], AuditEntry]) -> Project:
-        """The project with this policy in place of what it had, of which `entry` is made."""
-        async with self._writing:
-            project = kept_as(self.projects, name, "project")
-            changed = replace(project, policy=policy)
-            await self._commit([changed], entry(project.policy))
-            self.projects[name] = changed
-        return changed
 
     def require_projects(self, grants: Mapping[str, Access]) -> None:
         """Raise UnknownNameError unless all of these projects are there."""
@@ -126,6 +104,11 @@ def named(name: str, what: str, pattern: re.Pattern[str] = _NAME) -> str:
             f"{name[:80]!r} is no name for {what}: at most 63 lower-case letters, digits and inner {inner}",
         )
     return name
+
+
+def project_name(name: str) -> str:
+    """A name that a project may have; raises InvalidJobError."""
+    return named(name, "a project", _PROJECT)
 
 
 def kept_as(kept: Mapping[Key, Value], name: Key, what: str) -> Value:

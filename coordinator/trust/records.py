@@ -5,15 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from muster.domain.fleet.access import (
-    Account,
-    AuditAnchor,
-    AuditEntry,
-    EnrolledNode,
-    IssuedJoinToken,
-    IssuedToken,
-    Project,
-)
+from muster.domain.fleet.access import Account, AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken
 from muster.domain.fleet.secret import Secret
 
 
@@ -77,7 +69,6 @@ TrustChange: TypeAlias = (
     | RemovedToken
     | TokensUsed
     | StoredJoinToken
-    | Project
     | EnrolledNode
     | StoredSecret
     | RemovedSecret
@@ -92,7 +83,6 @@ class TrustSnapshot:
     accounts: tuple[Account, ...] = ()
     tokens: tuple[StoredToken, ...] = ()
     join_tokens: tuple[StoredJoinToken, ...] = ()
-    projects: tuple[Project, ...] = ()
     nodes: tuple[EnrolledNode, ...] = ()
 
 

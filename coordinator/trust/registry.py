@@ -28,6 +28,7 @@ from muster.domain.fleet.access import (
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
+    Project,
     narrowed,
 )
 from muster.domain.ids import NodeId
@@ -52,9 +53,10 @@ class RefusedError(PermissionDeniedError):
 class Registry(Accounts):
     """Everybody who is known. Reading is a look into memory; changing waits until the change is durable."""
 
-    def __init__(self, store: TrustStore, now: datetime) -> None:
+    def __init__(self, store: TrustStore, projects: Mapping[str, Project]) -> None:
+        """`projects`: those that there are, kept by somebody else."""
         kept = store.load_trust()
-        super().__init__(store, kept, now)
+        super().__init__(store, kept, projects)
         self.uses = TokenUses()
         self.tokens = {stored.token.id: stored for stored in kept.tokens}
         self.join_tokens = {stored.token.id: stored for stored in kept.join_tokens}
@@ -145,7 +147,7 @@ class Registry(Accounts):
         """The first account and its token, both or none."""
         stored = StoredToken(token=token, digest=digest(secret.secret))
         async with self._writing:
-            await self._commit([*self.projects.values(), admin, stored], entry)
+            await self._commit([admin, stored], entry)
             self.accounts[admin.name], self.tokens[token.id] = admin, stored
 
     async def remove_account(self, name: str, kind: AccountKind, entry: AuditEntry) -> None:

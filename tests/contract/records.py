@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.records import Attempt, Execution, Job, KeepEvent, Node, Put, Record
+from muster.domain.fleet.access import Policy, Project
 from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.event import JobEvent, JobEventKind
@@ -49,6 +50,10 @@ def node(name: str = "node-1", address: str = "10.0.0.1") -> Node:
         agent_version="0.1",
         joined_at=AT,
     )
+
+
+def project(name: str = "vision", *, any_user: bool = False) -> Project:
+    return Project(name=name, created_at=AT, policy=Policy(capabilities=frozenset({"SYS_PTRACE"}), any_user=any_user))
 
 
 def gang(name: str = "a", *, sequence: int = 1, size: int = 2) -> list[Put]:

@@ -61,7 +61,7 @@ def store(tmp_path: Path) -> Iterator[SqlTrust]:
 
 
 def exporter_to(path: Path, store: SqlTrust) -> Exporter:
-    return Exporter(Registry(store, NOW), AuditFile(path), path.with_name("audit-file.json"))
+    return Exporter(Registry(store, {}), AuditFile(path), path.with_name("audit-file.json"))
 
 
 async def exported(exporter: Exporter) -> None:
@@ -148,7 +148,7 @@ async def test_a_sink_that_fails_gets_everything_once_it_works(
     store: SqlTrust, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     sink = SinkThatFails()
-    exporter = Exporter(Registry(store, NOW), sink, tmp_path / "note.json")
+    exporter = Exporter(Registry(store, {}), sink, tmp_path / "note.json")
     sink.works = False
     store.commit_trust([], [entry(1), entry(2)])
     running = asyncio.create_task(exporter.run())
@@ -167,7 +167,7 @@ async def test_a_sink_that_cannot_say_what_it_has_goes_on_after_a_restart_where_
     sink = SinkThatFails()
     for number in (1, 2, 3):
         store.commit_trust([], [entry(number)])
-        await exported(Exporter(Registry(store, NOW), sink, tmp_path / "note.json"))
+        await exported(Exporter(Registry(store, {}), sink, tmp_path / "note.json"))
     assert sink.taken == [1, 2, 3]
 
 
@@ -177,7 +177,7 @@ async def test_after_a_restore_of_an_older_database_everything_is_exported_anew(
     sink = SinkThatFails()
     (tmp_path / "note.json").write_text('{"to": "somewhere", "number": 4711}')
     store.commit_trust([], [entry(1), entry(2)])
-    await exported(Exporter(Registry(store, NOW), sink, tmp_path / "note.json"))
+    await exported(Exporter(Registry(store, {}), sink, tmp_path / "note.json"))
     assert sink.taken == [1, 2]
 
 

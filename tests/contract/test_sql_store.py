@@ -23,10 +23,11 @@ from coordinator.store.quick_check import require_whole
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import Snapshot, StoreError
 from coordinator.store.trust import schema as trust_schema
+from muster.domain.fleet.access import Policy, Project
 from muster.domain.ids import JobId
 from muster.domain.jobs.lifecycle import State
 from tests.contract.older_databases import write_older
-from tests.contract.records import execution, gang, job, puts
+from tests.contract.records import AT, execution, gang, job, puts
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,6 +118,24 @@ def test_a_job_of_an_older_database_has_its_project_and_belongs_to_the_local_acc
     SqlStore.open(database).close()
 
     assert query(database, "SELECT project, owner FROM jobs") == [("default", "local")]
+
+
+def test_the_projects_of_an_older_database_are_carried_over(database: Path) -> None:
+    """Up to version 0010 they were kept as columns, the policy as JSON or not at all."""
+    write_older(database, "0010")
+    policy = '{"capabilities": ["SYS_PTRACE"], "privileged": false, "host_paths": ["/data"], "pids": 100}'
+    change(database, f"INSERT INTO projects VALUES ('vision', '2026-11-21 08:48:50.123456', '{policy}')")
+    change(database, "INSERT INTO projects VALUES ('default', '2026-11-21 08:48:50.000000', NULL)")
+
+    store = SqlStore.open(database)
+    kept = store.load().projects
+    store.close()
+
+    opened = Policy(capabilities=frozenset({"SYS_PTRACE"}), host_paths=("/data",), pids=100)
+    assert kept == (
+        Project(name="default", created_at=AT.replace(microsecond=0)),
+        Project(name="vision", created_at=AT, policy=opened),
+    )
 
 
 def test_the_transitions_of_an_older_database_are_still_there(database: Path) -> None:

@@ -15,7 +15,7 @@ from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.event import JobEventKind
 from muster.domain.jobs.lifecycle import State
-from tests.contract.records import attempt, events, execution, gang, ids, job, node, puts
+from tests.contract.records import attempt, events, execution, gang, ids, job, node, project, puts
 
 Open = Callable[[], Store]
 """Opens the same state again."""
@@ -49,9 +49,10 @@ def test_a_new_store_is_empty(store: Store) -> None:
 
 
 def test_what_was_committed_is_loaded(store: Store) -> None:
-    store.commit([*gang("a"), *puts(node())])
+    store.commit([*gang("a"), *puts(node(), project())])
 
     assert store.load() == Snapshot(
+        projects=(project(),),
         jobs=(job("a"),),
         attempts=(attempt("a"),),
         executions=(execution("a", rank=0), execution("a", rank=1)),
@@ -103,6 +104,13 @@ def test_nodes_come_by_name(store: Store) -> None:
     store.commit(puts(node("b"), node("Z"), node("a"), node("ä")))
 
     assert [each.name for each in store.load().nodes] == ["Z", "a", "b", "ä"]
+
+
+def test_projects_come_by_name_as_they_were_put_last(store: Store) -> None:
+    store.commit(puts(project("b"), project("a")))
+    store.commit(puts(project("a", any_user=True)))
+
+    assert store.load().projects == (project("a", any_user=True), project("b"))
 
 
 def test_a_record_replaces_the_one_with_its_key(store: Store) -> None:

@@ -28,7 +28,6 @@ from muster.domain.fleet.access import (
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
-    Project,
 )
 from muster.domain.ids import NodeId
 
@@ -48,7 +47,6 @@ JOIN = StoredJoinToken(
     ),
     digest="d2",
 )
-VISION = Project(name="vision", created_at=NOW)
 
 
 def node(name: str) -> EnrolledNode:
@@ -78,10 +76,10 @@ def store(database: Path) -> Iterator[SqlTrust]:
 
 
 def test_everything_is_read_back_as_it_was_kept(store: SqlTrust, database: Path) -> None:
-    store.commit_trust([VISION, ADA, TOKEN, JOIN, node("a")], [entry()])
+    store.commit_trust([ADA, TOKEN, JOIN, node("a")], [entry()])
     again = SqlTrust.open(database)
     assert again.load_trust() == TrustSnapshot(
-        accounts=(ADA,), tokens=(TOKEN,), join_tokens=(JOIN,), projects=(VISION,), nodes=(node("a"),)
+        accounts=(ADA,), tokens=(TOKEN,), join_tokens=(JOIN,), nodes=(node("a"),)
     )
     assert list(map(unplaced, again.audit(AuditWish()))) == [entry()]
     again.close()

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.rpc.server import Parts
+from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.trust.sql import SqlTrust
@@ -23,9 +23,10 @@ async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:  
     database = directory / "coordinator.db"
     store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
     try:
-        registry = Registry(trust, wall_time())
+        engine = Engine(store, logs.drop_job)
+        registry = Registry(trust, KnownProjects(engine))
         parts = Parts(
-            engine=Engine(store, logs.drop_job),
+            engine=engine,
             store=store,
             logs=logs,
             registry=registry,
@@ -35,6 +36,7 @@ async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:  
         )
         async with asyncio.TaskGroup() as tasks:
             working = tasks.create_task(parts.engine.run(), name="engine")
+            await make_default_project(engine)
             yield parts
             working.cancel()
         await parts.audit.flush()

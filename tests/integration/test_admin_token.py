@@ -14,7 +14,7 @@ from muster.trust.tokens import parse_api_token
 
 async def test_init_makes_the_token_of_the_first_admin_anew_once_it_has_ended(tmp_path: Path) -> None:
     store, file = SqlTrust.open(tmp_path / "db"), tmp_path / "admin-token"
-    registry = Registry(store, wall_time())
+    registry = Registry(store, {})
     settings = parse(["--state", str(tmp_path), "--init"], {})
     await prepared(settings, registry)
     first = parse_api_token(file.read_text())

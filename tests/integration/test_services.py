@@ -11,9 +11,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from coordinator.clock import wall_time
 from coordinator.engine import Engine
 from coordinator.rpc.server import Parts, serving_locally
+from coordinator.service.known_projects import KnownProjects
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.trust.sql import SqlTrust
@@ -97,11 +97,12 @@ async def test_a_client_of_a_coordinator_that_is_not_there_is_told_so() -> None:
 async def parts(directory: Path) -> AsyncIterator[Parts]:
     """What an engine without a disk serves."""
     trust = SqlTrust.open(directory / "trust.db")
-    registry = Registry(trust, wall_time())
     logs, store = LogStore(directory), MemoryStore()
+    engine = Engine(store, print)
+    registry = Registry(trust, KnownProjects(engine))
     try:
         yield Parts(
-            engine=Engine(store, print),
+            engine=engine,
             store=store,
             logs=logs,
             registry=registry,

@@ -5,9 +5,10 @@ from typing import TypeVar, cast
 
 from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.fleet.access import Project
 from muster.domain.ids import ExecutionId, JobId, NodeId
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node)
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project)
 
 RecordKey = tuple[type[Record], object]
 """The kind of a record and its key among those of its kind."""
@@ -24,21 +25,25 @@ def key_of_record(record: Record) -> RecordKey:
             return (Attempt, (record.job, record.number))
         case Node():
             return (Node, record.name)
+        case Project():
+            return (Project, record.name)
 
 
 class Records:
-    """Jobs, attempts, executions and nodes by key."""
+    """Jobs, attempts, executions, nodes and projects by key."""
 
     def __init__(self) -> None:
         self.jobs: dict[JobId, Job] = {}
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.executions: dict[ExecutionId, Execution] = {}
         self.nodes: dict[NodeId, Node] = {}
+        self.projects: dict[str, Project] = {}
         self._tables: dict[type[Record], MutableMapping[object, Record]] = {
             Job: cast("MutableMapping[object, Record]", self.jobs),
             Attempt: cast("MutableMapping[object, Record]", self.attempts),
             Execution: cast("MutableMapping[object, Record]", self.executions),
             Node: cast("MutableMapping[object, Record]", self.nodes),
+            Project: cast("MutableMapping[object, Record]", self.projects),
         }
 
     def __iter__(self) -> Iterator[Record]:

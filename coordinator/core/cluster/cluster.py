@@ -16,6 +16,7 @@ from coordinator.core.cluster.queue import Queue, QueueOrder
 from coordinator.core.cluster.submits import Submits
 from coordinator.core.limits import Limits
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -64,6 +65,11 @@ class Cluster:
     def nodes(self) -> Mapping[NodeId, Node]:
         """Every node that has joined."""
         return self.records.nodes
+
+    @property
+    def projects(self) -> Mapping[str, Project]:
+        """Every project."""
+        return self.records.projects
 
     def job_of_key(self, idempotency_key: str) -> Job | None:
         """The job that was submitted with this key."""
@@ -114,6 +120,8 @@ class Cluster:
             case Node():
                 before = self.records.put(record)
                 self.load.node_changed(before, record)
+            case Project():
+                before = self.records.put(record)
         return before
 
     def drop_job(self, job: JobId) -> None:

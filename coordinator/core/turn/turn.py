@@ -7,7 +7,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import AttemptKey, ClearanceDue
 from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs
 from coordinator.core.notes import TurnNotes
-from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
+from coordinator.core.records import Attempt, Change, Execution, Job, Record
 from coordinator.core.turn.changes import Changes
 from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
@@ -64,8 +64,10 @@ class Turn:
         self._changes.put(before, record)
         if isinstance(record, Job | Attempt):
             self.notes.change(before if isinstance(before, Job | Attempt) else None, record)
-        if not isinstance(record, Node):
-            self._jobs[record.id if isinstance(record, Job) else record.job] = None
+        if isinstance(record, Execution | Attempt):
+            self._jobs[record.job] = None
+        elif isinstance(record, Job):
+            self._jobs[record.id] = None
 
     def move(self, execution: Execution, trigger: Trigger) -> Execution:
         """Bring an execution to its next state, note the time, and tell its node if it shall do something else now."""

@@ -19,6 +19,7 @@ from coordinator.core.records import (
     Put,
 )
 from coordinator.store.store import Snapshot, StoreError, snapshot
+from muster.domain.fleet.access import Project
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.event import JobEvent
 
@@ -30,6 +31,7 @@ class MemoryStore:
         self._jobs: dict[JobId, _Kept] = {}
         self._nodes: dict[NodeId, Node] = {}
         self._numbers = count(1)
+        self._projects: dict[str, Project] = {}
 
     def load(self) -> Snapshot:
         """Everything, as last committed."""
@@ -39,6 +41,7 @@ class MemoryStore:
             (attempt for each in kept for attempt in each.attempts.values()),
             (execution for each in kept for execution in each.executions.values()),
             self._nodes.values(),
+            self._projects.values(),
         )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
@@ -51,15 +54,18 @@ class MemoryStore:
         every = self._jobs.get(job, _Kept()).events.values()
         return tuple(islice((event for event in every if event.number > after), most))
 
-    def commit(self, changes: Sequence[Change]) -> None:
+    def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901 - one line for each kind of change
         """Apply all changes, or none if one is impossible."""
         jobs: dict[JobId, _Kept] = {}
         nodes: dict[NodeId, Node | None] = {}
+        projects: dict[str, Project] = {}
         for change in changes:
             match change:
                 case Put(record=record):
                     if isinstance(record, Node):
                         nodes[record.name] = record
+                    elif isinstance(record, Project):
+                        projects[record.name] = record
                     else:
                         self._draft(jobs, record.id if isinstance(record, Job) else record.job).put(record)
                 case DropJob(job=job):
@@ -77,6 +83,7 @@ class MemoryStore:
         for job, kept in jobs.items():
             kept.check(job)
         self._keep(jobs, nodes)
+        self._projects.update(projects)
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -26,10 +26,11 @@ from coordinator.store.codec import RecordT, decode
 from coordinator.store.dialect import Written, addition, connect, explained, reading, upsert
 from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, StoreError, snapshot
+from muster.domain.fleet.access import Project
 from muster.domain.ids import JobId
 from muster.domain.jobs.event import JobEvent
 
-_PARENTS_FIRST = (schema.jobs, schema.attempts, schema.executions, schema.nodes)
+_PARENTS_FIRST = (schema.projects, schema.jobs, schema.attempts, schema.executions, schema.nodes)
 
 
 class SqlStore:
@@ -74,6 +75,7 @@ class SqlStore:
                 _records(connection, schema.attempts, Attempt),
                 _records(connection, schema.executions, Execution),
                 _records(connection, schema.nodes, Node),
+                _records(connection, schema.projects, Project),
             )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:

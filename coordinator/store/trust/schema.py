@@ -1,4 +1,4 @@
-"""The tables of trust: accounts, tokens, projects, enrolled nodes, the audit log."""
+"""The tables of trust: accounts, tokens, secrets, enrolled nodes, the audit log."""
 
 from sqlalchemy import JSON, Column, ForeignKeyConstraint, Integer, LargeBinary, String, Table
 
@@ -16,14 +16,6 @@ accounts = Table(
     Column("kind", String, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("identity", String, nullable=False, server_default=""),
-)
-
-projects = Table(
-    "projects",
-    metadata,
-    Column("name", String, primary_key=True),
-    Column("created_at", UtcTime, nullable=False),
-    Column("policy", JSON),
 )
 
 secrets = Table(

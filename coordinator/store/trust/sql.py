@@ -34,8 +34,6 @@ from muster.domain.fleet.access import (
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
-    Policy,
-    Project,
 )
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.ids import NodeId
@@ -68,7 +66,6 @@ class SqlTrust:
                 accounts=_accounts(connection),
                 tokens=tuple(map(_token, _rows(connection, schema.tokens))),
                 join_tokens=tuple(map(_join_token, _rows(connection, schema.join_tokens))),
-                projects=tuple(map(_project, _rows(connection, schema.projects))),
                 nodes=tuple(
                     EnrolledNode(**{**row, "name": NodeId(row["name"])})
                     for row in _rows(connection, schema.enrolled_nodes)
@@ -165,8 +162,6 @@ class SqlTrust:
                 _note_uses(connection, change)
             case StoredJoinToken():
                 self._put(connection, schema.join_tokens, {**asdict(change.token), "digest": change.digest})
-            case Project():
-                self._put(connection, schema.projects, {**asdict(change), "policy": _policy_row(change.policy)})
             case EnrolledNode():
                 self._put(connection, schema.enrolled_nodes, asdict(change))
             case StoredSecret():
@@ -218,19 +213,6 @@ def _accounts(connection: Connection) -> tuple[Account, ...]:
         )
         for row in _rows(connection, schema.accounts)
     )
-
-
-def _project(row: dict[str, Any]) -> Project:
-    said = row.pop("policy") or {}
-    lists = {"capabilities": frozenset(said.get("capabilities", ())), "host_paths": tuple(said.get("host_paths", ()))}
-    return Project(**row, policy=Policy(**{**said, **lists}))
-
-
-def _policy_row(policy: Policy) -> dict[str, Any] | None:
-    """As JSON keeps it; None for a policy that opens nothing."""
-    if policy == Policy():
-        return None
-    return {**asdict(policy), "capabilities": sorted(policy.capabilities), "host_paths": list(policy.host_paths)}
 
 
 def _token(row: dict[str, Any]) -> StoredToken:

@@ -4,8 +4,8 @@ from coordinator.service.operations import Operations
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
-from muster.domain.fleet.access import EVERYWHERE, Access, AuditEntry, Project
-from tests.unit.coordinator.trust.memory_trust import NOW, MemoryTrust
+from muster.domain.fleet.access import EVERYWHERE, Access, AuditEntry
+from tests.unit.coordinator.trust.memory_trust import PROJECTS, MemoryTrust
 
 HERE = "ipv4:10.0.0.1:7"
 
@@ -25,9 +25,7 @@ class Trusted:
 
     def __init__(self, store: MemoryTrust | None = None) -> None:
         self.store = store or MemoryTrust()
-        self.registry = Registry(self.store, NOW)
-        for name in ("red", "blue"):
-            self.registry.projects[name] = Project(name=name, created_at=NOW)
+        self.registry = Registry(self.store, PROJECTS)
         self.audit = AuditLog(self.registry)
         self.operations = Operations(self.registry.projects, self.audit)
 

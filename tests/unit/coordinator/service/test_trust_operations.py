@@ -6,13 +6,12 @@ from datetime import timedelta
 import pytest
 
 from coordinator.service.audit import AUDIT_PAGE, AuditFilter, AuditOperations
-from coordinator.service.projects import ProjectOperations
 from coordinator.service.trust.accounts import AccountOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinTokenWish
 from coordinator.service.trust.tokens import NOTE, TokenOperations, TokenWish
 from coordinator.trust.caller import Caller
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
-from muster.domain.fleet.access import OPEN, PERSON_TOKEN_LIFE, Access, Account, AccountKind, Policy
+from muster.domain.fleet.access import PERSON_TOKEN_LIFE, Access, Account, AccountKind
 from tests.unit.coordinator.service.callers import Trusted, of_all, person
 from tests.unit.coordinator.trust.memory_trust import NOW
 
@@ -131,29 +130,6 @@ async def test_everybody_learns_who_they_are() -> None:
 
     assert (myself.name, myself.kind, myself.grants) == ("ada", "user", {"red": Access.MEMBER})
     assert myself.identity == "https://id.example.org 7"
-
-
-async def test_projects_are_listed_for_those_who_see_them_and_opened_by_admins() -> None:
-    trusted = Trusted()
-    projects = ProjectOperations(trusted.operations, trusted.registry, open_for_all=False)
-
-    seen = await projects.list(person(red=Access.VIEWER))
-    opened = await projects.allow(ADMIN, "red", Policy(privileged=True))
-    with pytest.raises(PermissionDeniedError):
-        await projects.allow(person(red=Access.ADMIN), "red", Policy())
-
-    assert [each.name for each in seen] == ["red"]
-    assert opened.policy.privileged
-    assert (await trusted.told())[0] == ("root", "projects.allow", "red", "ok, +privileged")
-
-
-async def test_projects_of_one_machine_are_open_for_everything() -> None:
-    trusted = Trusted()
-    projects = ProjectOperations(trusted.operations, trusted.registry, open_for_all=True)
-
-    assert {each.policy for each in await projects.list(ADMIN)} == {OPEN}
-    with pytest.raises(ConflictError, match="there is nothing to allow"):
-        await projects.allow(ADMIN, "red", Policy())
 
 
 async def test_a_fleet_of_one_machine_needs_no_join_token() -> None:

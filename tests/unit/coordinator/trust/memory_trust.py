@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 from coordinator.store.store import StoreError
 from coordinator.trust.records import AuditWish, TrustChange, TrustSnapshot
-from muster.domain.fleet.access import AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken
+from muster.domain.fleet.access import AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, Project
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+PROJECTS = {name: Project(name=name, created_at=NOW) for name in ("default", "red", "blue")}
 
 
 class MemoryTrust:

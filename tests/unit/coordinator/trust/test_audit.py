@@ -10,7 +10,7 @@ from coordinator.trust.audit.log import LOST, MOST_UNWRITTEN, REFUSALS, REFUSALS
 from coordinator.trust.registry import Registry
 from muster.domain.errors import ExhaustedError
 from muster.domain.fleet.access import AuditEntry
-from tests.unit.coordinator.trust.memory_trust import NOW, MemoryTrust
+from tests.unit.coordinator.trust.memory_trust import NOW, PROJECTS, MemoryTrust
 
 
 def refusal(seconds: float, port: int = 1, what: str = "nodes.join", target: str = "") -> AuditEntry:
@@ -20,7 +20,7 @@ def refusal(seconds: float, port: int = 1, what: str = "nodes.join", target: str
 
 def written(*refusals: AuditEntry) -> list[AuditEntry]:
     store = MemoryTrust()
-    log = AuditLog(Registry(store, NOW))
+    log = AuditLog(Registry(store, PROJECTS))
     for each in refusals:
         log.note_refusal(each)
     asyncio.run(log.flush())
@@ -61,7 +61,7 @@ def order(number: int) -> AuditEntry:
 
 async def test_an_order_is_on_the_disk_when_it_is_confirmed_and_many_share_one_transaction() -> None:
     store = MemoryTrust()
-    log = AuditLog(Registry(store, NOW))
+    log = AuditLog(Registry(store, PROJECTS))
 
     async def confirm(number: int) -> bool:
         log.note(order(number))
@@ -74,7 +74,7 @@ async def test_an_order_is_on_the_disk_when_it_is_confirmed_and_many_share_one_t
 
 async def test_an_order_that_cannot_be_written_is_not_confirmed_and_is_written_later() -> None:
     store = MemoryTrust()
-    log = AuditLog(Registry(store, NOW))
+    log = AuditLog(Registry(store, PROJECTS))
     store.wrong = "the disk is full"
     log.note(order(1))
     with pytest.raises(ExhaustedError, match="the disk is full"):
@@ -87,7 +87,7 @@ async def test_an_order_that_cannot_be_written_is_not_confirmed_and_is_written_l
 
 async def test_whoever_goes_away_while_an_entry_is_written_takes_no_entry_along() -> None:
     store = MemoryTrust()
-    log = AuditLog(Registry(store, NOW))
+    log = AuditLog(Registry(store, PROJECTS))
     log.note(order(1))
     leaving = asyncio.create_task(log.kept())
     await asyncio.sleep(0)
@@ -100,7 +100,7 @@ async def test_a_log_that_cannot_be_written_ends_nothing_and_keeps_what_it_can(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = MemoryTrust()
-    log = AuditLog(Registry(store, NOW))
+    log = AuditLog(Registry(store, PROJECTS))
     store.wrong = "the database is locked"
     running = asyncio.create_task(log.run())
     for number in range(MOST_UNWRITTEN + 5):
@@ -120,7 +120,7 @@ async def test_a_log_that_cannot_be_written_ends_nothing_and_keeps_what_it_can(
 
 async def test_refusals_of_strangers_leave_room_for_orders_while_nothing_can_be_written() -> None:
     store = MemoryTrust()
-    log = AuditLog(Registry(store, NOW))
+    log = AuditLog(Registry(store, PROJECTS))
     for number in range(MOST_UNWRITTEN):
         log.note_refusal(replace(refusal(0), origin=f"ipv4:10.{number >> 16}.{number >> 8 & 255}.{number & 255}:1"))
     log.note(order(1))
@@ -131,7 +131,7 @@ async def test_refusals_of_strangers_leave_room_for_orders_while_nothing_can_be_
 
 async def test_text_that_no_database_takes_is_written_all_the_same() -> None:
     store = MemoryTrust()
-    log = AuditLog(Registry(store, NOW))
+    log = AuditLog(Registry(store, PROJECTS))
     log.note(replace(order(1), target="a\0b\ud800c\x1b"))
     await log.kept()
     assert store.entries[0].target == r"a\x00b\ud800c\x1b"

@@ -11,13 +11,13 @@ from muster.domain.errors import UnknownNameError
 from muster.domain.fleet.access import Access, Account, AccountKind, AuditEntry, EnrolledNode, IssuedToken
 from muster.domain.ids import NodeId
 from muster.trust.tokens import new_api_token
-from tests.unit.coordinator.trust.memory_trust import NOW, MemoryTrust
+from tests.unit.coordinator.trust.memory_trust import NOW, PROJECTS, MemoryTrust
 
 ENTRY = AuditEntry(at=NOW, who="admin", what="", target="", origin="", result="ok")
 
 
 async def test_an_account_that_is_being_removed_gets_no_token_any_more() -> None:
-    registry = Registry(MemoryTrust(), NOW)
+    registry = Registry(MemoryTrust(), PROJECTS)
     await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants={}), ENTRY)
     secret = new_api_token()
     token = IssuedToken(id=secret.id, account="ada", note="", created_at=NOW)
@@ -32,7 +32,7 @@ async def test_an_account_that_is_being_removed_gets_no_token_any_more() -> None
 
 async def test_the_use_of_a_token_is_noted_in_memory_and_written_once_for_all_calls() -> None:
     store = MemoryTrust()
-    registry = Registry(store, NOW)
+    registry = Registry(store, PROJECTS)
     await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants={}), ENTRY)
     secret = new_api_token()
     await registry.add_token(secret, IssuedToken(id=secret.id, account="ada", note="", created_at=NOW), ENTRY)
@@ -47,10 +47,8 @@ async def test_the_use_of_a_token_is_noted_in_memory_and_written_once_for_all_ca
 
 
 async def test_a_token_that_is_narrowed_counts_as_long_as_its_account_has_the_same_access() -> None:
-    registry = Registry(MemoryTrust(), NOW)
+    registry = Registry(MemoryTrust(), PROJECTS)
     grants = {"red": Access.ADMIN, "blue": Access.ADMIN}
-    await registry.add_project("red", NOW, ENTRY)
-    await registry.add_project("blue", NOW, ENTRY)
     await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants=grants), ENTRY)
     secret = new_api_token()
     token = IssuedToken(id=secret.id, account="ada", note="", created_at=NOW, access=Access.MEMBER, projects=("red",))
@@ -64,7 +62,7 @@ async def test_a_token_that_is_narrowed_counts_as_long_as_its_account_has_the_sa
 
 
 async def test_two_keys_of_a_node_count_until_it_shows_the_newer_one() -> None:
-    registry, name = Registry(MemoryTrust(), NOW), NodeId("a")
+    registry, name = Registry(MemoryTrust(), PROJECTS), NodeId("a")
     registry.nodes[name] = EnrolledNode(name=name, key="old", enrolled_at=NOW, token="t")
     before = registry.node_with(name, "old", NOW)
     await registry.offer_key(name, "lost", 1, ENTRY)
@@ -86,7 +84,7 @@ async def test_two_keys_of_a_node_count_until_it_shows_the_newer_one() -> None:
 
 
 async def test_certificates_of_a_former_authority_count_no_more_and_those_of_the_next_go_on() -> None:
-    registry, name = Registry(MemoryTrust(), NOW), NodeId("a")
+    registry, name = Registry(MemoryTrust(), PROJECTS), NodeId("a")
     registry.nodes[name] = EnrolledNode(name=name, key="key", enrolled_at=NOW, token="t")
     registry.count_authorities(frozenset({"former", "next"}))
     streams = [registry.node_with(name, "key", NOW, authority) for authority in ("former", "next")]
