@@ -1,21 +1,38 @@
-"""The agent's connection to the coordinator: one stream for orders and reports, opened again whenever it breaks."""
+"""The agent's connection to the coordinator: moves bytes; what they say is decided in `agent/core/stream.py`."""
 
 import asyncio
 import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 import grpc
 import grpc.aio
 
+from agent.core.stream import (
+    Acknowledged,
+    Beat,
+    Broke,
+    Heard,
+    Leave,
+    Opened,
+    PassOn,
+    PlanHeard,
+    SayHello,
+    StreamAction,
+    StreamEvent,
+    StreamState,
+    StreamTimePassed,
+    TakeUp,
+    Welcomed,
+    advance,
+)
 from agent.fencing.clock import Clock
 from agent.logs.push import LogPusher, StreamLostError, write
+from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster import wire
-from muster.domain.gangs.plan import Plan
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
@@ -24,21 +41,10 @@ from muster.wire import checks
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 5.0
-PAUSE_GROWTH = 1.5
-"""Seconds between attempts to connect, and how they grow, with jitter, so that a fleet does not come back in one wave.
-
-They end early once somebody listens again: a coordinator that restarts finds its agents within a second.
-"""
 LISTENS = 0.05
-"""Seconds between looks at whether somebody does."""
-LASTED = 1.0
-"""Seconds after which a stream was a good one, and pauses begin anew."""
+"""Seconds between looks at whether somebody listens again: a coordinator that restarts finds its agents in a second."""
 LOGS_PAUSE = 1.0
 """Seconds between attempts to carry logs while orders come through."""
-OUTBOX = 1000
-"""Most messages that wait for a coordinator that does not read; then the stream is opened anew."""
 
 Stream = grpc.aio.StreamStreamCall[pb.AgentMessage, pb.CoordinatorMessage]
 
@@ -64,59 +70,47 @@ class Owner(Protocol):
         """The whole truth about it, now."""
         ...
 
-    def receive(self, plan: Plan) -> None:
-        """Take what the coordinator wants."""
+    def applied(self, stream: int) -> int:
+        """Revision of the last plan on a stream that was applied; 0: none was."""
         ...
 
-    def revision(self) -> int:
-        """Of the last plan that was applied."""
-        ...
 
-    @property
-    def clock(self) -> Clock:
-        """That of `contact`."""
-        ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """Where messages of a node come from and go to, beside plans and reports."""
 
-    def contact(self, sent_at: float) -> None:
-        """The coordinator has acknowledged what was sent then. Nothing else counts as contact."""
-
-    def disconnected(self) -> None:
-        """The stream has ended."""
-        ...
+    inbox: Inbox
+    outbox: Outbox
+    logs: LogPusher
+    secrets: SecretCalls
 
 
 class Link:
     """Keeps a stream to the coordinator open as long as it runs."""
 
-    def __init__(self, coordinator: Coordinator, owner: Owner, logs: LogPusher) -> None:
+    def __init__(self, coordinator: Coordinator, owner: Owner, mail: Mail, clock: Clock) -> None:
+        """Connect nobody yet; `clock` is that of fencing."""
         self._coordinator = coordinator
         self._owner = owner
-        self._logs = logs
-        self._beats: dict[int, float] = {}
-        """When each heartbeat was sent that is not acknowledged."""
-        self._outbox: asyncio.Queue[pb.AgentMessage] | None = None
-        self._choked = asyncio.Event()
+        self._mail = mail
+        self._clock = clock
+        self._stream = StreamState(clock.shown(coordinator.patience))
+        self._left: asyncio.Queue[str] = asyncio.Queue()
+        """Why the present stream is to be left."""
+        self._taken_up = asyncio.Event()
+        """Set while logs and secrets can be carried beside the stream."""
         self._renewed = asyncio.Event()
-        self.secrets = SecretCalls()
-        """Asks for secrets while there is a connection."""
-        self._heard = 0.0
-        """When the coordinator last said anything, by the event loop's clock."""
-        self.connected = False
+        self._alarm: tuple[float, asyncio.TimerHandle] | None = None
+        """When time is to pass for the stream, and what sees to it."""
+
+    @property
+    def connected(self) -> bool:
         """Whether the coordinator has said Welcome on a stream that is still open."""
+        return self._stream.connected
 
     def reconnect(self) -> None:
         """Open the stream anew, with the address and the credentials that there are now; what runs goes on."""
         self._renewed.set()
-
-    def send(self, message: pb.AgentMessage) -> None:
-        """Send a message if there is a stream; if there is none, the next Hello tells everything."""
-        if self._outbox is None:
-            return
-        try:
-            self._outbox.put_nowait(message)
-        except asyncio.QueueFull:
-            self._outbox = None
-            self._choked.set()
 
     async def run(self) -> None:
         """Connect, and connect again, until cancelled."""
@@ -125,131 +119,161 @@ class Link:
 
     async def _show(self, address: str, shown: Credentials) -> None:
         """Connect, and connect again, until there are another address or other credentials."""
-        pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
         async with open_channel(address, shown, AGENT_CHANNEL_OPTIONS) as channel:
             stub: agents_pb2_grpc.AgentServiceAsyncStub = agents_pb2_grpc.AgentServiceStub(channel)
             while (address, shown) == (self._coordinator.address(), self._coordinator.credentials()):
-                began = clock()
                 try:
                     await self._connected(stub, shown)
                 except (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as error:
                     log.warning("no connection to the coordinator", extra={"cause": _cause(error)})
                 _stay_cancelled()
-                # A coordinator that takes streams only to drop them must not be asked ten times a second.
-                lasted = clock() - began > LASTED
-                pause = FIRST_PAUSE if lasted else min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
-                await rest(channel, pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
+                await rest(channel, self._stream.pause * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
 
     async def _connected(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> None:
         """One stream from Hello to its end."""
         call = stub.Connect(metadata=shown.metadata)
-        self._choked.clear()
         self._renewed.clear()
-        self._beats.clear()
+        self._left = asyncio.Queue()
         lost: Exception | None = None
         try:
-            outbox = self._outbox = asyncio.Queue(OUTBOX)
-            sent_at = self._owner.clock.now()
+            messages = self._mail.outbox.open()
             # Nothing is awaited between Hello's content and its place in the queue, so no later report can overtake it.
-            outbox.put_nowait(pb.AgentMessage(hello=self._owner.hello()))
+            self._advance(Opened())
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(_write(call, outbox), name="link: write")
-                tasks.create_task(self._until_choked(), name="link: choked")
+                tasks.create_task(_write(call, messages), name="link: write")
+                tasks.create_task(self._until_left(), name="link: left")
+                tasks.create_task(self._until_overflow(), name="link: overflow")
                 tasks.create_task(self._until_renewed(), name="link: renewed")
-                welcome = await _welcome(call, self._coordinator.patience)
-                self._owner.contact(sent_at)
-                self.connected = True
-                log.info("connected to the coordinator", extra={"address": self._coordinator.address()})
-                interval, lease = welcome.heartbeat_interval.ToTimedelta(), welcome.lease.ToTimedelta()
-                tasks.create_task(self._beat(interval), name="link: heartbeats")
                 tasks.create_task(self._push_logs(stub, shown), name="link: logs")
-                tasks.create_task(self._until_silent(lease.total_seconds()), name="link: silence")
-                with self.secrets.connected(stub, shown):
-                    await self._read(call)
+                tasks.create_task(self._carry_secrets(stub, shown), name="link: secrets")
+                await self._read(call)
         except* (grpc.aio.AioRpcError, StreamLostError, wire.WireError) as errors:
             lost = _first(errors)
         finally:
-            self._outbox = None
-            self.connected = False
-            self._owner.disconnected()
+            self._mail.outbox.close()
+            self._taken_up.clear()
+            self._advance(Broke(cause="" if lost is None else _cause(lost)))
             call.cancel()
         if lost is not None:  # raised further up it would come in a group before Python 3.11.4
             raise lost
 
-    async def _until_choked(self) -> None:
-        await self._choked.wait()
+    # what the stream decides
+
+    def _advance(self, event: StreamEvent) -> None:
+        for action in advance(self._stream, event, self._clock.now()):
+            self._perform(action)
+        self._set_alarm(self._stream.wake_at)
+
+    def _perform(self, action: StreamAction) -> None:
+        match action:
+            case SayHello():
+                self._mail.outbox.send(pb.AgentMessage(hello=self._owner.hello()))
+            case Beat():
+                applied = self._owner.applied(action.stream)
+                heartbeat = pb.Heartbeat(sequence=action.sequence, plan_revision=applied)
+                self._mail.outbox.send(pb.AgentMessage(heartbeat=heartbeat))
+            case PassOn():
+                self._mail.inbox.put(action.event)
+            case TakeUp():
+                log.info("connected to the coordinator", extra={"address": self._coordinator.address()})
+                self._taken_up.set()
+            case Leave():
+                self._left.put_nowait(action.cause)
+            case _:
+                assert_never(action)
+
+    def _set_alarm(self, due: float | None) -> None:
+        """Have StreamTimePassed come then, or before: messages put it off, and an early alarm sets another one."""
+        if self._alarm is not None:
+            if due is not None and self._alarm[0] <= due:
+                return
+            self._alarm[1].cancel()
+            self._alarm = None
+        if due is not None:
+            left = max(0.0, self._clock.real(due - self._clock.now()))
+            self._alarm = due, asyncio.get_running_loop().call_later(left, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._advance(StreamTimePassed())
+
+    # what goes on while there is a stream
+
+    async def _until_left(self) -> None:
+        raise StreamLostError(await self._left.get())
+
+    async def _until_overflow(self) -> None:
+        await self._mail.outbox.overflowed.wait()
         raise StreamLostError("the coordinator does not read")
 
     async def _until_renewed(self) -> None:
         await self._renewed.wait()
         raise StreamLostError("connecting anew with a new certificate")
 
+    async def _carry_secrets(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> None:
+        """Have secrets asked for over this connection."""
+        await self._taken_up.wait()
+        with self._mail.secrets.connected(stub, shown):
+            await asyncio.get_running_loop().create_future()
+
     async def _push_logs(self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> None:
         """Carry logs; a coordinator that cannot take them now, say for want of disk, still gives orders."""
+        await self._taken_up.wait()
         while True:
             cause = ""
             try:
-                await self._logs.run(stub, shown.metadata)
+                await self._mail.logs.run(stub, shown.metadata)
             except* (grpc.aio.AioRpcError, StreamLostError) as errors:
                 cause = _cause(_first(errors))
             _stay_cancelled()
             await asyncio.sleep(LOGS_PAUSE)
             log.warning("logs cannot be carried", extra={"cause": cause})
 
-    async def _until_silent(self, lease: float) -> None:
-        """A coordinator that does not even answer heartbeats for a lease is not there."""
-        clock = asyncio.get_running_loop().time
-        self._heard = clock()
-        while (left := self._heard + lease - clock()) > 0:  # noqa: ASYNC110 - nothing tells of silence
-            await asyncio.sleep(left)
-        raise StreamLostError(f"silent for {lease:g} s")
-
     async def _read(self, call: Stream) -> None:
-        """Take plans. One that cannot be read changes nothing, and the stream goes on.
-
-        Heartbeats then tell the coordinator which plan counts here, and it sends the whole one again.
-        """
-        clock, plans = asyncio.get_running_loop().time, wire.PlanReader()
+        """Take in what the coordinator says, message by message; raises StreamLostError at the end of the stream."""
+        plans = wire.PlanReader()
         while True:
             message: Any = await call.read()
-            self._heard = clock()
             if message is grpc.aio.EOF:
                 raise StreamLostError(await call.details() or "the coordinator closed the stream")
             if message is None:  # gRPC's word for bytes that are no message
                 log.warning("a message of the coordinator cannot be read")
+                self._advance(Heard())
                 continue
-            match message.WhichOneof("message"):
-                case "plan":
-                    self._take(plans, message.plan)
-                case "heartbeat_ack":
-                    self._acknowledged(message.heartbeat_ack.sequence)
-                case "renew_soon":
-                    self._coordinator.renew_soon(message.renew_soon.spread.ToTimedelta().total_seconds())
+            if message.WhichOneof("message") == "renew_soon":
+                self._coordinator.renew_soon(message.renew_soon.spread.ToTimedelta().total_seconds())
+            self._advance(_event(message, plans, self._clock))
 
-    def _take(self, plans: "wire.PlanReader", message: pb.Plan) -> None:
-        try:
-            plan = plans.take(message)
-        except wire.WireError as error:
-            log.warning("a plan cannot be read", extra={"cause": str(error)})
-            return
-        if plan is not None:
-            self._owner.receive(plan)
 
-    def _acknowledged(self, sequence: int) -> None:
-        """A heartbeat has arrived; acknowledgements of unknown ones say nothing."""
-        sent_at = self._beats.get(sequence)
-        if sent_at is not None:
-            self._owner.contact(sent_at)
-            self._beats = {later: at for later, at in self._beats.items() if later > sequence}
+def _event(message: pb.CoordinatorMessage, plans: "wire.PlanReader", clock: Clock) -> StreamEvent:
+    """What a message says. Raises WireError for a welcome that is none.
 
-    async def _beat(self, interval: timedelta) -> None:
-        sequence = 0
-        while True:
-            await asyncio.sleep(self._owner.clock.real(interval.total_seconds()))
-            sequence += 1
-            self._beats[sequence] = self._owner.clock.now()
-            heartbeat = pb.Heartbeat(sequence=sequence, plan_revision=self._owner.revision())
-            self.send(pb.AgentMessage(heartbeat=heartbeat))
+    A plan that cannot be read changes nothing, and the stream goes on: heartbeats then tell the coordinator which plan
+    counts here, and it sends the whole one again.
+    """
+    match message.WhichOneof("message"):
+        case "welcome":
+            return _welcomed(message.welcome, clock)
+        case "plan":
+            try:
+                plan = plans.take(message.plan)
+            except wire.WireError as error:
+                log.warning("a plan cannot be read", extra={"cause": str(error)})
+                return Heard()
+            return Heard() if plan is None else PlanHeard(plan=plan)
+        case "heartbeat_ack":
+            return Acknowledged(sequence=message.heartbeat_ack.sequence)
+        case _:
+            return Heard()
+
+
+def _welcomed(welcome: pb.Welcome, clock: Clock) -> Welcomed:
+    interval = welcome.heartbeat_interval.ToTimedelta().total_seconds()
+    lease = welcome.lease.ToTimedelta().total_seconds()
+    if interval <= 0 or lease <= 0:
+        raise wire.WireError("Welcome", "has no heartbeat interval or no lease")
+    checks.between(welcome.protocol, protocol.VERSION, protocol.VERSION, "Welcome.protocol")
+    return Welcomed(interval=interval, lease=clock.shown(lease))
 
 
 async def rest(channel: grpc.aio.Channel, pause: float) -> None:
@@ -268,21 +292,6 @@ async def _write(call: Stream, outbox: "asyncio.Queue[pb.AgentMessage]") -> None
     """The only writer of the stream: gRPC loses messages of concurrent writers."""
     while True:
         await write(call, await outbox.get())
-
-
-async def _welcome(call: Stream, patience: float) -> pb.Welcome:
-    try:
-        async with asyncio.timeout(patience):
-            message: Any = await call.read()
-    except TimeoutError:
-        raise StreamLostError(f"no answer to Hello within {patience:g} s") from None
-    if message is grpc.aio.EOF:
-        raise StreamLostError(await call.details() or "the coordinator closed the stream")
-    welcome: pb.Welcome = message.welcome
-    if welcome.heartbeat_interval.ToTimedelta() <= timedelta(0) or welcome.lease.ToTimedelta() <= timedelta(0):
-        raise wire.WireError("Welcome", "is not the first answer, or has no heartbeat interval or lease")
-    checks.between(welcome.protocol, protocol.VERSION, protocol.VERSION, "Welcome.protocol")
-    return welcome
 
 
 def _first(errors: "BaseExceptionGroup[Exception]") -> Exception:

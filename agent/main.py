@@ -25,6 +25,7 @@ from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.runtime import Runtime
+from agent.secrets.calls import SecretCalls
 from agent.secrets.directories import NoMemoryDirectoryError, SecretRooms, memory_directory
 from agent.secrets.store import ExecutionSecrets
 from agent.settings import AgentSettings, parse
@@ -216,7 +217,8 @@ def _node(
         source = ShareOfGpus(source, *share)
     # One for each node: it clears what it does not know.
     root = None if programs.secrets is None else programs.secrets / identity(local.state)
-    secrets = ExecutionSecrets(SecretRooms(root))
+    secret_calls = SecretCalls()
+    secrets = ExecutionSecrets(SecretRooms(root), secret_calls.ask)
     declared = Declared(labels=settings.labels, cpus=settings.cpus, memory=settings.memory)
     config = NodeConfig(
         name=local.name,
@@ -228,6 +230,7 @@ def _node(
         docker_socket=settings.docker_socket,
         keeper=programs.keeper,
         shown_to_peers=programs.shown_to_peers,
+        secret_calls=secret_calls,
         secrets=secrets,
     )
     return NodeAgent(config, _runtimes(settings, local.state, programs, secrets), source, ports)

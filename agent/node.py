@@ -4,13 +4,16 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from agent.core.events import GpuFaulted, PlanReceived
+from agent.core.events import GpuFaulted, LogCompleted
+from agent.core.step import AgentState
+from agent.executions.directories import ExecutionDirectories
+from agent.executions.held_resources import HeldResources
 from agent.executions.ports import PortLedger
 from agent.executions.trees import make_directories
 from agent.fencing.clock import Clock
@@ -21,19 +24,21 @@ from agent.fencing.peers import Shown
 from agent.gpus.source import GpuSource
 from agent.inventory.hardware import interface_of
 from agent.inventory.inventory import Declared, InventoryReader, changed
-from agent.link import Coordinator, Link
+from agent.link import Coordinator, Link, Mail
 from agent.logs.file import DEFAULT_LIMIT
 from agent.logs.push import LogPusher
 from agent.loop.loop import Loop
-from agent.loop.reporting import Reporting
+from agent.loop.recovery import clear_leftovers
+from agent.loop.workbench import Workbench
+from agent.mailbox import Inbox, Outbox
 from agent.runtimes.runtime import Runtime
+from agent.secrets.calls import SecretCalls
 from agent.secrets.store import ExecutionSecrets
 from muster import __version__, wire
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Inventory, RuntimeOffer
-from muster.domain.gangs.plan import Plan
-from muster.domain.ids import NodeId
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
@@ -62,7 +67,10 @@ class NodeConfig:
     docker_socket: Path | None = None
     keeper: Killer = field(default_factory=Killer)
     """One for all nodes of a program."""
-    secrets: ExecutionSecrets = field(default_factory=ExecutionSecrets)
+    secret_calls: SecretCalls = field(default_factory=SecretCalls)
+    """Ask for secrets while there is a connection."""
+    secrets: ExecutionSecrets | None = None
+    """Shared with the runtimes; None: one of its own."""
     clock: Clock = field(default_factory=Clock)
 
 
@@ -77,59 +85,56 @@ class NodeAgent:
         ports: PortLedger,
     ) -> None:
         self.name = config.name
-        self._address = config.address
-        self._identity = identity(config.state)
-        self._runtimes = runtimes
-        self._source = source
-        self._reader = InventoryReader(source, config.state, config.declared)
-        self._guard = FenceGuard(_site(config), config.keeper, config.clock, config.shown_to_peers)
-        self._peer_port = PeerPort(config.state, ports, config.shown_to_peers)
-        self._loop = Loop(
-            guard=self._guard,
-            address=config.address,
-            interface=interface_of(config.address),
-            runtimes=runtimes,
-            ports=ports,
-        )
-        self._loop.log_limit = config.log_limit
-        self._loop.catch_up_on_faults = source.catch_up
-        self._logs = LogPusher(config.name, self._loop.complete_log)
-        self._link = Link(config.coordinator, self, self._logs)
-        self._loop.tell = Reporting(self._link.send).tell
-        self._loop.secrets = config.secrets
-        config.secrets.ask = self._link.secrets.ask
-        self._streams = 0
-        """How many were opened; plans come on the last one."""
-        self._inventory: Inventory
-        self._away: set[RuntimeKind] = set()
-        """Runtimes that did not answer when the agent started; what they may have left over is not cleared yet."""
-        self._faulted = asyncio.Event()
-        """Set when a GPU may not be what the inventory says."""
         self.ready = asyncio.Event()
         """Set once it runs, connected or not."""
+        self._guard = FenceGuard(_site(config), config.keeper, config.clock, config.shown_to_peers)
+        self._peer_port = PeerPort(config.state, ports, config.shown_to_peers)
+        self._state = AgentState(config.clock.now())
+        outbox, secrets = Outbox(), config.secrets or ExecutionSecrets(ask=config.secret_calls.ask)
+        self._inbox = Inbox()
+        logs = LogPusher(config.name, self._complete_log)
+        self._bench = Workbench(
+            inbox=self._inbox,
+            guard=self._guard,
+            rooms=ExecutionDirectories(self._guard.site.rooms, self._guard.site.outputs),
+            holdings=HeldResources(ports, self._state.ledger.gpus),
+            runtimes=runtimes,
+            logs=logs,
+            address=config.address,
+            interface=interface_of(config.address),
+            secrets=secrets,
+            log_limit=config.log_limit,
+            catch_up_on_faults=source.catch_up,
+        )
+        self._loop = Loop(self._bench, outbox, self._state)
+        self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
+        mail = Mail(inbox=self._inbox, outbox=outbox, logs=logs, secrets=config.secret_calls)
+        owner = Introduction(config, self._watch, self._peer_port, self._state)
+        self._link = Link(config.coordinator, owner, mail, config.clock)
 
     async def run(self) -> None:
         """Be the node until cancelled."""
-        self._inventory = await self._look()
-        self._away = {offer.kind for offer in self._inventory.runtimes if offer.problem is not None}
-        await self._loop.recover(self._away)
-        await self._guard.begin()
-        async with self._peer_port.answering(self.name, self._guard, self._address), asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._loop.run(self._logs), name=f"{self.name}: loop")
-            tasks.create_task(self._guard.run(self._loop.take), name=f"{self.name}: guard")
+        await self._watch.begin()
+        await self._loop.recover(self._watch.away)
+        async with (
+            self._peer_port.answering(self.name, self._loop, self._bench.address),
+            asyncio.TaskGroup() as tasks,
+        ):
+            tasks.create_task(self._loop.run(), name=f"{self.name}: loop")
+            tasks.create_task(self._guard.run(), name=f"{self.name}: guard")
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
-            tasks.create_task(self._refresh(), name=f"{self.name}: inventory")
-            tasks.create_task(self._hear_faults(), name=f"{self.name}: GPU faults")
+            tasks.create_task(self._watch.refresh(), name=f"{self.name}: inventory")
+            tasks.create_task(self._watch.hear_faults(), name=f"{self.name}: GPU faults")
             self.ready.set()
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
         await self._loop.shut_down(stop=stop)
         await self._guard.close(stopped=stop)
-        for runtime in self._runtimes.values():
+        for runtime in self._bench.runtimes.values():
             await runtime.close()
         self._loop.close()
-        await self._source.close()
+        await self._watch.close()
 
     @property
     def connected(self) -> bool:
@@ -140,48 +145,78 @@ class NodeAgent:
         """Speak to the coordinator over a new stream, with new credentials; what runs goes on."""
         self._link.reconnect()
 
-    # what its link asks and says
+    def _complete_log(self, execution: ExecutionId) -> None:
+        self._inbox.put(LogCompleted(execution=execution))
+
+
+class Introduction:
+    """What a node says of itself at the head of each stream."""
+
+    def __init__(self, config: NodeConfig, watch: "InventoryWatch", peer_port: PeerPort, state: AgentState) -> None:
+        self._config = config
+        self._identity = identity(config.state)
+        self._watch = watch
+        self._peer_port = peer_port
+        self._state = state
 
     def hello(self) -> pb.Hello:
-        """The whole truth about the node, at the head of a stream."""
-        self._streams += 1
+        """The whole truth about the node."""
+        reports = self._state.reports(self._config.clock.now())
         return pb.Hello(
-            node=self.name,
+            node=self._config.name,
             identity=self._identity,
             version=__version__,
-            address=self._address,
-            inventory=wire.inventory_to_wire(self._inventory),
-            executions=[wire.report_to_wire(self._guard.told(report)) for report in self._loop.ledger.reports()],
+            address=self._config.address,
+            inventory=wire.inventory_to_wire(self._watch.inventory),
+            executions=[wire.report_to_wire(report) for report in reports],
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
             features=sorted(ALL_FEATURES),
             protocol=protocol.VERSION,
         )
 
-    def receive(self, plan: Plan) -> None:
-        """Take what the coordinator wants."""
-        self._loop.take(PlanReceived(plan=plan, stream=self._streams))
+    def applied(self, stream: int) -> int:
+        """Revision of the last plan on a stream that was applied; 0: none was."""
+        return self._state.ledger.applied(stream)
 
-    def revision(self) -> int:
-        """Of the last plan on this stream that was applied."""
-        return self._loop.ledger.applied(self._streams)
+
+class InventoryWatch:
+    """Looks at what the node has, again and again, and tells the coordinator what has changed."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        source: GpuSource,
+        bench: Workbench,
+        outbox: Outbox,
+        assigned: Callable[[], frozenset[GpuUuid]],
+    ) -> None:
+        """Know nothing yet; `assigned` tells which GPUs belong to an execution."""
+        self._node = config.name
+        self._source = source
+        self._reader = InventoryReader(source, config.state, config.declared)
+        self._bench = bench
+        self._outbox = outbox
+        self._assigned = assigned
+        self._inventory: Inventory | None = None
+        self._faulted = asyncio.Event()
+        """Set when a GPU may not be what the inventory says."""
+        self.away: set[RuntimeKind] = set()
+        """Runtimes that did not answer when the agent started; what they may have left over is not cleared yet."""
 
     @property
-    def clock(self) -> Clock:
-        """That of fencing."""
-        return self._guard.clock
+    def inventory(self) -> Inventory:
+        """What the coordinator was told last."""
+        assert self._inventory is not None
+        return self._inventory
 
-    def contact(self, sent_at: float) -> None:
-        """The coordinator has acknowledged what was sent then."""
-        self._guard.contact(sent_at)
+    async def begin(self) -> None:
+        """Look for the first time; raises UnavailableError where the node cannot be looked at."""
+        self._inventory = await self._look()
+        self.away = {offer.kind for offer in self._inventory.runtimes if offer.problem is not None}
 
-    def disconnected(self) -> None:
-        """The stream has ended."""
-        self._guard.disconnected()
-
-    # what it does besides
-
-    async def _refresh(self) -> None:
+    async def refresh(self) -> None:
+        """Look again from time to time, and whenever a GPU has a fault."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(REFRESH.total_seconds()):
@@ -189,29 +224,34 @@ class NodeAgent:
             self._faulted.clear()
             await self._look_again()
 
-    async def _hear_faults(self) -> None:
+    async def hear_faults(self) -> None:
+        """Pass faults of GPUs on to the core as they come."""
         async for fault in self._source.faults():
-            log.warning("GPU fault", extra={"node": self.name, "gpu": fault.uuid, "fault": fault.message})
-            index = next((gpu.index for gpu in self._inventory.gpus if gpu.uuid == fault.uuid), None)
-            self._loop.take(GpuFaulted(gpu=fault.uuid, index=index, message=fault.message, own=fault.own))
+            log.warning("GPU fault", extra={"node": self._node, "gpu": fault.uuid, "fault": fault.message})
+            index = next((gpu.index for gpu in self.inventory.gpus if gpu.uuid == fault.uuid), None)
+            self._bench.inbox.put(GpuFaulted(gpu=fault.uuid, index=index, message=fault.message, own=fault.own))
             self._faulted.set()
+
+    async def close(self) -> None:
+        """Let go of the source of GPUs."""
+        await self._source.close()
 
     async def _look_again(self) -> None:
         try:
             inventory = await self._look()
         except UnavailableError as error:
-            log.warning("cannot look at the node", extra={"node": self.name, "cause": str(error)})
+            log.warning("cannot look at the node", extra={"node": self._node, "cause": str(error)})
             return
-        for kind in [offer.kind for offer in inventory.runtimes if offer.problem is None and offer.kind in self._away]:
-            await self._loop.clear_leftovers(kind)
-            self._away.discard(kind)
-        if changed(self._inventory, inventory):
+        for kind in [offer.kind for offer in inventory.runtimes if offer.problem is None and offer.kind in self.away]:
+            await clear_leftovers(self._bench, kind)
+            self.away.discard(kind)
+        if changed(self.inventory, inventory):
             self._inventory = inventory
-            self._link.send(pb.AgentMessage(inventory=wire.inventory_to_wire(inventory)))
+            self._outbox.send(pb.AgentMessage(inventory=wire.inventory_to_wire(inventory)))
 
     async def _look(self) -> Inventory:
-        offers: list[RuntimeOffer] = [await runtime.offer() for runtime in self._runtimes.values()]
-        return await self._reader.read(offers, self._loop.ledger.assigned())
+        offers: list[RuntimeOffer] = [await runtime.offer() for runtime in self._bench.runtimes.values()]
+        return await self._reader.read(offers, self._assigned())
 
 
 def _site(config: NodeConfig) -> FenceSite:

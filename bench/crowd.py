@@ -27,7 +27,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from agent.link import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
+from agent.core.stream import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
 from bench.core import inventory
 from coordinator.tuning.event_loop import CoordinatorLoop
 from muster import wire

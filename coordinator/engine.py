@@ -15,10 +15,11 @@ from coordinator.clock import SteadyClock
 from coordinator.core.answers import Answer
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
-from coordinator.core.events import Event, TimePassed
+from coordinator.core.events import Event
 from coordinator.core.loading import load
 from coordinator.core.records import Record
 from coordinator.core.step import finish, step
+from coordinator.core.turn.batching import BATCH, HOLD, OpenTurn
 from coordinator.core.turn.turn import Turn
 from coordinator.signals import Signals
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
@@ -34,18 +35,10 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-BATCH = 2000
-"""Most events of one turn: bounds how long an answer waits for those behind it."""
 QUEUE = 20_000
 """Most waiting events; who has more waits."""
 MOST_PLANS_WAITING = 1000
 """Most plans that wait for an agent that does not read; then its stream is closed and it starts over."""
-HOLD = 0.02
-"""Seconds for which a turn stays open for others if all that it changes is how far some executions are.
-
-Every commit costs about as much as ten changes in it, and the members of a gang report one after the other. What is
-lost if the coordinator ends meanwhile was not acknowledged: agents that open new streams tell it again.
-"""
 REST = 1.0
 """Seconds between a failure of the store and the next look at it, until it can be read again."""
 
@@ -57,8 +50,14 @@ class _Asked:
         self.events = events
         self.answer = answer
 
-    def reply(self, answers: list[Answer]) -> None:
-        """What came of them, for whoever waits."""
+    @property
+    def waited_for(self) -> bool:
+        """Whether somebody waits for the answers."""
+        return self.answer is not None
+
+    def reply(self, answers: list[Answer], cluster: Cluster, now: datetime) -> None:
+        """Tell whoever waits what came of the events."""
+        del cluster, now
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(answers)
 
@@ -76,8 +75,12 @@ class _Question(Generic[T]):
         self.read = read
         self.answer = answer
 
-    def reply(self, cluster: Cluster, now: datetime) -> None:
+    events: Sequence[Event] = ()
+    waited_for = True
+
+    def reply(self, answers: list[Answer], cluster: Cluster, now: datetime) -> None:
         """Read and answer, unless nobody waits any more; a fault is the asker's to handle."""
+        del answers
         if self.answer.done():
             return
         try:
@@ -220,16 +223,13 @@ class Engine:
             await self._turn(batch, writer)
 
     async def _batch(self, until: float | None = None) -> list[_Asked | _Question[object]]:
-        """All that waits, and TimePassed if a deadline has come; at least one, or nothing if that time comes first."""
+        """All that waits: at least one, or nothing if a deadline or that time comes first."""
         batch: list[_Asked | _Question[object]] = []
         with suppress(TimeoutError):
             async with asyncio.timeout_at(self._wakes_at(until)):
                 batch.append(await self._inbox.get())
         while len(batch) < BATCH and not self._inbox.empty():
             batch.append(self._inbox.get_nowait())
-        if self._patience() == 0.0:
-            # Last, so that a heartbeat that waits here counts before its sender is judged.
-            batch.append(_Asked((TimePassed(),), None))
         return batch
 
     def _wakes_at(self, until: float | None) -> float | None:
@@ -246,13 +246,14 @@ class Engine:
         return max((due - self._clock.now()).total_seconds(), 0.0)
 
     async def _turn(self, batch: list[_Asked | _Question[object]], writer: ThreadPoolExecutor) -> None:
-        turn, clock = Turn(self._cluster, self._clock.now()), asyncio.get_running_loop().time
+        clock = asyncio.get_running_loop().time
         until = clock() + self._hold
-        self._in_turn = True
-        answers = self._take(turn, batch)  # 1 step
-        while turn.may_wait and not self._taken and clock() < until and (more := await self._batch(until)):
-            turn.go_on(self._clock.now())
-            answers = self._take(turn, more)
+        now = self._clock.now()
+        opened: OpenTurn[_Asked | _Question[object]] = OpenTurn(self._cluster, now, until, step, finish)
+        turn, self._taken, self._in_turn = opened.turn, opened.waiting, True
+        opened.take(batch, now)  # 1 step
+        while opened.stays_open(clock()):
+            opened.take(await self._batch(until), self._clock.now())
         stories = told(turn.notes.taken)
         changes = (*turn.changes(), *event_changes(self._cluster, stories, turn.now))
         if changes:
@@ -262,26 +263,14 @@ class Engine:
                 self._go_back(turn, error, writer)
                 return
         # 3 answer, perform: who asked goes on first, and does not wait until every agent of a gang has its plan.
-        for asked, its_answers in answers:
-            asked.reply(its_answers)
-        for question in self._taken:
-            if isinstance(question, _Question):
-                question.reply(self._cluster, turn.now)
+        for asked, answers in opened.answered():
+            asked.reply(answers, self._cluster, turn.now)
         for effect in turn.take_effects():
             self._perform(effect)
         self._tell(stories)
         self._in_turn = False
         if changes:
             await asyncio.sleep(0)  # who was told of them looks at them before there are others
-
-    def _take(self, turn: Turn, batch: list[_Asked | _Question[object]]) -> list[tuple[_Asked, list[Answer]]]:
-        """Step all events of a batch; the answers."""
-        self._taken = [each for each in batch if each.answer is not None]
-        answers = [
-            (asked, [step(turn, event) for event in asked.events]) for asked in batch if isinstance(asked, _Asked)
-        ]
-        finish(turn)
-        return answers
 
     def _go_back(self, turn: Turn, error: StoreError, writer: Executor) -> None:
         """Forget what could not be stored: be as after a restart, with what was stored before this turn.
@@ -324,7 +313,7 @@ class Engine:
             if isinstance(each, _Asked):
                 each.refuse(ExhaustedError(self._sick))
             else:
-                each.reply(self._cluster, self._clock.now())
+                each.reply([], self._cluster, self._clock.now())
 
     def _turn_away(self) -> None:
         """Leave nobody waiting for an engine that has ended; what was committed last is told by the next one."""

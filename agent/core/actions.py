@@ -1,8 +1,11 @@
-"""What the agent shall do: orders to its runtimes and reports to the coordinator."""
+"""What the agent shall do: orders to its runtimes, reports to the coordinator, and what keeps its fence."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from agent.core.terms import AttemptKey
+from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.gangs.plan import Assignment, Report
 from muster.domain.gangs.roster import Roster
 from muster.domain.ids import ExecutionId
@@ -36,6 +39,9 @@ class Halt:
 
     execution: ExecutionId
     grace: timedelta
+    """Time between SIGTERM and SIGKILL; of a fenced one by the clock of fencing."""
+    fenced: str = ""
+    """Why the agent stops it by itself, which its directory is to tell before it is stopped; empty: it was told to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +58,39 @@ class Tell:
     report: Report
 
 
-Action = Prepare | Arm | Start | Halt | Remove | Tell
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskPeers:
+    """Ask the witnesses of an attempt, and say PeersAnswered before the next round begins."""
+
+    attempt: AttemptKey
+    asked_at: float
+    witnesses: tuple[Witness, ...]
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeavePeers:
+    """Let go of the connections to peers: there is nothing to ask them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerPeer:
+    """Give a peer this word now: it may be a permit, and is remembered as one."""
+
+    word: PeerWord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteDeadlines:
+    """Have these deadlines known to whoever kills if this agent cannot, in place of those of before."""
+
+    deadlines: Mapping[ExecutionId, float]
+
+
+FenceAction = AskPeers | LeavePeers | AnswerPeer | NoteDeadlines
+"""Orders that keep the fence."""
+
+LedgerAction = Prepare | Arm | Start | Halt | Remove | Tell
+"""Orders that concern an execution."""
+
+Action = LedgerAction | FenceAction

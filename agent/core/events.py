@@ -1,12 +1,14 @@
 """What happened on the node: the only inputs of the agent's core. Facts, in the past tense."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.core.terms import Terms
+from agent.core.terms import AttemptKey, Terms
+from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Plan
 from muster.domain.gangs.roster import PortLease
-from muster.domain.ids import ExecutionId, GpuUuid
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.failure import Exit, FailureKind
 
 
@@ -131,18 +133,58 @@ class GpuFaulted:
     """Whether it is the GPU's own fault; False: the program's that uses it, or none that ends a program."""
 
 
-Event = (
-    PlanReceived
-    | Progressed
-    | Prepared
-    | Armed
-    | Started
-    | ActionFailed
-    | Exited
-    | Halted
-    | Fenced
-    | LogCompleted
-    | Removed
-    | Recovered
-    | GpuFaulted
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Began:
+    """A life of the agent begins; every Recovered has come before."""
+
+    noted: Mapping[ExecutionId, float]
+    """The deadlines that the life before left on disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """The coordinator has acknowledged a Hello or a heartbeat."""
+
+    sent_at: float
+    """When that was put on the wire, or before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnected:
+    """The stream to the coordinator has ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeersAnswered:
+    """A round of questions is over."""
+
+    attempt: AttemptKey
+    asked_at: float
+    """When the question was handed out, before any of it was put on the wire."""
+    words: Mapping[NodeId, PeerWord]
+    """The answers by witness; a witness that did not answer is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerAsked:
+    """A peer of an attempt wants to know whether this node hears the coordinator."""
+
+    attempt: AttemptKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceTimePassed:
+    """It is later."""
+
+
+Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | Fenced | LogCompleted | Removed
+"""Events about an execution that the agent knows."""
+
+LedgerEvent = PlanReceived | GpuFaulted | Observed
+"""Events that concern what the node runs."""
+
+FenceEvent = Contact | Disconnected | PeersAnswered | FenceTimePassed
+"""Events that concern how long user code may run without the coordinator."""
+
+Event = Recovered | Began | LedgerEvent | FenceEvent | PeerAsked
+"""Everything that `step` takes in."""

@@ -7,57 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from agent.core.actions import AskPeers, LeavePeers
+from agent.core.events import Contact, Disconnected, FenceEvent, PeersAnswered
 from agent.core.ledger import Ledger
 from agent.core.terms import AttemptKey, Guarded, Terms
-from muster.domain.gangs.fence import DEAD_BY, LEASE, LONGEST_FENCE_GRACE, PERMIT, QUESTION_INTERVAL, PeerWord, Witness
+from muster.domain.gangs.fence import DEAD_BY, LEASE, LONGEST_FENCE_GRACE, PERMIT, QUESTION_INTERVAL, PeerWord
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 
 _LEASE = LEASE.total_seconds()
 _PERMIT = PERMIT.total_seconds()
 _INTERVAL = QUESTION_INTERVAL.total_seconds()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
-    """The coordinator has acknowledged a Hello or a heartbeat."""
-
-    sent_at: float
-    """When that was put on the wire, or before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disconnected:
-    """The stream to the coordinator has ended."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeersAnswered:
-    """A round of questions is over."""
-
-    attempt: AttemptKey
-    asked_at: float
-    """When the question was handed out, before any of it was put on the wire."""
-    words: Mapping[NodeId, PeerWord]
-    """By witness; one that did not answer is missing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FenceTimePassed:
-    """It is later."""
-
-
-FenceEvent = Contact | Disconnected | PeersAnswered | FenceTimePassed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskPeers:
-    """Ask the witnesses of an attempt, and say PeersAnswered before the next round begins."""
-
-    attempt: AttemptKey
-    asked_at: float
-    witnesses: tuple[Witness, ...]
-    key: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,28 +29,39 @@ class CutOff:
     message: str
 
 
+Decision = AskPeers | LeavePeers | CutOff
+"""What the fence wants to have done."""
+
+
 class Fencing:
     """What an agent knows of contact, permits and its own words; `ledger` says what runs, and is only read."""
 
-    def __init__(self, ledger: Ledger, began: float, noted: Mapping[ExecutionId, float] | None = None) -> None:
-        """`began`: when this life of the agent did; `noted`: the deadlines of the life before."""
+    def __init__(self, ledger: Ledger, began: float) -> None:
+        """Know nothing yet; `began` is when this life of the agent did."""
         self._ledger = ledger
         self._began = began
-        self._noted = dict(noted or {})
+        self._noted: dict[ExecutionId, float] = {}
+        """Deadlines of the life before."""
         self._contact: float | None = None
         self._connected = False
         self._permits: dict[AttemptKey, float] = {}
         """Until when the last permit holds."""
         self._asked: dict[AttemptKey, float] = {}
         """When the last round began."""
+        self._asking = False
+        """Whether peers were asked since there was contact."""
         self._words: dict[AttemptKey, Mapping[NodeId, PeerWord]] = {}
         """What the last round brought."""
-        self._said: dict[AttemptKey, float] = {}
+        self.said: dict[AttemptKey, float] = {}
         """When a peer was last told WITHOUT."""
         self._cut: dict[ExecutionId, float] = {}
         """What is being stopped, and by when it is dead; nothing puts that off."""
 
-    def step(self, event: FenceEvent, at: float) -> list[AskPeers | CutOff]:
+    def begin(self, noted: Mapping[ExecutionId, float], at: float) -> None:
+        """Count this life of the agent from now, and go on from the deadlines of the life before."""
+        self._began, self._noted = at, dict(noted)
+
+    def step(self, event: FenceEvent, at: float) -> list[Decision]:
         """Take one event in; what is to be done because of it.
 
         What is overdue stays overdue: news that comes after a deadline does not move it.
@@ -105,10 +76,10 @@ class Fencing:
             self._connected = False
         elif isinstance(event, PeersAnswered):
             self._take(event)
-        return [*late, *self._cut_off(guarded, at), *self._ask(guarded, at)]
+        return [*late, *self._cut_off(guarded, at), *self._ask(guarded, at), *self._leave(at)]
 
     def wake_at(self) -> float | None:
-        """When TimePassed has something to do, at the latest; None: not before something else happens."""
+        """When FenceTimePassed has something to do, at the latest; None: not before something else happens."""
         times: list[float] = []
         for each in self._ledger.guarded():
             stop_at = self._stop_at(each)
@@ -125,10 +96,10 @@ class Fencing:
 
     def may_start(self, execution: ExecutionId, at: float) -> bool:
         """Whether user code may be started now; asked just before it is."""
-        terms = self._ledger.terms(execution)
-        if execution in self._cut or terms is None:
+        local = self._ledger.get(execution)
+        if execution in self._cut or local is None or local.terms is None:
             return False
-        stop_at = self._stop_at(Guarded(execution=execution, terms=terms))
+        stop_at = self._stop_at(Guarded(execution=execution, terms=local.terms))
         return stop_at is None or at < stop_at
 
     def in_contact(self, at: float) -> bool:
@@ -141,7 +112,7 @@ class Fencing:
             return PeerWord.OVER
         if self._connected and self.in_contact(at):
             return PeerWord.CONNECTED
-        self._said[attempt] = at
+        self.said[attempt] = at
         return PeerWord.WITHOUT
 
     def no_permit_for(self, execution: ExecutionId, at: float) -> timedelta | None:
@@ -149,10 +120,11 @@ class Fencing:
 
         Of what a former life of this agent said nothing is known, so the time of its end is the best that can be told.
         """
-        terms = self._ledger.terms(execution)
+        local = self._ledger.get(execution)
+        terms = None if local is None else local.terms
         if terms is not None and self._ledger.takes_part(terms.key):
             return None
-        said = None if terms is None else self._said.get(terms.key)
+        said = None if terms is None else self.said.get(terms.key)
         return timedelta(seconds=max(0.0, at - max(self._began, said or self._began)))
 
     # contact and permits
@@ -166,16 +138,22 @@ class Fencing:
             permit = event.asked_at + _PERMIT
             self._permits[event.attempt] = max(permit, self._permits.get(event.attempt, permit))
 
-    def _ask(self, guarded: tuple[Guarded, ...], at: float) -> list[AskPeers | CutOff]:
-        asks: list[AskPeers | CutOff] = []
+    def _ask(self, guarded: tuple[Guarded, ...], at: float) -> list[Decision]:
+        asks: list[Decision] = []
         for each in guarded:
             terms = each.terms
             if not _asks(terms) or each.execution in self._cut or at < self._next_round(terms.key):
                 continue
-            self._asked[terms.key] = at
+            self._asked[terms.key], self._asking = at, True
             fence = terms.fence
             asks.append(AskPeers(attempt=terms.key, asked_at=at, witnesses=fence.witnesses, key=fence.key))
         return asks
+
+    def _leave(self, at: float) -> list[Decision]:
+        if not self._asking or not self.in_contact(at):
+            return []
+        self._asking = False
+        return [LeavePeers()]
 
     def _next_round(self, attempt: AttemptKey) -> float:
         lonely = self._began if self._contact is None else self._contact + _LEASE
@@ -202,14 +180,14 @@ class Fencing:
         dead_by = self._dead_by(guarded)
         return None if dead_by is None else dead_by - min(guarded.terms.grace, LONGEST_FENCE_GRACE).total_seconds()
 
-    def _overdue(self, guarded: tuple[Guarded, ...], at: float) -> list[AskPeers | CutOff]:
+    def _overdue(self, guarded: tuple[Guarded, ...], at: float) -> list[Decision]:
         """Those whose deadline is over, whatever the news is."""
         over = [(each, self._dead_by(each)) for each in guarded if each.execution not in self._cut]
         return [self._cut_one(each, dead_by, at) for each, dead_by in over if dead_by is not None and at >= dead_by]
 
-    def _cut_off(self, guarded: tuple[Guarded, ...], at: float) -> list[AskPeers | CutOff]:
+    def _cut_off(self, guarded: tuple[Guarded, ...], at: float) -> list[Decision]:
         """Those that have to be stopped now to be dead in time."""
-        cut: list[AskPeers | CutOff] = []
+        cut: list[Decision] = []
         for each in guarded:
             dead_by, stop_at = self._dead_by(each), self._stop_at(each)
             if each.execution in self._cut or dead_by is None or stop_at is None or at < stop_at:
@@ -223,7 +201,7 @@ class Fencing:
         return CutOff(
             execution=guarded.execution,
             grace=min(left, guarded.terms.grace, LONGEST_FENCE_GRACE),
-            message=self._why(guarded.terms, at),
+            message=_why(guarded.terms, self._contact, self._words.get(guarded.terms.key), at),
         )
 
     def _forget(self, guarded: tuple[Guarded, ...]) -> None:
@@ -237,26 +215,29 @@ class Fencing:
             self._permits.pop(attempt, None)
             self._asked.pop(attempt, None)
             self._words.pop(attempt, None)
-        for attempt in [attempt for attempt in self._said if self._ledger.attempt(attempt) is None]:
-            del self._said[attempt]
+        for attempt in [attempt for attempt in self.said if self._ledger.attempt(attempt) is None]:
+            del self.said[attempt]
 
-    # words for people
 
-    def _why(self, terms: Terms, at: float) -> str:
-        silence = f"for {at - self._contact:.0f} s" if self._contact is not None else "since the agent was started"
-        return f"stopped by its agent: no word from the coordinator {silence}{self._peers(terms)}"
+# words for people
 
-    def _peers(self, terms: Terms) -> str:
-        if terms.fence.on_disconnect is OnDisconnect.STOP:
-            return ", and the job says on_disconnect: stop"
-        words = self._words.get(terms.key)
-        if words is None:
-            return ", and its peers were not asked in time"
-        for witness in terms.fence.witnesses:
-            said = words.get(witness.node)
-            if said is not PeerWord.WITHOUT:
-                return f" and {_DOUBTS[said].format(node=witness.node)}"
-        return ", and its peers answered too late"
+
+def _why(terms: Terms, contact: float | None, words: Mapping[NodeId, PeerWord] | None, at: float) -> str:
+    """Why an execution is stopped; `words` are what its peers said last, if they were asked."""
+    silence = f"for {at - contact:.0f} s" if contact is not None else "since the agent was started"
+    return f"stopped by its agent: no word from the coordinator {silence}{_doubt(terms, words)}"
+
+
+def _doubt(terms: Terms, words: Mapping[NodeId, PeerWord] | None) -> str:
+    if terms.fence.on_disconnect is OnDisconnect.STOP:
+        return ", and the job says on_disconnect: stop"
+    if words is None:
+        return ", and its peers were not asked in time"
+    for witness in terms.fence.witnesses:
+        said = words.get(witness.node)
+        if said is not PeerWord.WITHOUT:
+            return f" and {_DOUBTS[said].format(node=witness.node)}"
+    return ", and its peers answered too late"
 
 
 _DOUBTS: Mapping[PeerWord | None, str] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start
+from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start
 from agent.core.terms import Terms
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
@@ -100,49 +100,82 @@ _STAGES: Mapping[LocalState, Stage] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WantedExecution:
+    """What the coordinator wants of one execution, as far as it has told."""
+
+    goal: Goal
+    listed: bool = True
+    """Whether the coordinator lists it; what it does not list is stopped and removed."""
+    assignment: Assignment | None = None
+    roster: Roster | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it is to end."""
+        return self.goal is Goal.STOP or not self.listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckIn:
+    """Where peers reach an execution, known once it is prepared."""
+
+    address: str | None = None
+    ports: tuple[PortLease, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceCut:
+    """Why the agent stops an execution by itself, and how fast."""
+
+    message: str
+    grace: timedelta | None = None
+    """Time that is left between SIGTERM and SIGKILL; None: that of its terms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalEnd:
+    """How an execution ended."""
+
+    exit: Exit | None = None
+    failure: Failure | None = None
+    before: bool = False
+    """Whether it ended before this life of the agent, which is about to hear how; nothing is left to cut off."""
+    well: bool = False
+    """Whether it ended with exit code 0 without ever being told to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalExecution:
     """What the agent knows of one execution."""
 
     execution: ExecutionId
-    goal: Goal
+    wanted: WantedExecution
     since: datetime
     """When it came to its phase, by the node's clock."""
     phase: LocalState = LocalState.NEW
-    wanted: bool = True
-    """Whether the coordinator lists it; what it does not list is stopped and removed."""
-    assignment: Assignment | None = None
-    roster: Roster | None = None
     detail: str = ""
-    address: str | None = None
-    ports: tuple[PortLease, ...] = ()
+    check_in: CheckIn = CheckIn()
     started_at: datetime | None = None
-    exit: Exit | None = None
-    failure: Failure | None = None
-    log_complete: bool = False
     terms: Terms | None = None
-    """On which it runs without the coordinator: those of the assignment, or as a former agent noted them."""
-    fenced: str = ""
-    """Why the agent stopped it by itself; empty: it did not."""
-    fence_grace: timedelta | None = None
-    """What is left between SIGTERM and SIGKILL then."""
-    ended_before: bool = False
-    """Whether it ended before this life of the agent, which is about to hear how; nothing is left to cut off."""
-    ended_well: bool = False
-    """Whether it ended with exit code 0 without ever being told to stop."""
+    """Terms on which it runs without the coordinator: of its assignment, or as a former agent noted them."""
+    cut: FenceCut | None = None
+    """Set once the agent stops it by itself."""
+    end: LocalEnd = LocalEnd()
+    log_complete: bool = False
 
     @property
     def over(self) -> bool:
         """Whether it was told to stop or has failed: it will never again do its part of the attempt."""
-        if self.ended_well:
+        if self.end.well:
             return False
-        return self.goal is Goal.STOP or not self.wanted or bool(self.fenced) or self.phase in _OVER_FOR_PEERS
+        return self.wanted.over or self.cut is not None or self.phase in _OVER_FOR_PEERS
 
 
 _OVER_FOR_PEERS = OVER | {LocalState.HALTING, LocalState.TERMINATING}
 
 
 def terms_of(assignment: Assignment) -> Terms:
-    """On which terms an execution runs."""
+    """The terms on which an execution runs."""
     return Terms(job=assignment.job, attempt=assignment.attempt, grace=assignment.grace, fence=assignment.fence)
 
 
@@ -154,35 +187,38 @@ def after(local: LocalExecution, move: Move) -> LocalState:
         raise IllegalTransitionError(f"execution {local.execution}", local.phase, move) from None
 
 
-def next_action(local: LocalExecution) -> tuple[Move, Action] | None:
+def next_action(local: LocalExecution) -> tuple[Move, LedgerAction] | None:
     """What brings it closer to what is wanted; None while an action is under way or it is where it shall be."""
-    if local.goal is Goal.STOP or not local.wanted or local.fenced:
+    if local.wanted.over or local.cut is not None:
         return _towards_end(local)
-    if local.assignment is None:
+    if local.wanted.assignment is None:
         return None
-    return _towards_run(local, local.assignment)
+    return _towards_run(local, local.wanted, local.wanted.assignment)
 
 
-def _towards_end(local: LocalExecution) -> tuple[Move, Action] | None:
+def _towards_end(local: LocalExecution) -> tuple[Move, LedgerAction] | None:
     if (local.phase, Move.HALT) in MOVES:
-        return (Move.HALT, Halt(execution=local.execution, grace=_grace(local)))
-    if not local.wanted and (local.phase, Move.REMOVE) in MOVES:
+        message = "" if local.cut is None else local.cut.message
+        return (Move.HALT, Halt(execution=local.execution, grace=_grace(local), fenced=message))
+    if not local.wanted.listed and (local.phase, Move.REMOVE) in MOVES:
         return (Move.REMOVE, Remove(execution=local.execution))
     return None
 
 
 def _grace(local: LocalExecution) -> timedelta:
-    if local.fence_grace is not None:
-        return local.fence_grace
+    if local.cut is not None and local.cut.grace is not None:
+        return local.cut.grace
     return local.terms.grace if local.terms is not None else DEFAULT_GRACE
 
 
-def _towards_run(local: LocalExecution, assignment: Assignment) -> tuple[Move, Action] | None:
+def _towards_run(
+    local: LocalExecution, wanted: WantedExecution, assignment: Assignment
+) -> tuple[Move, LedgerAction] | None:
     if local.phase is LocalState.NEW:
         return (Move.PREPARE, Prepare(assignment=assignment))
-    if local.phase is LocalState.PREPARED and local.goal >= Goal.ARM and local.roster is not None:
-        return (Move.ARM, Arm(assignment=assignment, roster=local.roster))
-    if local.phase is LocalState.ARMED and local.goal >= Goal.RUN:
+    if local.phase is LocalState.PREPARED and wanted.goal >= Goal.ARM and wanted.roster is not None:
+        return (Move.ARM, Arm(assignment=assignment, roster=wanted.roster))
+    if local.phase is LocalState.ARMED and wanted.goal >= Goal.RUN:
         return (Move.START, Start(execution=local.execution))
     return None
 
@@ -197,10 +233,10 @@ def report(local: LocalExecution) -> Report | None:
         stage=stage,
         at=local.since,
         detail=local.detail,
-        address=local.address,
-        ports=local.ports,
+        address=local.check_in.address,
+        ports=local.check_in.ports,
         started_at=local.started_at,
-        exit=local.exit,
-        failure=local.failure,
+        exit=local.end.exit,
+        failure=local.end.failure,
         log_complete=local.log_complete,
     )

@@ -17,7 +17,7 @@ from typing import Protocol
 import grpc
 import grpc.aio
 
-from agent.core.fence import AskPeers
+from agent.core.actions import AskPeers
 from agent.core.terms import AttemptKey
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.gangs.fence import PeerWord, Witness

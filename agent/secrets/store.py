@@ -27,9 +27,9 @@ async def nobody(execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
 class ExecutionSecrets:
     """Asks once for each execution, and only for those that need something."""
 
-    def __init__(self, rooms: SecretRooms | None = None) -> None:
+    def __init__(self, rooms: SecretRooms | None = None, ask: Ask = nobody) -> None:
         self.rooms = rooms or SecretRooms(None)
-        self.ask: Ask = nobody
+        self._get = ask
         self._delivered: dict[ExecutionId, tuple[DeliveredSecret, ...]] = {}
         self._handovers: dict[ExecutionId, Handover] = {}
         self._masks: dict[ExecutionId, Mask] = {}
@@ -105,5 +105,5 @@ class ExecutionSecrets:
 
     async def _ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
         if execution not in self._delivered:
-            self._delivered[execution] = await self.ask(execution)
+            self._delivered[execution] = await self._get(execution)
         return self._delivered[execution]

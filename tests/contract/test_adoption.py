@@ -11,18 +11,16 @@ import pytest
 from agent.executions.layout import EXECUTION_RECORD, ExecutionDirectory
 from agent.executions.ports import PortLedger
 from agent.executions.record import ExecutionRecord, note, noted
-from agent.fencing.guard import FenceGuard, FenceSite
-from agent.logs.push import LogPusher
 from agent.logs.spool import LogSpool
 from agent.loop.live_execution import LiveExecution
-from agent.loop.loop import Loop
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.runtime import ProcessRuntime
-from muster.domain.gangs.plan import Report, Stage
+from muster.domain.gangs.plan import Stage
 from muster.domain.gangs.roster import PortLease
-from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import PortRequest, RuntimeKind
+from tests.contract.lone_loop import LoneLoop
 from tests.contract.runtimes import room_for, running
 from tests.contract.survivors import mortal_agent
 
@@ -63,16 +61,9 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
     note(room, replace(RECORD, started_at=NOON))
     ports = PortLedger(30_180, 30_189)
     runtime = ProcessRuntime(launcher=Launcher(spares=0))
-    site = FenceSite(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
-    loop = Loop(
-        guard=FenceGuard(site),
-        address="10.0.0.8",
-        interface=None,
-        runtimes={RuntimeKind.PROCESS: runtime},
-        ports=ports,
-    )
-    await loop.recover()
-    [report] = loop.ledger.reports()
+    lone = LoneLoop(tmp_path, path.parent, {RuntimeKind.PROCESS: runtime}, ports, "10.0.0.8")
+    await lone.loop.recover()
+    [report] = lone.state.ledger.reports()
     assert (report.stage, report.address, report.ports, report.started_at) == (
         Stage.RUNNING,
         "10.0.0.7",
@@ -82,7 +73,7 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
     with pytest.raises(ExecutionError, match=f"port 30180 is taken by execution {path.name}") as caught:
         ports.hold(ExecutionId("other-1-0"), (PortRequest(name="http", port=30_180),))
     assert caught.value.kind is FailureKind.PORT_TAKEN
-    await loop.shut_down(stop=True)
+    await lone.loop.shut_down(stop=True)
     assert running(ExecutionId(path.name)) == []
     assert await runtime.recover(path.parent) == []
     await runtime.close()
@@ -95,16 +86,10 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
     [path] = (tmp_path / "rooms").iterdir()
     (path / EXECUTION_RECORD).write_bytes(b"\0" * 300)
     runtime = ProcessRuntime(launcher=Launcher(spares=0))
-    site = FenceSite(node=NodeId("a"), state=tmp_path, rooms=path.parent, outputs=tmp_path / "outputs")
-    ports = PortLedger(30_180, 30_189)
-    loop = Loop(
-        guard=FenceGuard(site), address="10.0.0.8", interface=None, runtimes={RuntimeKind.PROCESS: runtime}, ports=ports
-    )
-    told: asyncio.Queue[Report] = asyncio.Queue()
-    loop.tell = lambda reports: [told.put_nowait(each) for each in reports] and None
-    await loop.recover()
-    running_loop = asyncio.create_task(loop.run(LogPusher(NodeId("a"), loop.complete_log)), name="loop")
-    while (report := await told.get()).stage is not Stage.EXITED:
+    lone = LoneLoop(tmp_path, path.parent, {RuntimeKind.PROCESS: runtime}, PortLedger(30_180, 30_189), "10.0.0.8")
+    await lone.loop.recover()
+    running_loop = asyncio.create_task(lone.loop.run(), name="loop")
+    while (report := await lone.told()).stage is not Stage.EXITED:
         pass
     assert running(ExecutionId(path.name)) == []
     assert report.failure is not None
@@ -112,5 +97,5 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
     assert (tmp_path / "damaged" / f"{path.name}-{EXECUTION_RECORD}").read_bytes() == b"\0" * 300
     running_loop.cancel()
     await asyncio.wait([running_loop])
-    await loop.shut_down(stop=True)
+    await lone.loop.shut_down(stop=True)
     await runtime.close()

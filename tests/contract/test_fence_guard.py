@@ -18,5 +18,5 @@ async def test_a_new_agent_has_noted_that_it_is_there_before_anything_runs(tmp_p
     write_notes(tmp_path, Notes(boot=boot, agent="the one before"))
     keeper = Killer()
     site = FenceSite(node=NodeId("n"), state=tmp_path, rooms=tmp_path / "rooms", outputs=tmp_path / "outputs")
-    await FenceGuard(site, keeper).begin()
+    await FenceGuard(site, keeper).begin({})
     assert read_notes(tmp_path) == Notes(boot=boot_id(), agent=keeper.name)

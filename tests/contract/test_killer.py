@@ -151,7 +151,7 @@ async def test_where_nothing_is_left_the_next_agent_takes_the_deadlines_back(tmp
     guard = FenceGuard(
         FenceSite(node=NodeId("a"), state=tmp_path, rooms=tmp_path / "rooms", outputs=tmp_path / "outputs")
     )
-    await guard.begin()
+    await guard.begin({})
     left = read_notes(tmp_path)
     assert left is not None
     assert (left.deadlines, left.agent == "before") == ((), False)

@@ -5,7 +5,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,10 @@ from agent.core.containers.spec import IDENTITY_LABEL, ContainerPart, container_
 from agent.core.deadlines import ExecutionDeadline, Notes, written
 from agent.executions.ports import PortLedger
 from agent.fencing.deadlines import why_fenced
-from agent.fencing.guard import FenceGuard, FenceSite
 from agent.fencing.kill import ENGINE_LIMIT
 from agent.fencing.killer import Killer
 from agent.fencing.killer_program import MESSAGE
-from agent.logs.push import LogPusher
 from agent.logs.spool import LogSpool
-from agent.loop.loop import Loop
 from agent.runtimes.docker.runtime import DockerRuntime
 from agent.runtimes.kernel.pids import boot_id
 from muster.domain.gangs.plan import Report, Stage
@@ -32,6 +29,7 @@ from muster.domain.jobs.job import RuntimeKind
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script
 from tests.contract.killers import AGENT, LIMIT, ONCE_IT_IS_GONE, ROOT, SOON, gone, keepers, now
+from tests.contract.lone_loop import LoneLoop
 from tests.contract.runtimes import ignored, launch_for, room_for, running
 from tests.docker_daemon import (
     IMAGE,
@@ -166,30 +164,21 @@ async def test_what_is_overdue_dies_with_the_agent_gone_and_the_next_one_says_wh
 
 async def reported_by_the_next_agent(place: DockerPlace, directory: Path) -> Report:
     """What it tells of the only execution, once that has ended."""
-    site = FenceSite(node=NODE, state=directory, rooms=directory / "rooms", outputs=directory / "outputs")
     runtime = DockerRuntime(place.socket, place.identity)
-    loop = Loop(
-        guard=FenceGuard(site),
-        address="127.0.0.1",
-        interface=None,
-        runtimes={RuntimeKind.DOCKER: runtime},
-        ports=PortLedger(30_160, 30_169),
-    )
-    told: asyncio.Queue[Sequence[Report]] = asyncio.Queue()
-    loop.tell = told.put_nowait
-    await loop.recover()
+    ports = PortLedger(30_160, 30_169)
+    lone = LoneLoop(directory, directory / "rooms", {RuntimeKind.DOCKER: runtime}, ports, "127.0.0.1")
+    await lone.loop.recover()
     try:
         async with asyncio.TaskGroup() as tasks:
-            working = tasks.create_task(loop.run(LogPusher(NODE, loop.complete_log)), name="loop")
-            reports = [report for report in await told.get() if report.failure is not None]
-            while not reports:
-                reports = [report for report in await told.get() if report.failure is not None]
+            working = tasks.create_task(lone.loop.run(), name="loop")
+            while (report := await lone.told()).failure is None:
+                pass
             working.cancel()
     finally:
-        await loop.shut_down(stop=True)
-        loop.close()
+        await lone.loop.shut_down(stop=True)
+        lone.loop.close()
         await runtime.close()
-    return reports[0]
+    return report
 
 
 async def test_what_ended_in_time_is_not_said_to_be_killed(place: DockerPlace, tmp_path: Path, keeper: Killer) -> None:

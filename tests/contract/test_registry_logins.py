@@ -58,8 +58,7 @@ class Project:
         return self._secrets
 
     async def prepare(self, socket: Path, directory: Path, image: str, pull: PullPolicy = PullPolicy.MISSING) -> None:
-        store = ExecutionSecrets()
-        store.ask = self.ask
+        store = ExecutionSecrets(ask=self.ask)
         runtime = DockerRuntime(socket, f"test-{directory.name}", Confines(), 0, store)
         try:
             async with prepared(runtime, directory, assigned(Role(image=image, pull=pull))):

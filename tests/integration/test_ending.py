@@ -232,7 +232,7 @@ async def test_a_fault_of_the_agent_itself_fails_the_job_and_not_the_agent(tmp_p
         await fleet.connected("a")
         job = await fleet.run(shell("echo ran"))
         assert job.summary == "rank 0 on a: the agent failed: ZeroDivisionError: oops"
-        fleet.journal.forgive("agent.loop.loop")
+        fleet.journal.forgive("agent.loop.failures")
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
 
 

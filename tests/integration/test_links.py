@@ -12,11 +12,13 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from agent.core.events import PlanReceived
 from agent.fencing.clock import Clock
-from agent.link import Coordinator, Link, rest
+from agent.link import Coordinator, Link, Mail, rest
 from agent.logs.push import LogPusher
+from agent.mailbox import Inbox, Outbox
+from agent.secrets.calls import SecretCalls
 from muster.domain.fleet.node import NodeState
-from muster.domain.gangs.plan import Plan
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc import protocol
@@ -214,32 +216,19 @@ class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
 
 
 class Nobody:
-    """A node that only counts what it is told."""
-
-    def __init__(self) -> None:
-        self.revisions: asyncio.Queue[int] = asyncio.Queue()
+    """A node of which there is nothing to say."""
 
     def hello(self) -> pb.Hello:
         return pb.Hello()
 
-    def receive(self, plan: Plan) -> None:
-        self.revisions.put_nowait(plan.revision)
-
-    def revision(self) -> int:
+    def applied(self, stream: int) -> int:
+        del stream
         return 0
-
-    clock = Clock()
-
-    def contact(self, sent_at: float) -> None:
-        del sent_at
-
-    def disconnected(self) -> None:
-        pass
 
 
 @asynccontextmanager
 async def linked(
-    coordinator: agents_pb2_grpc.AgentServiceServicer, owner: Nobody | None = None
+    coordinator: agents_pb2_grpc.AgentServiceServicer, inbox: Inbox | None = None
 ) -> AsyncIterator[Journal]:
     """An agent's link to such a coordinator, and what is logged."""
     server = grpc.aio.server()
@@ -248,7 +237,8 @@ async def linked(
     await server.start()
     journal = Journal()
     pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put_nowait)
-    link = Link(Coordinator(address=lambda: address, patience=0.2), owner or Nobody(), pusher)
+    mail = Mail(inbox=inbox or Inbox(), outbox=Outbox(), logs=pusher, secrets=SecretCalls())
+    link = Link(Coordinator(address=lambda: address, patience=0.2), Nobody(), mail, Clock())
     journal.start()
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -290,7 +280,7 @@ async def test_a_pause_ends_as_soon_as_a_coordinator_is_there() -> None:
 @pytest.mark.parametrize(
     ("coordinator", "cause"),
     [
-        (CoordinatorThatSendsNonsense(), "Welcome is not the first answer, or has no heartbeat interval or lease"),
+        (CoordinatorThatSendsNonsense(), "Welcome is not the first answer"),
         (CoordinatorOfBefore(), "Welcome.protocol is 0; it must be between 1 and 1"),
         (CoordinatorThatSaysNothing(), "no answer to Hello within 0.2 s"),
         (CoordinatorThatFallsSilent(), "silent for 0.2 s"),
@@ -303,11 +293,19 @@ async def test_a_coordinator_that_does_not_answer_as_it_should_is_asked_again(
         await journal.heard("no connection to the coordinator", 2, cause=cause)
 
 
+async def revision(inbox: Inbox) -> int:
+    """The number of the first plan that comes."""
+    while True:
+        for event in await inbox.some():
+            if isinstance(event, PlanReceived):
+                return event.plan.revision
+
+
 async def test_a_plan_that_cannot_be_read_is_left_and_the_stream_goes_on() -> None:
     """It would come again at once on a new stream, and meanwhile the node is away for everybody."""
-    coordinator, owner = CoordinatorWithUnreadablePlans(), Nobody()
-    async with linked(coordinator, owner) as journal:
-        assert await owner.revisions.get() == 2
+    coordinator, inbox = CoordinatorWithUnreadablePlans(), Inbox()
+    async with linked(coordinator, inbox) as journal:
+        assert await revision(inbox) == 2
         await journal.heard("a plan cannot be read", cause="Plan.revision is 0; it must be between 1 and")
         await journal.heard(
             "a plan cannot be read", cause="Plan.part is 3, and 0 is due: a message of the plan is missing"

@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from agent.core.fence import AskPeers
+from agent.core.actions import AskPeers
 from agent.fencing.peers import PeerClient, answering
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.gangs.fence import PeerWord, Witness

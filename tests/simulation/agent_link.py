@@ -1,87 +1,138 @@
-"""The agent's end of its stream: connect, beat, read, and connect again, as `agent/link.py` does."""
+"""The agent's end of its streams: moves messages; what they say is decided by `agent/core/stream.py`."""
 
 from random import Random
-from typing import Protocol
+from typing import Protocol, assert_never
 
-from coordinator.core.cluster.cluster import HEARTBEAT_INTERVAL, LEASE
+from agent.core.events import Event
+from agent.core.stream import (
+    Acknowledged,
+    Beat,
+    Broke,
+    Heard,
+    Leave,
+    Opened,
+    PassOn,
+    PlanHeard,
+    SayHello,
+    StreamAction,
+    StreamEvent,
+    StreamState,
+    StreamTimePassed,
+    TakeUp,
+    Welcomed,
+)
+from coordinator.core.cluster.cluster import HEARTBEAT_INTERVAL
+from muster.domain.gangs.fence import LEASE
 from muster.domain.gangs.plan import Plan
 from tests.simulation.agent_logs import AgentLogs
-from tests.simulation.coordinator_program import CoordinatorProgram, Session
+from tests.simulation.coordinator_parts import Session
+from tests.simulation.coordinator_program import CoordinatorProgram
+from tests.simulation.cores import StreamCore
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Welcome
 from tests.simulation.network import Channel, Stream
 from tests.simulation.truth import SimulatedNode
-from tests.simulation.world import SECOND, Life, World
+from tests.simulation.world import Life, Timer, World
 
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 5.0
-PAUSE_GROWTH = 1.5
+PATIENCE = 15.0
 LISTENS = 1.0
 """Seconds until a coordinator that listens again is noticed, at most."""
-WELCOME_WITHIN = 15.0
-"""All as in `agent/link.py`."""
+TICK = 1e-4
+"""Seconds that alarms come late."""
 
 
 class Owner(Protocol):
-    """What the link needs of its agent."""
-
-    @property
-    def revision(self) -> int: ...
+    """The agent at this end of the link."""
 
     @property
     def logs(self) -> AgentLogs: ...
 
-    def contact(self, sent_at: float) -> None: ...
-
-    def disconnected(self) -> None: ...
-
     def hello(self) -> Hello: ...
 
-    def receive(self, plan: Plan) -> None: ...
+    def applied(self, stream: int) -> int: ...
+
+    def put(self, event: Event) -> None: ...
 
 
 class AgentLink:
     """One stream after the other."""
 
     def __init__(
-        self, world: World, life: Life, node: SimulatedNode, coordinator: CoordinatorProgram, owner: Owner
+        self,
+        world: World,
+        life: Life,
+        node: SimulatedNode,
+        coordinator: CoordinatorProgram,
+        owner: Owner,
+        core: StreamCore,
     ) -> None:
         self._world = world
         self._life = life
         self._node = node
         self._coordinator = coordinator
         self._owner = owner
+        self._core = core
+        self._state = StreamState(PATIENCE)
         self._chance: Random = world.chance(f"link {node.name}")
         self._connection: _Connection | None = None
-        self._pause = FIRST_PAUSE
+        self._alarm: tuple[float, Timer] | None = None
 
     def connect(self) -> None:
-        """Open a stream: nothing comes between Hello's content and its place in the stream."""
-        if self._connection is not None:
-            return
-        connection = self._connection = _Connection(self, self._life.clock.seconds)
-        connection.stream.up.send(self._owner.hello())
-        self._life.after(WELCOME_WITHIN, lambda: None if connection.welcomed else self.lose(connection))
+        """Open a stream."""
+        if self._connection is None:
+            self._connection = _Connection(self)
+            self._advance(Opened())
 
     def send(self, message: object) -> None:
         """Send a message if there is a stream; if there is none, the next Hello tells everything."""
         if self._connection is not None:
             self._connection.stream.up.send(message)
 
-    def _send_log(self, chunk: LogChunk) -> None:
-        if self._connection is not None:
-            self._connection.stream.up.send(chunk, safely=True)
-
     def lose(self, connection: "_Connection") -> None:
-        """A stream is of no use any more: after a pause comes another."""
-        if self._connection is not connection:
-            return
-        self._world.tell("agent loses its stream", self._node.name)
-        connection.stream.leave()
-        self._owner.logs.stream_lost()
-        self._owner.disconnected()
+        """A stream has ended from outside."""
+        if self._connection is connection:
+            self._advance(Broke(cause="it broke"))
+
+    def reset(self) -> None:
+        """The connection breaks in the middle."""
+        if self._connection is not None:
+            self._connection.stream.reset()
+
+    def die(self, *, silently: bool) -> None:
+        """The agent is gone."""
+        if self._connection is not None:
+            self._connection.stream.leave(silently=silently)
         self._connection = None
-        self._pause = FIRST_PAUSE if connection.welcomed else min(self._pause * PAUSE_GROWTH, LONGEST_PAUSE)
-        self._rest(self._pause * self._chance.uniform(0.5, 1.5))
+
+    # what the stream decides
+
+    def _advance(self, event: StreamEvent) -> None:
+        for action in self._core(self._state, event, self._life.clock.seconds):
+            self._perform(action)
+        self._set_alarm(self._state.wake_at)
+
+    def _perform(self, action: StreamAction) -> None:
+        match action:
+            case SayHello():
+                self.send(self._owner.hello())
+            case Beat():
+                revision = self._owner.applied(action.stream)
+                self.send(Heartbeat(sequence=action.sequence, plan_revision=revision))
+            case PassOn():
+                self._owner.put(action.event)
+            case TakeUp():
+                self._owner.logs.stream_opened(self._send_log)
+            case Leave():
+                self._leave(action.cause)
+            case _:
+                assert_never(action)
+
+    def _leave(self, cause: str) -> None:
+        self._world.tell(f"agent loses its stream: {cause}", self._node.name)
+        if self._connection is not None:
+            self._connection.stream.leave()
+        self._connection = None
+        self._owner.logs.stream_lost()
+        self._rest(self._state.pause * self._chance.uniform(0.5, 1.5))
 
     def _rest(self, pause: float) -> None:
         """Where nobody listens, only until somebody does."""
@@ -95,16 +146,24 @@ class AgentLink:
         if not self._coordinator.up and self._node.up.open and self._node.down.open:
             self._coordinator.on_start.append(wake)
 
-    def reset(self) -> None:
-        """The connection breaks in the middle."""
-        if self._connection is not None:
-            self._connection.stream.reset()
+    def _set_alarm(self, due: float | None) -> None:
+        """Have StreamTimePassed come then, or before: an early alarm sets another one."""
+        if self._alarm is not None:
+            if due is not None and self._alarm[0] <= due:
+                return
+            self._alarm[1].cancel()
+            self._alarm = None
+        if due is not None:
+            left = max(0.0, due - self._life.clock.seconds)
+            self._alarm = due, self._life.after(left + TICK, self._ring)
 
-    def die(self, *, silently: bool) -> None:
-        """The agent is gone."""
+    def _ring(self) -> None:
+        self._alarm = None
+        self._advance(StreamTimePassed())
+
+    def _send_log(self, chunk: LogChunk) -> None:
         if self._connection is not None:
-            self._connection.stream.leave(silently=silently)
-        self._connection = None
+            self._connection.stream.up.send(chunk, safely=True)
 
     # what its connections ask
 
@@ -135,53 +194,32 @@ class AgentLink:
     def _hear(self, connection: "_Connection", message: object) -> None:
         if self._connection is not connection:
             return
-        connection.heard_at = self._world.at
-        match message:
-            case Welcome():
-                self._owner.contact(connection.sent_at[0])
-                self._take_up(connection)
-            case HeartbeatAck():
-                self._owner.contact(connection.sent_at[message.sequence])
-            case Plan():
-                self._owner.receive(message)
-            case LogAck():
-                self._owner.logs.acknowledge(message)
-
-    def _take_up(self, connection: "_Connection") -> None:
-        connection.welcomed = True
-        self._owner.logs.stream_opened(self._send_log)
-        self._life.after(HEARTBEAT_INTERVAL.total_seconds(), lambda: self._beat(connection))
-        self._life.after(LEASE.total_seconds(), lambda: self._doubt(connection))
-
-    def _beat(self, connection: "_Connection") -> None:
-        if self._connection is connection:
-            connection.sent_at.append(self._life.clock.seconds)
-            self.send(Heartbeat(sequence=len(connection.sent_at) - 1, plan_revision=self._owner.revision))
-            self._life.after(HEARTBEAT_INTERVAL.total_seconds(), lambda: self._beat(connection))
-
-    def _doubt(self, connection: "_Connection") -> None:
-        """A coordinator that does not even answer heartbeats for a lease is not there."""
-        if self._connection is not connection:
-            return
-        patience = LEASE.total_seconds() - (self._world.at - connection.heard_at) / SECOND
-        if patience <= 0:
-            self.lose(connection)
+        if isinstance(message, LogAck):  # on a stream of its own
+            self._owner.logs.acknowledge(message)
         else:
-            self._life.after(patience, lambda: self._doubt(connection))
+            self._advance(_event(message))
+
+
+def _event(message: object) -> StreamEvent:
+    match message:
+        case Welcome():
+            return Welcomed(interval=HEARTBEAT_INTERVAL.total_seconds(), lease=LEASE.total_seconds())
+        case HeartbeatAck():
+            return Acknowledged(sequence=message.sequence)
+        case Plan():
+            return PlanHeard(plan=message)
+        case _:
+            return Heard()
 
 
 class _Connection:
-    """One stream, and how far it got at both ends."""
+    """One stream, at both ends."""
 
-    def __init__(self, link: AgentLink, opened_at: float) -> None:
+    def __init__(self, link: AgentLink) -> None:
         self._link = link
         self.stream = link.open_stream(self)
         self.session: Session | None = None
         """The coordinator's end."""
-        self.welcomed = False
-        self.heard_at = 0
-        self.sent_at = [opened_at]
-        """When Hello and each heartbeat were sent, by the agent's clock."""
 
     def arrive_up(self, message: object) -> None:
         self._link.hear_above(self, message)

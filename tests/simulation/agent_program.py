@@ -1,4 +1,4 @@
-"""An agent as a program that can crash: the real ledger, with the order of things of its loop, link and log pusher.
+"""An agent as a program that can crash: the real core, with the order of things of its loop, link and log pusher.
 
 What `agent/loop/loop.py`, `agent/link.py` and `agent/logs/push.py` do with asyncio and gRPC stands here in virtual
 time.
@@ -8,9 +8,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from agent.core.actions import Action, Tell
-from agent.core.events import Event, Exited, LogCompleted, PlanReceived, Recovered, Started
-from muster.domain.gangs.plan import Plan, Report, Stage
+from agent.core.actions import Action, AnswerPeer, AskPeers, LeavePeers, NoteDeadlines, Tell
+from agent.core.events import (
+    Began,
+    Event,
+    Exited,
+    FenceTimePassed,
+    LogCompleted,
+    PeerAsked,
+    PlanReceived,
+    Recovered,
+    Started,
+)
+from agent.core.step import AgentState, Now
+from agent.core.terms import AttemptKey
+from muster.domain.gangs.fence import PeerWord
+from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import ExecutionId
 from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_link import AgentLink
@@ -21,13 +34,15 @@ from tests.simulation.cores import REAL, Cores
 from tests.simulation.messages import Hello, Reports
 from tests.simulation.peers import PORT, Peers
 from tests.simulation.truth import Sandbox, SimulatedNode
-from tests.simulation.world import SECOND, Clock, Life, Violation
+from tests.simulation.world import SECOND, Clock, Life, Timer, Violation
 
 REFRESH = 30.0
 """Seconds between two looks at the inventory, as in `agent/node.py`."""
 WAKING = 0.5
 RECOVERY = 2.0
 """Shortest and longest time until a new agent looks for what is left from before."""
+TICK = 1e-4
+"""Seconds that alarms come late."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,11 +71,12 @@ class AgentProgram:
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
         self.clock = clock
-        self.ledger = cores.ledger()
+        self.state = AgentState(clock.seconds)
         self.link: AgentLink | None = None
         self.gone = False
         """Whether the node has lost its power for good."""
-        self._cores = cores
+        self._core = cores.agent
+        self._stream_core = cores.stream
         self._world = world
         self._coordinator = coordinator
         self._peers = peers
@@ -69,7 +85,7 @@ class AgentProgram:
         self._life: Life | None = None
         self._events: list[Event] = []
         self._told: list[tuple[Report, ...]] = []
-        self._streams = 0
+        self._alarm: tuple[float, Timer] | None = None
         self._runtime: AgentRuntime
         self._fence: AgentFence
         self._logs: AgentLogs
@@ -83,7 +99,7 @@ class AgentProgram:
         if self._life is not None or self.gone:
             return
         self._life = Life(self.clock)
-        self._events, self._told, self.ledger = [], [], self._cores.ledger()
+        self._events, self._told, self.state, self._alarm = [], [], AgentState(self.clock.seconds), None
         self._world.tell("agent starts", self.node.name)
         self._life.after(self._chance.uniform(WAKING, RECOVERY), self._begin)
 
@@ -111,19 +127,23 @@ class AgentProgram:
     def _begin(self) -> None:
         assert self._life is not None
         self._logs = AgentLogs(lambda execution: self.put(LogCompleted(execution=execution)))
-        self._fence = AgentFence(self._life, self.node, self.ledger, self._peers, self.put, self._cores.fencing)
-        self._runtime = AgentRuntime(self._life, self.node, self.put, self._logs, self.frailty.troubles, self._fence)
+        self._fence = AgentFence(self._life, self.node, self._peers, self.put, self._answer)
+        self._runtime = AgentRuntime(
+            self._life, self.node, self.put, self._logs, self.frailty.troubles, self._may_start
+        )
         for sandbox in self._runtime.recovered():
             started = self._runtime.counts_as_started(sandbox)
             recovered = replace(_recovered(sandbox, started=started), ended=self._runtime.counts_as_ended(sandbox))
-            self.ledger.step(recovered, self.clock.now)
+            self._core(self.state, recovered, self._now())
             self._adopt(sandbox, started=started)
         self._engine_was_away = self.node.engine_away
-        self._fence.look()
+        for action in self._core(self.state, Began(noted=self.node.keeper.noted()), self._now()):
+            self._carry_out(action)
+        self._set_alarm(self.state.wake_at)
         self._inventory = self.node.inventory()
         self.node.on_fault = self._hear_fault
         self._life.after(REFRESH, self._refresh)
-        self.link = AgentLink(self._world, self._life, self.node, self._coordinator, self)
+        self.link = AgentLink(self._world, self._life, self.node, self._coordinator, self, self._stream_core)
         self.link.connect()
 
     def _adopt(self, sandbox: Sandbox, *, started: bool) -> None:
@@ -138,25 +158,14 @@ class AgentProgram:
 
     def hello(self) -> Hello:
         """The whole truth as the ledger knows it now."""
-        self._streams += 1
         return Hello(
             identity=self.node.identity,
             address=self.node.address,
             inventory=self._inventory,
-            reports=tuple(self._fence.told(report) for report in self.ledger.reports()),
+            reports=self.state.reports(self.clock.seconds),
             opened=round(self.clock.seconds * SECOND),
             peer_port=PORT,
         )
-
-    def receive(self, plan: Plan) -> None:
-        self.put(PlanReceived(plan=plan, stream=self._streams))
-
-    def contact(self, sent_at: float) -> None:
-        self._fence.contact(sent_at)
-
-    def disconnected(self) -> None:
-        """The stream has ended."""
-        self._fence.disconnected()
 
     def freeze(self, seconds: float) -> None:
         """It is paused, as a debugger does it; user code and keeper go on."""
@@ -164,9 +173,9 @@ class AgentProgram:
             self._world.tell(f"agent is paused for {seconds:.1f} s", self.node.name)
             self._life.freeze(seconds)
 
-    @property
-    def revision(self) -> int:
-        return self.ledger.applied(self._streams)
+    def applied(self, stream: int) -> int:
+        """Revision of the last plan on a stream that was applied."""
+        return self.state.ledger.applied(stream)
 
     @property
     def logs(self) -> AgentLogs:
@@ -174,38 +183,75 @@ class AgentProgram:
 
     # its loop
 
+    def _now(self) -> Now:
+        return Now(wall=self.clock.now, boot=self.clock.seconds)
+
     def _turn(self) -> None:
         events, self._events = self._events, []
         reports: list[Report] = []
         for event in events:
             for action in self._step(event):
                 if isinstance(action, Tell):
-                    reports.append(self._fence.told(action.report))
+                    reports.append(action.report)
                     self._end_log(action.report)
                 else:
-                    self._runtime.carry_out(action)
+                    self._carry_out(action)
                 if self.frailty.at_action and self._chance.random() < self.frailty.at_action:
                     self.crash()
                     self.crashed()
                     return
             if isinstance(event, Started):
                 self._runtime.await_exit(self.node.sandboxes[event.execution])
-        self._fence.look()
+        self._set_alarm(self.state.wake_at)
         if reports:
             self._told.append(tuple(reports))
             assert self._life is not None
             self._life.after(0.001 * self._chance.random(), self._tell)
 
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case NoteDeadlines():
+                self._fence.note(action)
+            case AskPeers():
+                self._fence.ask(action)
+            case LeavePeers() | AnswerPeer():
+                pass
+            case _:
+                self._runtime.carry_out(action)
+
+    def _set_alarm(self, due: float | None) -> None:
+        """Have FenceTimePassed come then."""
+        if self._alarm is not None:
+            if self._alarm[0] == due:
+                return
+            self._alarm[1].cancel()
+            self._alarm = None
+        if due is not None:
+            assert self._life is not None
+            self._alarm = due, self._life.after(max(0.0, due - self.clock.seconds) + TICK, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.put(FenceTimePassed())
+
+    def _answer(self, attempt: AttemptKey) -> PeerWord:
+        """What a peer hears."""
+        given = self._core(self.state, PeerAsked(attempt=attempt), self._now())
+        return next(action.word for action in given if isinstance(action, AnswerPeer))
+
+    def _may_start(self, execution: ExecutionId) -> bool:
+        return self.state.fencing.may_start(execution, self.clock.seconds)
+
     def _step(self, event: Event) -> list[Action]:
-        before = self.revision
+        before = self.state.ledger.applied(event.stream) if isinstance(event, PlanReceived) else 0
         try:
-            actions = self.ledger.step(event, self.clock.now)
+            actions = self._core(self.state, event, self._now())
         except Exception as error:
             job = getattr(event, "execution", "-").partition("-")[0]
-            message = f"the ledger of {self.node.name} fails at {event}: {type(error).__name__}: {error}"
+            message = f"the core of {self.node.name} fails at {event}: {type(error).__name__}: {error}"
             raise Violation(message, self.node.name, job) from error
-        if self.revision < before:
-            raise Violation(f"{self.node.name} applied plan {self.revision} after plan {before}", self.node.name)
+        if isinstance(event, PlanReceived) and (revision := self.state.ledger.applied(event.stream)) < before:
+            raise Violation(f"{self.node.name} applied plan {revision} after plan {before}", self.node.name)
         if isinstance(event, Exited) or actions:
             name = type(event).__name__
             about = getattr(event, "execution", "")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agent.core.actions import Action, Arm, Halt, Prepare, Remove, Start, Tell
+from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start, Tell
 from agent.core.events import ActionFailed, Armed, Event, Exited, Fenced, Halted, Prepared, Progressed, Removed, Started
 from agent.core.terms import Terms
 from muster.domain.gangs.plan import Assignment
@@ -13,7 +13,6 @@ from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.ports import ports_of
-from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Life, Timer
@@ -59,9 +58,9 @@ class AgentRuntime:
         put: Callable[[Event], None],
         logs: AgentLogs,
         troubles: Troubles,
-        fence: AgentFence,
+        may_start: Callable[[ExecutionId], bool],
     ) -> None:
-        self._fence = fence
+        self._may_start = may_start
         self._life = life
         self._node = node
         self._put = put
@@ -96,7 +95,7 @@ class AgentRuntime:
         self._node.end_code(sandbox, KILLED)
         self._node.sweep(sandbox.execution)
 
-    def carry_out(self, action: Action) -> None:
+    def carry_out(self, action: LedgerAction) -> None:
         match action:
             case Prepare():
                 self._prepare(action.assignment)
@@ -256,7 +255,7 @@ class AgentRuntime:
 
     def _start(self, execution: ExecutionId) -> None:
         sandbox, boots = self._node.sandboxes[execution], self._node.boots
-        if not self._fence.may_start(execution):
+        if not self._may_start(execution):
             failed = ActionFailed(execution=execution, kind=FailureKind.NODE_LOST, message="cut off before the start")
             self._put(failed)
             return
@@ -295,6 +294,10 @@ class AgentRuntime:
             if timer is not None:
                 timer.cancel()
         sandbox = self._node.sandboxes.get(execution)
+        if sandbox is not None and action.fenced and not sandbox.fenced:
+            sandbox.fenced = action.fenced
+            self._node.nature.fenced(self._node, sandbox)
+            self._node.world.tell(f"cuts off {execution}: {action.fenced}", self._node.name, sandbox.assignment.job)
         if sandbox is not None and sandbox.started:
             late = 30.0 if self._chance.random() < self._troubles.stop else 0.05
             self._halted_at[execution] = math.inf

@@ -1,14 +1,12 @@
 """The coordinator as a program that can crash: the real core and a real store, with the engine's order of things.
 
-What `coordinator/engine.py` and `coordinator/rpc/agents/service.py` do with asyncio and gRPC stands here in virtual
-time: take all that waits, step each, commit once, answer, perform the effects.
+What becomes one turn is decided by `coordinator/core/turn/batching.py`, as in the engine. What the engine and the
+service for agents do with asyncio, a disk and gRPC stands here in virtual time: commit once, answer, perform effects.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Protocol
 
 from coordinator.core.answers import Answer, Refused
 from coordinator.core.cluster.cluster import Cluster
@@ -20,58 +18,29 @@ from coordinator.core.events import (
     InventoryChanged,
     NodeConnected,
     NodeDisconnected,
-    TimePassed,
 )
 from coordinator.core.loading import load
 from coordinator.core.records import Change, Record
 from coordinator.core.scheduling.order import by_priority
 from coordinator.core.step import finish, step
+from coordinator.core.turn.batching import BATCH, HOLD, OpenTurn
 from coordinator.core.turn.turn import Turn
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import Snapshot, snapshot_of
 from muster.domain.fleet.node import Inventory
 from muster.domain.gangs.plan import Plan
 from muster.domain.ids import ExecutionId, NodeId
+from tests.simulation.coordinator_parts import Asked, Observer, Question, Reply, Session
 from tests.simulation.cores import Core
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
 from tests.simulation.network import Stream
 from tests.simulation.weakness import Weakness
 from tests.simulation.world import Clock, Life, Timer, Violation, World
 
-BATCH = 2000
-"""As in the engine."""
 REST = 1.0
 """Seconds for which a store that failed is left alone, as in the engine."""
 TICK = 1e-5
 """Seconds that alarms come late: a clock that runs at another rate counts to whole microseconds."""
-
-Reply = Callable[[Answer], None]
-Question = Callable[[Cluster], None]
-
-
-class Observer(Protocol):
-    """Who checks what the coordinator does."""
-
-    def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None: ...
-
-    def committed(self, changes: tuple[Change, ...]) -> None: ...
-
-    def loaded(self, cluster: Cluster) -> None: ...
-
-
-@dataclass(slots=True, kw_only=True)
-class Session:
-    """The coordinator's end of an agent's stream."""
-
-    number: int
-    node: NodeId
-    stream: Stream
-    welcomed: bool = False
-    ended: bool = False
-    early: list[object] = field(default_factory=list)
-    """What the agent sent before it was welcomed."""
-    plans: list[Plan] = field(default_factory=list)
-    """What waits until it is."""
 
 
 class CoordinatorProgram:
@@ -97,10 +66,14 @@ class CoordinatorProgram:
         self._core = core
         self._chance = chance
         self._life: Life | None = None
-        self._inbox: list[tuple[Event, Reply | None] | Question] = []
+        self._inbox: list[Asked] = []
         self._sessions: dict[int, Session] = {}
         self._last_session = 0
         self._turning = False
+        self._open: OpenTurn[Asked] | None = None
+        """The turn that waits for others."""
+        self._closing: Timer | None = None
+        """What closes it if nobody comes."""
         self._alarm: tuple[datetime, Timer] | None = None
         self._uncommitted: tuple[Change, ...] = ()
 
@@ -139,7 +112,7 @@ class CoordinatorProgram:
             session.ended = True
             session.stream.drop(silently=silently)
         self._sessions, self._inbox = {}, []
-        self._turning, self._uncommitted, self._alarm = False, (), None
+        self._turning, self._open, self._closing, self._uncommitted, self._alarm = False, None, None, (), None
 
     # what is asked of it
 
@@ -147,13 +120,13 @@ class CoordinatorProgram:
         """Take an event in; False: there is nobody."""
         if self._life is None:
             return False
-        self._inbox.append((event, reply))
+        self._inbox.append(Asked((event,), reply))
         self._turn_soon()
         return True
 
     def read(self, question: Question) -> None:
         """Have something read once everything before it is durable."""
-        self._inbox.append(question)
+        self._inbox.append(Asked((), question=question))
         self._turn_soon()
 
     def hear_first(self, node: NodeId, stream: Stream, hello: Hello) -> Session | None:
@@ -248,37 +221,55 @@ class CoordinatorProgram:
     # turns
 
     def _turn_soon(self) -> None:
-        if self._life is not None and not self._turning and self._inbox:
+        """Take in what waits, into a turn of its own or into the one that is open."""
+        if self._life is not None and self._inbox and (not self._turning or self._open is not None):
+            opened = self._reopened()
             self._turning = True
             busy = 0.05 if self._chance.random() < 0.02 else 0.0005
-            self._life.after(busy * self._chance.random(), self._turn)
+            self._life.after(busy * self._chance.random(), lambda: self._turn(opened))
 
-    def _turn(self) -> None:
+    def _reopened(self) -> "OpenTurn[Asked] | None":
+        """The turn that is open, which nothing else closes from here on."""
+        opened, self._open = self._open, None
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
+        return opened
+
+    def _turn(self, opened: "OpenTurn[Asked] | None") -> None:
+        now, at = self.clock.now, self.clock.seconds
+        if opened is None:
+            opened = OpenTurn(self.cluster, now, at + HOLD, self._step, finish)
         batch, self._inbox = self._inbox[:BATCH], self._inbox[BATCH:]
-        turn = Turn(self.cluster, self.clock.now)
-        answers: list[tuple[Reply | None, Answer]] = []
-        questions: list[Question] = []
-        for asked in batch:
-            if isinstance(asked, tuple):
-                answers.append((asked[1], self._step(turn, asked[0])))
-            else:
-                questions.append(asked)
-        due = self.cluster.deadlines.next_at
-        if due is not None and due <= self.clock.now:
-            answers.append((None, self._step(turn, TimePassed())))
-        finish(turn)
+        opened.take(batch, now)
+        if not opened.stays_open(at):
+            self._close(opened)
+            return
+        assert self._life is not None
+        self._open = opened
+        self._closing = self._life.after(max(0.0, opened.closes_at - at) + TICK, self._look_again)
+        self._set_alarm()
+        self._turn_soon()
+
+    def _look_again(self) -> None:
+        """Nobody came, or a deadline did."""
+        self._turn(self._reopened())
+
+    def _close(self, opened: "OpenTurn[Asked]") -> None:
+        """Commit a turn."""
+        turn = opened.turn
         changes = turn.changes()
         self._observer.stepped(self.cluster, changes)
         if self._dies(self.weakness.before_commit, "before it commits"):
             return
         if not changes:
-            self._perform(turn, changes, answers, questions)
+            self._perform(opened, changes)
             return
         assert self._life is not None
         self._uncommitted = changes
         slow = self._chance.random() < self.weakness.slow_commit
         taken = self._chance.uniform(0.2, 3.0) if slow else 0.004 * self._chance.random()
-        self._life.after(taken, lambda: self._perform(turn, changes, answers, questions))
+        self._life.after(taken, lambda: self._perform(opened, changes))
 
     def _step(self, turn: Turn, event: Event) -> Answer:
         try:
@@ -286,25 +277,20 @@ class CoordinatorProgram:
         except Exception as error:
             raise Violation(f"the core fails at {event}: {type(error).__name__}: {error}", "coordinator") from error
 
-    def _perform(
-        self,
-        turn: Turn,
-        changes: tuple[Change, ...],
-        answers: list[tuple[Reply | None, Answer]],
-        questions: list[Question],
-    ) -> None:
+    def _perform(self, opened: "OpenTurn[Asked]", changes: tuple[Change, ...]) -> None:
         self._uncommitted = ()
+        turn = opened.turn
         if changes:
             if self._fails(turn, changes):
                 return
             self._commit(changes)
             if self._dies(self.weakness.after_commit, "after it committed"):
                 return
-        for reply, answer in answers:
-            if reply is not None:
-                reply(answer)
-        for question in questions:
-            question(self.cluster)
+        for asked, answers in opened.answered():
+            if asked.reply is not None:
+                asked.reply(answers[0])
+            elif asked.question is not None:
+                asked.question(self.cluster)
         for effect in turn.take_effects():
             self._carry_out(effect)
             if self._dies(self.weakness.between_effects, "between effects"):
@@ -362,9 +348,9 @@ class CoordinatorProgram:
     def _alarmed(self) -> None:
         """A turn without events; one that is under way is followed by another alarm."""
         self._alarm = None
-        if not self._turning:
+        if self._open is not None or not self._turning:
             self._turning = True
-            self._turn()
+            self._look_again()
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:

@@ -3,14 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.core.fence import Fencing
-from agent.core.ledger import Ledger
+from agent.core.actions import Action as AgentAction
+from agent.core.events import Event as AgentEvent
+from agent.core.step import AgentState, Now
+from agent.core.step import step as agent_step
+from agent.core.stream import StreamAction, StreamEvent, StreamState, advance
 from coordinator.core.answers import Answer
 from coordinator.core.events import Event
 from coordinator.core.step import step
 from coordinator.core.turn.turn import Turn
 
 Core = Callable[[Turn, Event], Answer]
+AgentCore = Callable[[AgentState, AgentEvent, Now], list[AgentAction]]
+
+StreamCore = Callable[[StreamState, StreamEvent, float], list[StreamAction]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +24,8 @@ class Cores:
     """What decides in the coordinator and in each agent."""
 
     step: Core = step
-    ledger: type[Ledger] = Ledger
-    fencing: type[Fencing] = Fencing
+    agent: AgentCore = agent_step
+    stream: StreamCore = advance
 
 
 REAL = Cores()

@@ -5,16 +5,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.core.actions import Action
+from agent.core.events import Contact, PeerAsked, PlanReceived
 from agent.core.events import Event as AgentEvent
-from agent.core.events import PlanReceived
-from agent.core.fence import AskPeers, Contact, CutOff, FenceEvent, Fencing
-from agent.core.ledger import Ledger
-from agent.core.terms import AttemptKey
+from agent.core.step import AgentState, Now
+from agent.core.step import step as agent_step
+from agent.core.stream import StreamAction, StreamEvent, StreamState, advance
 from coordinator.core.answers import Answer, Noted
 from coordinator.core.events import Event, ExecutionsReported, NodeConnected, StopRequested
 from coordinator.core.step import step
 from coordinator.core.turn.turn import Turn
-from muster.domain.gangs.fence import PeerWord
+from muster.domain.gangs.fence import LEASE, PeerWord
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import NodeId
 from tests.simulation.cores import Cores
@@ -74,40 +74,43 @@ class _FirstOfLastWords:
             yield replace(report, no_permit_for=now - self._words[key])
 
 
-class _TakingOldPlans(Ledger):
+def _taking_old_plans(state: AgentState, event: AgentEvent, now: Now) -> list[Action]:
     """Applies every plan that does not build on another, however old it is."""
+    ledger = state.ledger
+    if isinstance(event, PlanReceived) and event.plan.base == 0 and event.plan.revision <= ledger.revision:
+        ledger.revision = 0
+    return agent_step(state, event, now)
 
-    def step(self, event: AgentEvent, now: datetime) -> list[Action]:
-        if isinstance(event, PlanReceived) and event.plan.base == 0 and event.plan.revision <= self.revision:
-            self.revision = 0
-        return super().step(event, now)
 
-
-class _CountingFromAcknowledgements(Fencing):
+def _counting_from_acknowledgements(state: AgentState, event: AgentEvent, now: Now) -> list[Action]:
     """Takes the time at which an acknowledgement comes for the time at which the coordinator heard the agent."""
-
-    def step(self, event: FenceEvent, at: float) -> list[AskPeers | CutOff]:
-        return super().step(Contact(sent_at=at) if isinstance(event, Contact) else event, at)
+    return agent_step(state, Contact(sent_at=now.boot) if isinstance(event, Contact) else event, now)
 
 
-class _NeverConnected(Fencing):
+def _never_connected(state: AgentState, event: AgentEvent, now: Now) -> list[Action]:
     """Tells peers that the coordinator is away, also when it is there."""
+    if isinstance(event, PeerAsked) and state.fencing.answer(event.attempt, now.boot) is PeerWord.CONNECTED:
+        lonely = replace(now, boot=now.boot + LEASE.total_seconds())
+        given = agent_step(state, event, lonely)
+        state.fencing.said[event.attempt] = now.boot
+        return given
+    return agent_step(state, event, now)
 
-    def answer(self, attempt: AttemptKey, at: float) -> PeerWord:
-        word = super().answer(attempt, at)
-        if word is not PeerWord.CONNECTED:
-            return word
-        self._said[attempt] = at
-        return PeerWord.WITHOUT
+
+def _never_doubting(stream: StreamState, event: StreamEvent, at: float) -> list[StreamAction]:
+    """Takes a coordinator that says nothing any more to be there."""
+    stream.heard_at = at
+    return advance(stream, event, at)
 
 
 RELEASED_TOO_EARLY = Cores(step=_taking_a_check_in_for_an_arming)
 STOP_IGNORED = Cores(step=_ignoring_stops)
 LAST_WORDS_FORGOTTEN = Cores(step=_forgetting_last_words)
-OLD_PLAN_APPLIED = Cores(ledger=_TakingOldPlans)
-CONTACT_FROM_ACKNOWLEDGEMENT = Cores(fencing=_CountingFromAcknowledgements)
+OLD_PLAN_APPLIED = Cores(agent=_taking_old_plans)
+CONTACT_FROM_ACKNOWLEDGEMENT = Cores(agent=_counting_from_acknowledgements)
 STOP_NOT_STORED = Cores(step=_keeping_stops_in_memory)
-CONNECTED_NEVER_SAID = Cores(fencing=_NeverConnected)
+SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)
+CONNECTED_NEVER_SAID = Cores(agent=_never_connected)
 
 
 def first_of_last_words() -> Cores:

@@ -148,7 +148,7 @@ class Simulation:
         cluster, node = self.coordinator.cluster, agent.node
         if agent.gone:
             return node.name not in cluster.nodes
-        if node.sandboxes or agent.ledger.reports() or node.name not in cluster.nodes:
+        if node.sandboxes or agent.state.ledger.reports() or node.name not in cluster.nodes:
             return False
         return cluster.placeable(node.name) is None and cluster.nodes[node.name].inventory == node.inventory()
 

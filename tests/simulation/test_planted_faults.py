@@ -7,8 +7,8 @@ from tests.simulation.cores import Cores
 from tests.simulation.simulation import Outcome, Simulation
 
 FIRST = 20_261_121
-MOST = 100
-"""Seeds within which a fault must be found; most are found in the first few."""
+MOST = 200
+"""Seeds within which a fault must be found: most are found in the first few, the rarest in one of fifty."""
 
 
 def test_a_release_before_all_are_armed_is_found_and_told() -> None:
@@ -35,6 +35,10 @@ def test_contact_that_is_counted_from_the_acknowledgement_is_found() -> None:
     outcome = _first_problem(planted.CONTACT_FROM_ACKNOWLEDGEMENT, "late")
 
     assert "counts as lost and must be dead by then" in str(outcome.problem)
+
+
+def test_a_silence_that_is_never_noticed_is_found() -> None:
+    assert "no rest after" in str(_first_problem(planted.SILENCE_NEVER_NOTICED).problem)
 
 
 def test_an_order_to_stop_that_is_acknowledged_and_not_stored_is_found() -> None:

@@ -1,12 +1,22 @@
-"""An agent's ledger and its fencing, driven second by second."""
+"""An agent whose fence is driven second by second."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from agent.core.actions import Action, Halt
-from agent.core.events import Armed, Fenced, PlanReceived, Prepared, Started
-from agent.core.fence import AskPeers, Contact, CutOff, FenceEvent, FenceTimePassed, Fencing, PeersAnswered
-from agent.core.ledger import Ledger
+from agent.core.actions import Action, AnswerPeer, AskPeers, Halt, NoteDeadlines
+from agent.core.events import (
+    Armed,
+    Contact,
+    Event,
+    FenceEvent,
+    FenceTimePassed,
+    PeerAsked,
+    PeersAnswered,
+    PlanReceived,
+    Prepared,
+    Started,
+)
+from agent.core.step import AgentState, Now, step
 from agent.core.terms import AttemptKey
 from muster.domain.gangs.fence import Fence, PeerWord, Witness
 from muster.domain.gangs.plan import Desired, Goal, Plan
@@ -27,64 +37,76 @@ ALL_WITHOUT = {A: PeerWord.WITHOUT, B: PeerWord.WITHOUT}
 
 
 class FencedAgent:
-    """A ledger with fencing, which hears at once what it decides, as in the loop."""
+    """The core of an agent, with the time on its clock of fencing."""
 
     def __init__(self, fence: Fence = GANG, *, grace: float = 10.0, contact: float | None = 0.0) -> None:
         self.fence = fence
         self.grace = timedelta(seconds=grace)
-        self.ledger = Ledger()
-        self.fencing = Fencing(self.ledger, began=0.0)
+        self.state = AgentState(began=0.0)
+        self.ledger, self.fencing = self.state.ledger, self.state.fencing
+        self.at = 0.0
         self.halts: list[tuple[float, Halt]] = []
-        self.messages: list[str] = []
         if contact is not None:
-            self.fencing.step(Contact(sent_at=contact), contact)
+            self.contact(contact)
+
+    def take(self, event: Event) -> list[Action]:
+        """Something happens now; what is to be done, but for noting deadlines."""
+        done = step(self.state, event, Now(wall=NOW, boot=self.at))
+        self.halts += [(self.at, action) for action in cuts(done)]
+        return [action for action in done if not isinstance(action, NoteDeadlines)]
 
     def plan(self, goal: Goal, rank: int = 0) -> list[Action]:
         known = assignment(rank, fence=self.fence, grace=self.grace)
         line = Desired(execution=known.execution, goal=goal, assignment=known)
         revision = self.ledger.revision
         plan = Plan(revision=revision + 1, base=revision, desired=(line,), rosters=(roster(attempt=known.attempt),))
-        return self.ledger.step(PlanReceived(plan=plan), NOW)
+        return self.take(PlanReceived(plan=plan))
 
     def start(self, rank: int = 0) -> "FencedAgent":
         """Bring it to the point where its start is under way."""
         self.plan(Goal.RUN, rank)
-        self.ledger.step(Prepared(execution=execution(rank), address="10.0.0.1", ports=(MASTER,)), NOW)
-        self.ledger.step(Armed(execution=execution(rank)), NOW)
+        self.take(Prepared(execution=execution(rank), address="10.0.0.1", ports=(MASTER,)))
+        self.take(Armed(execution=execution(rank)))
         return self
 
     def run(self, rank: int = 0) -> "FencedAgent":
         self.start(rank)
-        self.ledger.step(Started(execution=execution(rank)), NOW)
+        self.take(Started(execution=execution(rank)))
         return self
 
-    def step(self, event: FenceEvent, at: float) -> list[AskPeers | CutOff]:
-        done = self.fencing.step(event, at)
-        for each in done:
-            if isinstance(each, CutOff):
-                self.messages.append(each.message)
-                fenced = Fenced(execution=each.execution, grace=each.grace, message=each.message)
-                actions = self.ledger.step(fenced, NOW)
-                self.halts += [(at, action) for action in actions if isinstance(action, Halt)]
-        return done
+    def step(self, event: FenceEvent, at: float) -> list[Action]:
+        self.at = at
+        return self.take(event)
 
-    def pass_time(self, at: float) -> list[AskPeers | CutOff]:
+    def pass_time(self, at: float) -> list[Action]:
         return self.step(FenceTimePassed(), at)
 
-    def contact(self, sent_at: float, heard_at: float | None = None) -> list[AskPeers | CutOff]:
+    def contact(self, sent_at: float, heard_at: float | None = None) -> list[Action]:
         return self.step(Contact(sent_at=sent_at), sent_at if heard_at is None else heard_at)
 
     def answers(self, asked_at: float, words: Mapping[NodeId, PeerWord], at: float | None = None) -> None:
         event = PeersAnswered(attempt=ATTEMPT, asked_at=asked_at, words=words)
         self.step(event, asked_at if at is None else at)
 
+    def word(self, attempt: AttemptKey, at: float) -> PeerWord:
+        """What a peer hears then."""
+        [given] = step(self.state, PeerAsked(attempt=attempt), Now(wall=NOW, boot=at))
+        assert isinstance(given, AnswerPeer)
+        return given.word
+
     def deadline(self, of: ExecutionId = ME) -> float | None:
         return self.fencing.deadlines().get(of)
 
+    @property
+    def messages(self) -> list[str]:
+        """Why executions were cut off."""
+        return [halt.fenced for _, halt in self.halts]
 
-def asks(done: list[AskPeers | CutOff]) -> list[AskPeers]:
+
+def asks(done: Sequence[Action]) -> list[AskPeers]:
     return [each for each in done if isinstance(each, AskPeers)]
 
 
-def cuts(done: list[AskPeers | CutOff]) -> list[CutOff]:
-    return [each for each in done if isinstance(each, CutOff)]
+def cuts(done: Sequence[Action]) -> list[Halt]:
+    """Orders to stop what may not run any longer."""
+    return [each for each in done if isinstance(each, Halt) and each.fenced]

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from agent.core.actions import Action
+from agent.core.actions import Action, NoteDeadlines
 from agent.core.events import Event, PlanReceived
-from agent.core.ledger import Ledger
+from agent.core.step import AgentState, Now, step
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
 from muster.domain.gangs.roster import MASTER_PORT_NAME, Member, PortLease, Roster
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
@@ -59,13 +59,16 @@ def desired(goal: Goal, rank: int = 0) -> Desired:
 
 
 class Agent:
-    """Feeds a ledger and keeps count of the plans' revisions."""
+    """Feeds the core of an agent, at one moment, and keeps count of the plans' revisions."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger()
+        self.state = AgentState(began=0.0)
+        self.ledger = self.state.ledger
 
-    def step(self, event: Event) -> list[Action]:
-        return self.ledger.step(event, NOW)
+    def step(self, event: Event, wall: datetime = NOW, boot: float = 0.0) -> list[Action]:
+        """What is ordered and told; that deadlines change is none of the ledger's business."""
+        actions = step(self.state, event, Now(wall=wall, boot=boot))
+        return [action for action in actions if not isinstance(action, NoteDeadlines)]
 
     def plan(
         self, *lines: Desired, removed: tuple[ExecutionId, ...] = (), rosters: tuple[Roster, ...] = ()

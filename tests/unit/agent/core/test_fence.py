@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
+from agent.core.actions import AskPeers
 from agent.core.events import Exited, Started
-from agent.core.fence import AskPeers, CutOff
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Goal, Stage
 from muster.domain.jobs.failure import Exit, FailureKind
@@ -20,7 +20,6 @@ from tests.unit.agent.core.fence_builders import (
     asks,
     cuts,
 )
-from tests.unit.agent.core.ledger_builders import NOW
 
 
 def test_a_deadline_counts_from_when_the_acknowledged_message_was_sent() -> None:
@@ -173,10 +172,8 @@ def test_a_stop_that_is_too_patient_is_made_shorter() -> None:
 
 def test_a_start_under_way_is_finished_and_then_stopped() -> None:
     agent = FencedAgent(STOPPER).start()
-    assert len(cuts(agent.pass_time(75.0))) == 1
-    assert agent.halts == []
-    orders = agent.ledger.step(Started(execution=ME), NOW)
-    assert timedelta(seconds=6) in [getattr(order, "grace", None) for order in orders]
+    assert cuts(agent.pass_time(75.0)) == []
+    assert [halt.grace for halt in cuts(agent.take(Started(execution=ME)))] == [timedelta(seconds=6)]
 
 
 def test_nothing_is_started_when_it_would_have_to_be_stopped() -> None:
@@ -197,7 +194,7 @@ def test_its_end_is_the_nodes_fault_and_says_who_did_not_answer() -> None:
     agent = FencedAgent().run()
     agent.answers(asked_at=70.0, words={A: PeerWord.WITHOUT})
     agent.pass_time(81.0)
-    agent.ledger.step(Exited(execution=ME, exit=Exit(code=143)), NOW)
+    agent.take(Exited(execution=ME, exit=Exit(code=143)))
     [report] = agent.ledger.reports()
     assert report.failure is not None
     assert (report.stage, report.failure.kind) == (Stage.EXITED, FailureKind.NODE_LOST)
@@ -210,7 +207,7 @@ def test_its_end_is_the_nodes_fault_and_says_who_did_not_answer() -> None:
 def test_an_end_with_exit_code_0_is_no_success_when_it_was_brought_about() -> None:
     agent = FencedAgent(STOPPER).run()
     agent.pass_time(71.0)
-    agent.ledger.step(Exited(execution=ME, exit=Exit(code=0)), NOW)
+    agent.take(Exited(execution=ME, exit=Exit(code=0)))
     assert [(report.stage, report.exit) for report in agent.ledger.reports()] == [(Stage.FAILED, Exit(code=0))]
 
 
@@ -224,12 +221,12 @@ def test_the_message_of_a_job_that_stops_says_so() -> None:
 
 def test_once_it_has_ended_nothing_is_noted_and_nobody_woken() -> None:
     agent = FencedAgent().run()
-    agent.ledger.step(Exited(execution=ME, exit=Exit(code=1)), NOW)
+    agent.take(Exited(execution=ME, exit=Exit(code=1)))
     assert agent.pass_time(90.0) == []
     assert (agent.deadline(), agent.fencing.wake_at()) == (None, None)
 
 
 def test_each_execution_is_cut_off_once() -> None:
     agent = FencedAgent(STOPPER).run()
-    assert [type(each) for each in agent.pass_time(71.0)] == [CutOff]
+    assert len(cuts(agent.pass_time(71.0))) == 1
     assert agent.pass_time(90.0) == []

@@ -4,27 +4,35 @@ from datetime import timedelta
 
 import pytest
 
-from agent.core.events import ActionFailed, Exited, Fenced, Recovered, Removed
-from agent.core.fence import Contact, Disconnected, Fencing
-from agent.core.ledger import Ledger
+from agent.core.events import ActionFailed, Began, Contact, Disconnected, Exited, Fenced, Recovered, Removed
 from agent.core.past import Past
 from agent.core.terms import Terms
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Goal
+from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit, FailureKind
-from tests.unit.agent.core.fence_builders import ATTEMPT, GANG, ME, STOPPER, FencedAgent, asks
-from tests.unit.agent.core.ledger_builders import JOB, NOW, execution
+from tests.unit.agent.core.fence_builders import ATTEMPT, GANG, ME, STOPPER, FencedAgent, asks, cuts
+from tests.unit.agent.core.ledger_builders import JOB, execution
 
 TERMS = Terms(job=JOB, attempt=1, grace=timedelta(seconds=10), fence=GANG)
 OTHER = execution(1)
 
 
 def end(agent: FencedAgent, code: int = 0, rank: int = 0) -> None:
-    agent.ledger.step(Exited(execution=execution(rank), exit=Exit(code=code)), NOW)
+    agent.take(Exited(execution=execution(rank), exit=Exit(code=code)))
+
+
+def recovered(noted: dict[ExecutionId, float], at: float) -> FencedAgent:
+    """A new life of an agent that finds its execution running."""
+    agent = FencedAgent(contact=None)
+    agent.take(Recovered(execution=ME, started=True, terms=TERMS))
+    agent.at = at
+    agent.take(Began(noted=noted))
+    return agent
 
 
 def word(agent: FencedAgent, at: float = 40.0) -> PeerWord:
-    return agent.fencing.answer(ATTEMPT, at)
+    return agent.word(ATTEMPT, at)
 
 
 def test_it_is_connected_while_its_contact_is_younger_than_a_lease() -> None:
@@ -35,15 +43,15 @@ def test_it_is_connected_while_its_contact_is_younger_than_a_lease() -> None:
 
 def test_it_is_without_the_coordinator_as_soon_as_its_stream_has_ended() -> None:
     agent = FencedAgent().run()
-    agent.fencing.step(Disconnected(), 5.0)
+    agent.step(Disconnected(), 5.0)
     assert word(agent, 6.0) is PeerWord.WITHOUT
 
-    agent.fencing.step(Contact(sent_at=7.0), 7.5)
+    agent.step(Contact(sent_at=7.0), 7.5)
     assert word(agent, 8.0) is PeerWord.CONNECTED
 
 
 def test_what_is_not_known_is_over() -> None:
-    assert FencedAgent().fencing.answer((JOB, 7), 1.0) is PeerWord.OVER
+    assert FencedAgent().word((JOB, 7), 1.0) is PeerWord.OVER
 
 
 def test_what_is_only_armed_goes_on() -> None:
@@ -71,7 +79,7 @@ def test_what_has_failed_is_over(code: int) -> None:
 
 def test_what_its_runtime_lost_is_over() -> None:
     agent = FencedAgent().run()
-    agent.ledger.step(ActionFailed(execution=ME, kind=FailureKind.RUNTIME, message="gone"), NOW)
+    agent.take(ActionFailed(execution=ME, kind=FailureKind.RUNTIME, message="gone"))
     assert word(agent) is PeerWord.OVER
 
 
@@ -84,7 +92,7 @@ def test_what_ended_well_lets_the_others_go_on() -> None:
 def test_what_ended_well_lets_the_others_go_on_when_it_is_cleared_away() -> None:
     agent = FencedAgent().run()
     end(agent)
-    agent.ledger.step(Removed(execution=ME), NOW)
+    agent.take(Removed(execution=ME))
     assert word(agent) is PeerWord.WITHOUT
     agent.contact(35.0)
     assert word(agent) is PeerWord.CONNECTED
@@ -109,9 +117,9 @@ def test_one_failure_among_several_executions_here_is_the_end_of_the_part() -> N
     end(agent)
     end(agent, code=1, rank=1)
     assert word(agent) is PeerWord.OVER
-    agent.ledger.step(Removed(execution=OTHER), NOW)
+    agent.take(Removed(execution=OTHER))
     assert word(agent) is PeerWord.OVER
-    agent.ledger.step(Removed(execution=ME), NOW)
+    agent.take(Removed(execution=ME))
     assert word(agent) is PeerWord.OVER
 
 
@@ -128,7 +136,7 @@ def test_good_ends_are_remembered_for_a_thousand_attempts() -> None:
 
 def test_before_its_first_contact_an_agent_is_without_the_coordinator() -> None:
     agent = FencedAgent(contact=None)
-    agent.ledger.step(Recovered(execution=ME, started=True, terms=TERMS), NOW)
+    agent.take(Recovered(execution=ME, started=True, terms=TERMS))
     assert word(agent, 1.0) is PeerWord.WITHOUT
 
 
@@ -163,48 +171,48 @@ def test_a_permit_that_was_given_for_one_execution_counts_for_all_of_the_attempt
 
 
 def test_of_a_former_life_nothing_is_promised() -> None:
-    ledger = Ledger()
-    ledger.step(Recovered(execution=ME, started=False, terms=TERMS), NOW)
-    assert Fencing(ledger, began=100.0).no_permit_for(ME, 103.0) == timedelta(seconds=3)
+    agent = FencedAgent(contact=None)
+    agent.take(Recovered(execution=ME, started=False, terms=TERMS))
+    agent.at = 100.0
+    agent.take(Began(noted={}))
+    assert agent.fencing.no_permit_for(ME, 103.0) == timedelta(seconds=3)
 
 
 def test_a_new_agent_goes_on_with_the_deadlines_of_the_one_before() -> None:
-    ledger = Ledger()
-    ledger.step(Recovered(execution=ME, started=True, terms=TERMS), NOW)
-    fencing = Fencing(ledger, began=100.0, noted={ME: 120.0})
-    assert fencing.deadlines() == {ME: 120.0}
-    assert fencing.wake_at() == 100.0  # it asks at once
+    agent = recovered({ME: 120.0}, at=100.0)
+    assert agent.fencing.deadlines() == {ME: 120.0}
+    assert agent.state.wake_at == 100.0  # it asks at once
 
 
 def test_what_runs_without_a_deadline_that_was_noted_may_not_run() -> None:
-    ledger = Ledger()
-    ledger.step(Recovered(execution=ME, started=True, terms=TERMS), NOW)
-    assert Fencing(ledger, began=100.0).deadlines() == {ME: 100.0}
+    agent = recovered({}, at=100.0)
+    assert agent.fencing.deadlines() == {ME: 100.0}
+    assert len(cuts(agent.pass_time(100.0))) == 1
 
 
 def test_what_ended_before_the_agent_came_is_not_cut_off_and_ends_as_it_did() -> None:
     agent = FencedAgent(contact=None)
-    agent.ledger.step(Recovered(execution=ME, started=True, ended=True, terms=TERMS), NOW)
+    agent.take(Recovered(execution=ME, started=True, ended=True, terms=TERMS))
     assert agent.deadline() is None
-    agent.ledger.step(Fenced(execution=ME, grace=timedelta(0), message="cut off"), NOW)
-    agent.ledger.step(Exited(execution=ME, exit=Exit(code=0)), NOW)
+    agent.take(Fenced(execution=ME, grace=timedelta(0), message="cut off"))
+    agent.take(Exited(execution=ME, exit=Exit(code=0)))
     [report] = agent.ledger.reports()
     assert (report.exit, report.failure) == (Exit(code=0), None)
 
 
 def test_an_execution_whose_terms_nobody_noted_has_no_deadline_until_there_is_an_assignment() -> None:
     agent = FencedAgent()
-    agent.ledger.step(Recovered(execution=ME, started=True), NOW)
+    agent.take(Recovered(execution=ME, started=True))
     assert agent.deadline() is None
     agent.plan(Goal.RUN)
     assert agent.deadline() == 81.0
 
 
 def test_what_a_keeper_killed_is_the_nodes_fault() -> None:
-    ledger = Ledger()
-    ledger.step(Recovered(execution=ME, started=True, terms=TERMS, fenced="killed by its keeper"), NOW)
-    ledger.step(Exited(execution=ME, exit=Exit(code=137)), NOW)
-    [report] = ledger.reports()
+    agent = FencedAgent(contact=None)
+    agent.take(Recovered(execution=ME, started=True, terms=TERMS, fenced="killed by its keeper"))
+    agent.take(Exited(execution=ME, exit=Exit(code=137)))
+    [report] = agent.ledger.reports()
     assert report.failure is not None
     assert (report.failure.kind, report.failure.message) == (FailureKind.NODE_LOST, "killed by its keeper")
 

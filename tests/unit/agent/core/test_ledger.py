@@ -18,8 +18,8 @@ from agent.core.events import (
     Removed,
     Started,
 )
-from agent.core.ledger import exit_failure
-from agent.core.local import MOVES, LocalExecution, LocalState, Move, after
+from agent.core.local import MOVES, LocalExecution, LocalState, Move, WantedExecution, after
+from agent.core.observed import exit_failure
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.gangs.plan import Desired, Goal, Plan, Report, Stage
 from muster.domain.jobs.failure import Exit, FailureKind
@@ -234,7 +234,7 @@ def test_its_gpus_are_assigned_until_it_is_removed(agent: Agent) -> None:
 
 
 def test_a_move_that_is_not_in_the_table_names_execution_phase_and_move() -> None:
-    local = LocalExecution(execution=ME, goal=Goal.RUN, since=NOW, phase=LocalState.EXITED)
+    local = LocalExecution(execution=ME, wanted=WantedExecution(goal=Goal.RUN), since=NOW, phase=LocalState.EXITED)
     with pytest.raises(IllegalTransitionError, match=r"execution j-1-0 is exited; the trigger start"):
         after(local, Move.START)
 

@@ -1,0 +1,141 @@
+"""What is observed of executions: how each got on, failed, ended, or was found by an agent that starts."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
+
+from agent.core.actions import Halt, LedgerAction
+from agent.core.events import (
+    ActionFailed,
+    Armed,
+    Exited,
+    Fenced,
+    Halted,
+    LogCompleted,
+    Observed,
+    Prepared,
+    Progressed,
+    Recovered,
+    Removed,
+    Started,
+)
+from agent.core.ledger import Ledger
+from agent.core.local import ALIVE, OVER, CheckIn, FenceCut, LocalEnd, LocalExecution, LocalState, Move, WantedExecution
+from muster.domain.gangs.plan import Goal
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
+
+COMMAND_NOT_FOUND = 127
+"""Exit code of a shell that did not find the command."""
+
+
+def recover(ledger: Ledger, event: Recovered, now: datetime) -> None:
+    """Know an execution of a former agent again."""
+    ledger.put(
+        LocalExecution(
+            execution=event.execution,
+            wanted=WantedExecution(goal=Goal.RUN),
+            since=now,
+            phase=LocalState.RUNNING if event.started else LocalState.STOPPED,
+            check_in=CheckIn(address=event.address, ports=event.ports),
+            started_at=(event.started_at or now) if event.started else None,
+            terms=event.terms,
+            cut=FenceCut(message=event.fenced) if event.fenced else None,
+            end=LocalEnd(before=event.ended),
+        )
+    )
+
+
+def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction]:  # noqa: C901, PLR0911 - one each
+    """Take in what happened to an execution, unless it is not known, or its end is known already."""
+    local = ledger.get(event.execution)
+    if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | Removed)):
+        return []
+    match event:
+        case Progressed():
+            return _describe(ledger, local, event)
+        case Prepared():
+            return _prepared(ledger, local, event, now)
+        case Armed():
+            return ledger.move(local, Move.ARMED, now)
+        case Started():
+            return ledger.move(local, Move.STARTED, now, started_at=now)
+        case ActionFailed():
+            return _fail(ledger, local, event, now)
+        case Exited():
+            return _exited(ledger, local, event, now)
+        case Halted():
+            return ledger.move(local, Move.HALTED, now) if local.phase is LocalState.HALTING else []
+        case Fenced():
+            return _fence(ledger, local, event, now)
+        case LogCompleted():
+            return ledger.keep(replace(local, log_complete=True))
+        case Removed():
+            ledger.forget(local)
+            return []
+        case _:
+            assert_never(event)
+
+
+def _describe(ledger: Ledger, local: LocalExecution, event: Progressed) -> list[LedgerAction]:
+    if local.phase is not LocalState.PREPARING or local.detail == event.detail:
+        return []
+    return ledger.keep(replace(local, detail=event.detail))
+
+
+def _prepared(ledger: Ledger, local: LocalExecution, event: Prepared, now: datetime) -> list[LedgerAction]:
+    """A preparation may have ended just when it was told to stop; stopping goes on."""
+    if local.phase is LocalState.HALTING:
+        return []
+    return ledger.move(local, Move.PREPARED, now, check_in=CheckIn(address=event.address, ports=event.ports), detail="")
+
+
+def _exited(ledger: Ledger, local: LocalExecution, event: Exited, now: datetime) -> list[LedgerAction]:
+    """An end that the agent itself brought about is nobody's success, whatever the exit code."""
+    failure = exit_failure(event.exit, event.log_tail)
+    if failure is not None and local.wanted.assignment is not None:
+        failure = ledger.gpu_faults.blamed(failure, local.wanted.assignment.gpus, local.started_at, now)
+    if local.cut is not None:
+        failure = _fence_failure(local.cut, event.exit, event.log_tail)
+    well = failure is None and local.phase is LocalState.RUNNING and not local.over
+    move = Move.FAILED if event.exit.code == 0 and failure is not None else Move.EXITED
+    end = replace(local.end, exit=event.exit, failure=failure, well=well)
+    return ledger.move(local, move, now, end=end)
+
+
+def _fence(ledger: Ledger, local: LocalExecution, event: Fenced, now: datetime) -> list[LedgerAction]:
+    """Stop it by the deadline, also if it is being stopped more patiently; a start under way is finished first."""
+    if local.phase not in ALIVE or local.end.before:
+        return []
+    ledger.put(replace(local, cut=FenceCut(message=event.message, grace=event.grace)))
+    if local.phase is LocalState.TERMINATING:
+        return [Halt(execution=local.execution, grace=event.grace, fenced=event.message)]
+    return ledger.go_on(local.execution, now)
+
+
+def _fail(ledger: Ledger, local: LocalExecution, event: ActionFailed, now: datetime) -> list[LedgerAction]:
+    """An action failed; while it is being stopped anyway that only means that there is nothing to stop."""
+    if local.phase is LocalState.HALTING:
+        return ledger.move(local, Move.HALTED, now)
+    failure = Failure(kind=event.kind, message=event.message)
+    if local.cut is not None:
+        failure = _fence_failure(local.cut, None, ())
+    return ledger.move(local, Move.FAILED, now, end=replace(local.end, failure=failure))
+
+
+def _fence_failure(cut: FenceCut, exit_: Exit | None, log_tail: tuple[str, ...]) -> Failure:
+    return Failure(kind=FailureKind.NODE_LOST, message=cut.message, exit=exit_, log_tail=log_tail)
+
+
+def exit_failure(exit_: Exit, log_tail: tuple[str, ...]) -> Failure | None:
+    """Why an exit is a failure; None for exit code 0."""
+    if exit_.code == 0:
+        return None
+    if exit_.out_of_memory:
+        kind, message = FailureKind.OUT_OF_MEMORY, "ran out of memory and was killed"
+    elif exit_.signal is not None:
+        kind, message = FailureKind.SIGNAL, f"was killed by {exit_.signal}"
+    else:
+        kind, message = FailureKind.EXIT_CODE, f"ended with exit code {exit_.code}"
+        if exit_.code == COMMAND_NOT_FOUND:
+            message += " (a shell's word for: command not found)"
+    return Failure(kind=kind, message=message, exit=exit_, log_tail=log_tail)

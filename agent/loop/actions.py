@@ -1,0 +1,167 @@
+"""The five actions of an execution: prepare, arm, start, halt, remove; and questions to peers."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import assert_never
+
+from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prepare, Remove, Start
+from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Removed, Started
+from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
+from agent.core.step import AgentState
+from agent.executions.record import record_of
+from agent.logs.spool import LogSpool
+from agent.loop.exits import Exits
+from agent.loop.failures import failed
+from agent.loop.live_execution import LiveExecution
+from agent.loop.retry import insist
+from agent.loop.workbench import OngoingWork, Workbench, ended
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import RuntimeKind
+
+log = logging.getLogger(__name__)
+
+TOO_LATE = "its agent had no word from the coordinator for so long that it did not start it"
+
+ActionInTime = Prepare | Arm | Start | Halt | Remove | AskPeers | LeavePeers | AnswerPeer
+"""Actions that take time."""
+
+
+class Actions:
+    """Carries out what the core orders, each execution by itself; what comes of it goes into the inbox."""
+
+    def __init__(self, bench: Workbench, state: AgentState, work: OngoingWork, exits: Exits) -> None:
+        """Carry nothing out yet; `state` is only read."""
+        self._bench = bench
+        self._state = state
+        self._work = work
+        self._exits = exits
+
+    def carry_out(self, action: ActionInTime) -> None:
+        """Begin an action."""
+        match action:
+            case Prepare():
+                self._begin(action.assignment.execution, partial(self._prepare, action.assignment))
+            case Arm():
+                self._begin(action.assignment.execution, partial(self._arm, action))
+            case Start():
+                self._begin(action.execution, partial(self._start, action.execution))
+            case Halt():
+                self._begin(action.execution, partial(self._halt, action, self._work.under_way(action.execution)))
+            case Remove():
+                halting = self._work.under_way(action.execution)
+                self._begin(action.execution, partial(self._remove, action.execution, halting))
+            case AskPeers():
+                self._work.beside(self._ask_peers(action), "ask peers")
+            case LeavePeers():
+                self._work.beside(self._bench.guard.leave_peers(), "leave peers")
+            case AnswerPeer():  # whoever was asked gives it
+                pass
+            case _:
+                assert_never(action)
+
+    def _begin(self, execution: ExecutionId, act: Callable[[], Awaitable[Event]]) -> None:
+        self._work.begin(execution, self._reported(execution, act))
+
+    async def _reported(self, execution: ExecutionId, act: Callable[[], Awaitable[Event]]) -> None:
+        """Carry out one action; what comes of it is an event, also where something goes wrong."""
+        try:
+            event = await act()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the execution has failed and the agent goes on
+            event = await failed(self._bench, execution, error)
+        self._bench.inbox.put(event)
+
+    async def _ask_peers(self, action: AskPeers) -> None:
+        self._bench.inbox.put(await self._bench.guard.ask(action))
+
+    async def _prepare(self, assignment: Assignment) -> Prepared:
+        bench, execution, kind = self._bench, assignment.execution, assignment.role.runtime
+        runtime = bench.runtimes.get(kind)
+        if runtime is None:
+            raise ExecutionError(FailureKind.INVALID_OPTION, f"this node's agent runs no {kind} executions")
+        bench.guard.expect(assignment.fence)
+
+        def progress(detail: str) -> None:
+            bench.inbox.put(Progressed(execution=execution, detail=detail))
+
+        ports = await bench.holdings.lease(assignment, progress)
+        room, record = bench.rooms.of(execution), record_of(assignment, bench.address, ports)
+        if not bench.rooms.take_spare(room, record):
+            await asyncio.to_thread(bench.rooms.make, room, record)
+        spool = LogSpool(room.log, bench.log_limit)
+        occupant = bench.occupants[execution] = LiveExecution(runtime.kind, room, spool, record=record)
+        bench.logs.follow(execution, spool)
+        await bench.secrets.fetch(assignment, progress)
+        occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
+        return Prepared(execution=execution, address=bench.address, ports=ports)
+
+    async def _arm(self, action: Arm) -> Armed:
+        occupant = self._bench.occupants[action.assignment.execution]
+        assert occupant.sandbox is not None
+        container = action.assignment.role.runtime is RuntimeKind.DOCKER
+        inside = (CONTAINER_CONFIG, CONTAINER_OUTPUTS)
+        directories = inside if container else (str(occupant.room.config), str(occupant.room.outputs))
+        launched = launch(action.assignment, action.roster, directories, self._bench.interface)
+        await occupant.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
+        return Armed(execution=action.assignment.execution)
+
+    async def _start(self, execution: ExecutionId) -> Started:
+        bench, occupant = self._bench, self._bench.occupants[execution]
+        assert occupant.sandbox is not None
+        await bench.guard.tell_keeper()
+        if not self._state.fencing.may_start(execution, bench.guard.clock.now()):
+            raise ExecutionError(FailureKind.NODE_LOST, TOO_LATE)
+        bench.holdings.let_go(execution)
+        occupant.started = True
+        await occupant.sandbox.start()
+        bench.secrets.handed_over(execution)
+        self._exits.await_exit(execution)
+        occupant.have_noted(partial(self._note_start, execution, datetime.now(UTC)))
+        return Started(execution=execution)
+
+    def _note_start(self, execution: ExecutionId, at: datetime) -> None:
+        self._work.watch(execution, self._bench.occupants[execution].note_start(at))
+
+    async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> Halted:
+        if interrupted is not None:
+            interrupted.cancel()
+        await ended(interrupted)
+        occupant = self._bench.occupants.get(action.execution)
+        if occupant is not None and occupant.sandbox is not None:
+            stop = partial(occupant.sandbox.stop, await self._grace(action))
+            # What ran may run on as long as nobody can stop it; what never ran holds nothing that others need.
+            await (insist(action.execution, stop) if occupant.started else stop())
+        if not (occupant and occupant.started):
+            self._bench.holdings.vacate(action.execution)
+            await self._bench.secrets.clear(action.execution)
+        return Halted(execution=action.execution)
+
+    async def _grace(self, action: Halt) -> timedelta:
+        """The time that it has to end; one that is cut off is marked so on disk first."""
+        if not action.fenced:
+            return action.grace
+        guard = self._bench.guard
+        await guard.mark(action.execution, action.fenced)
+        return timedelta(seconds=guard.clock.real(action.grace.total_seconds()))
+
+    async def _remove(self, execution: ExecutionId, halting: "asyncio.Task[None] | None") -> Removed:
+        bench = self._bench
+        await ended(halting)
+        occupant = bench.occupants.get(execution)
+        if occupant is not None and occupant.sandbox is not None:
+            await insist(execution, occupant.sandbox.remove)
+        bench.holdings.free(execution)
+        self._work.stop_watching(execution)
+        bench.logs.forget(execution)
+        if occupant is not None:
+            occupant.close()
+        await bench.secrets.forget(execution)
+        await insist(execution, partial(asyncio.to_thread, bench.rooms.clear, bench.rooms.of(execution)))
+        bench.occupants.pop(execution, None)
+        self._work.forget(execution)
+        log.info("execution cleared away", extra={"execution": execution})
+        return Removed(execution=execution)

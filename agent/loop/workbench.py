@@ -1,0 +1,86 @@
+"""What the actions of a node work with: directories, runtimes, ports, secrets, and the tasks that are under way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+
+from agent.executions.directories import ExecutionDirectories
+from agent.executions.held_resources import HeldResources
+from agent.fencing.guard import FenceGuard
+from agent.logs.file import DEFAULT_LIMIT
+from agent.logs.push import LogPusher
+from agent.loop.live_execution import LiveExecution
+from agent.mailbox import Inbox
+from agent.runtimes.runtime import Runtime
+from agent.secrets.store import ExecutionSecrets
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.job import RuntimeKind
+
+
+async def _at_once() -> None:
+    """There are no faults to catch up on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """What every action may need."""
+
+    inbox: Inbox
+    """Takes what comes of the actions."""
+    guard: FenceGuard
+    rooms: ExecutionDirectories
+    holdings: HeldResources
+    runtimes: Mapping[RuntimeKind, Runtime]
+    logs: LogPusher
+    address: str
+    """Where peers reach the executions."""
+    interface: str | None
+    """Network interface with that address, if it is known."""
+    secrets: ExecutionSecrets = field(default_factory=ExecutionSecrets)
+    log_limit: int = DEFAULT_LIMIT
+    """Bytes that are kept of what one execution prints."""
+    catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
+    """Returns when every fault of a GPU that came before the call is known here."""
+    occupants: dict[ExecutionId, LiveExecution] = field(default_factory=dict)
+    """What there is of each execution."""
+
+
+class OngoingWork:
+    """The tasks of executions while the loop runs: one action at a time, and what watches it."""
+
+    def __init__(self, tasks: asyncio.TaskGroup) -> None:
+        self._tasks = tasks
+        self._actions: dict[ExecutionId, asyncio.Task[None]] = {}
+        self._watching: dict[ExecutionId, list[asyncio.Task[None]]] = {}
+
+    def begin(self, execution: ExecutionId, action: Coroutine[None, None, None]) -> None:
+        """Carry out an action; one that is under way goes on, unless the new one ends it."""
+        self._actions[execution] = self._tasks.create_task(action, name=f"{execution}: action")
+
+    def under_way(self, execution: ExecutionId) -> "asyncio.Task[None] | None":
+        """The last action that was begun, which may have ended."""
+        return self._actions.get(execution)
+
+    def beside(self, work: Coroutine[None, None, None], name: str) -> None:
+        """Do something that belongs to no execution."""
+        self._tasks.create_task(work, name=name)
+
+    def watch(self, execution: ExecutionId, work: Coroutine[None, None, None]) -> None:
+        """Do something beside the actions until it ends, or the execution is cleared away."""
+        task = self._tasks.create_task(work, name=f"{execution}: watch")
+        self._watching.setdefault(execution, []).append(task)
+
+    def stop_watching(self, execution: ExecutionId) -> None:
+        """Give up what is done beside the actions."""
+        for task in self._watching.pop(execution, []):
+            task.cancel()
+
+    def forget(self, execution: ExecutionId) -> None:
+        """Nothing of an execution is left."""
+        self._actions.pop(execution, None)
+
+
+async def ended(action: "asyncio.Task[None] | None") -> None:
+    """Wait for an action to end, however it ends: a sandbox is asked for one thing at a time."""
+    if action is not None and not action.done():
+        await asyncio.wait([action])
