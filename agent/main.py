@@ -81,11 +81,11 @@ async def run(settings: AgentSettings, systemd: Systemd) -> None:
 
 
 async def _run(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event) -> None:
+    secrets = await asyncio.to_thread(_secrets_directory, settings)  # before it joins, if it cannot be
     enrolment = await _enrolled(settings, systemd, stopped)
     if stopped.is_set():
         return
     shown_to_peers = _nothing if enrolment is None else enrolment.peer_credentials
-    secrets = await asyncio.to_thread(_secrets_directory, settings)
     launcher = Launcher(other_users=_switches(settings))
     programs = AgentPrograms(launcher=launcher, keeper=Killer(), shown_to_peers=shown_to_peers, secrets=secrets)
     nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))

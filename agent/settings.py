@@ -2,6 +2,7 @@
 
 import argparse
 import platform
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from muster.client.endpoint import coordinator_address
 from muster.daemon.journal import add_format_option
 from muster.daemon.options_file import parse_with_file
 from muster.domain.fleet.user import NOBODY, JobUser, numeric
+from muster.domain.quantity import MEMORY_FORM, MEMORY_UNITS
 
 AGENT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
@@ -147,8 +149,8 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="label local/KEY; may be repeated",
     )
-    add("--cpus", type=int, help="offer only so many CPUs")
-    add("--memory", type=int, help="offer only so many bytes of memory")
+    add("--cpus", type=_positive, metavar="COUNT", help="CPUs that the node offers (all of the machine)")
+    add("--memory", type=_memory, metavar="SIZE", help="memory that the node offers: 16Gi, 500M, or bytes (all of it)")
     add("--local-nodes", type=int, default=0, metavar="N", help="be N nodes on this machine, for trying things out")
     add("--stop-on-exit", action="store_true", help="stop executions when the agent ends in an orderly way")
     kept = "kept of what one execution prints (%(default)s)"
@@ -221,6 +223,15 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return int(text)
+
+
+def _memory(text: str) -> int:
+    """Bytes, written as in a job file."""
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z]*)", text)
+    size = 0 if found is None else int(float(found[1]) * MEMORY_UNITS.get(found[2], 0))
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {MEMORY_FORM}")
+    return size
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -242,6 +242,14 @@ def test_the_agent_names_a_token_that_is_missing(tmp_path: Path) -> None:
     assert_one_line(ended, "/no/token", "No such file")
 
 
+def test_the_agent_looks_at_its_directory_for_secrets_before_it_joins(tmp_path: Path) -> None:
+    (tmp_path / "on-disk").mkdir()
+    (tmp_path / "join").write_text("no token, which would be the next thing to be wrong")
+    words = ("--secrets-dir", str(tmp_path / "on-disk"), "--join-file", str(tmp_path / "join"))
+    ended = refusal("agent", "--no-docker", "--coordinator", "127.0.0.1:1", "--state", str(tmp_path / "state"), *words)
+    assert_one_line(ended, f"{tmp_path}/on-disk", "memory")
+
+
 def test_an_agent_that_has_not_joined_says_how_to(tmp_path: Path) -> None:
     ended = refusal(*AGENT, "--state", str(tmp_path), "--name", "n")
     assert_one_line(ended, "node n has not joined a fleet", "muster nodes token create")
