@@ -3,21 +3,24 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from muster.cli.exit_codes import ExitCode, code_of_job
-from muster.cli.output.job_sentences import changes, verdict_words
+from muster.cli.output.job_sentences import changes, status_words, verdict_words
 from muster.cli.output.log_printer import LogPrinter, style_for
-from muster.cli.output.screen import is_drawn, say, screen
+from muster.cli.output.screen import clear_status, draw_status, is_drawn, say, screen
 from muster.client.client import Client
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView
 
 _DRAIN = 15.0
 """Seconds that the rest of the logs may take once the job has ended; a lost node never sends its rest."""
+
+_STATUS_EVERY = 0.5
+"""Seconds between two looks at the status of a job that is followed."""
 
 _T = TypeVar("_T")
 
@@ -33,7 +36,10 @@ async def follow(
 
     Ctrl-C leaves the job alone, or stops it first if `stops`. `on_start` is called once, before the first log line.
     """
-    ended = await attend(client, job, _progress_then_logs(client, job, on_start), stops=stops)
+    if sys.stderr.isatty():
+        _say(f"{job.spec.name} ({job.id}) is submitted")
+    ending = "Ctrl-C stops it" if stops else "Ctrl-C leaves it"
+    ended = await attend(client, job, _progress_then_logs(client, job, on_start, ending), stops=stops)
     if ended is None:
         return ExitCode.INTERRUPTED
     print_verdict(ended, err=True)
@@ -82,13 +88,16 @@ async def _progress_then_logs(
     client: Client,
     job: JobView,
     on_start: Callable[[JobView], None] | None,
+    ending: str,
 ) -> JobView:
+    latest = [job]
     async with asyncio.TaskGroup() as tasks:
         printing: asyncio.Task[None] | None = None
+        telling: asyncio.Task[None] | None = None
         with closing(_progress_screen()) as shown:
             async with aclosing(client.jobs.watch(job)) as views:
                 async for view in views:
-                    job = view
+                    job = latest[0] = view
                     if printing is None:
                         shown.show(job)
                     if printing is None and job.attempts and job.phase not in {JobPhase.QUEUED, JobPhase.PREPARING}:
@@ -96,6 +105,9 @@ async def _progress_then_logs(
                         if on_start is not None:
                             on_start(job)
                         printing = tasks.create_task(_print_logs(client, job), name=f"logs of {job.id}")
+                        telling = tasks.create_task(_tell_status(latest, ending), name=f"status of {job.id}")
+        if telling is not None:
+            telling.cancel()
         if printing is not None:
             await asyncio.wait([printing], timeout=_DRAIN)
             if printing.cancel():
@@ -107,6 +119,16 @@ async def _print_logs(client: Client, job: JobView) -> None:
     with LogPrinter(style_for(job)) as printer:
         async for line in client.jobs.logs(job, follow=True):
             printer.print(line)
+
+
+async def _tell_status(latest: Sequence[JobView], ending: str) -> None:
+    """Keep the last line of a terminal up to date while a job runs, so that a silent one is seen to run."""
+    try:
+        while True:
+            draw_status(f"{status_words(latest[0], datetime.now(UTC))} · {ending}")
+            await asyncio.sleep(_STATUS_EVERY)
+    finally:
+        clear_status()
 
 
 class _Progress(Protocol):

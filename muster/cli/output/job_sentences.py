@@ -48,6 +48,13 @@ def ran_text(job: JobView, until: datetime | None) -> str:
     return between_text(released_at or job.started_at, until)
 
 
+def status_words(job: JobView, now: datetime) -> str:
+    """A job that runs, in one line: `ring (j7k2) running for 12.3 s: 3 of 3 running, 0 succeeded`."""
+    ran = ran_text(job, job.ended_at or now)
+    summary = f": {in_local_time(job.summary, now)}" if job.summary else ""
+    return f"{job.spec.name} ({job.id}) {job.phase}{f' for {ran}' if ran else ''}{summary}"
+
+
 def _told(execution: ExecutionView | None) -> tuple[State, str] | None:
     return None if execution is None else (execution.state, re.sub(r"[\d.]+", "", execution.detail))
 

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from muster.cli.output.logs import LineJoiner, LogStyle, log_bytes
-from muster.cli.output.screen import colour_wanted, say
+from muster.cli.output.screen import clear_status, colour_wanted, say
 from muster.domain.jobs.view import JobView, LogLine
 
 
@@ -48,11 +48,13 @@ class LogPrinter:
         self._attempt = piece.attempt
         line = self._joiner.add(piece)
         if line is not None:
+            clear_status()
             self._out.write(log_bytes(line, self._style))
             # A line that waits in a buffer is of no use to whoever follows.
             self._out.flush()
 
     def _finish(self) -> None:
+        clear_status()
         for line in self._joiner.rest():
             self._out.write(log_bytes(line, self._style))
         self._out.flush()

@@ -5,6 +5,7 @@ No other module here prints or makes a console; a test of the house sees to it.
 
 import os
 import sys
+import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
 from muster.domain.visible_text import visible
@@ -16,13 +17,43 @@ PIPE_WIDTH = 4000
 """Columns where nobody looks: tables are never cut on their way into a file or another program."""
 
 
+class _Status:
+    """The last line of the terminal, which says how things stand until something else is printed."""
+
+    drawn = False
+
+
+_STATUS = _Status()
+
+
+def draw_status(text: str) -> None:
+    """Say how things stand in the last line of the terminal; nothing where stdout or stderr is none."""
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        return
+    width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+    shown = visible(text)[:width]
+    while _columns(shown) > width:
+        shown = shown[:-1]
+    print(f"\r\x1b[2K\x1b[2m{shown}\x1b[0m", end="", file=sys.stderr, flush=True)
+    _STATUS.drawn = True
+
+
+def clear_status() -> None:
+    """Take the status away, before something else is printed there."""
+    if _STATUS.drawn:
+        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+        _STATUS.drawn = False
+
+
 def say(text: str, *, err: bool = False, flush: bool = False) -> None:
     """Print one line on stdout, or on stderr with `err`: no text in it can begin another line."""
+    clear_status()
     print(visible(text), file=_stream(err=err), flush=flush)
 
 
 def say_lines(text: str, *, err: bool = False, flush: bool = False) -> None:
     """Print whole lines, with their ends; what others wrote has no ends of lines in it, or they are no harm."""
+    clear_status()
     print(visible(text, lines=True), end="", file=_stream(err=err), flush=flush)
 
 
@@ -30,6 +61,7 @@ def screen(*, err: bool = False, whole: bool = False) -> "Console":
     """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none, or with `whole`."""
     from muster.cli.output.plain.console import PlainConsole  # noqa: PLC0415 - Rich only when something is drawn
 
+    clear_status()
     stream = _stream(err=err)
     return PlainConsole(stream, None if stream.isatty() and not whole else PIPE_WIDTH)
 
@@ -50,6 +82,11 @@ def is_drawn(stream: TextIO) -> bool:
 def colour_wanted() -> bool:
     """Whether output written past Rich may be coloured."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    return sum(2 if unicodedata.east_asian_width(each) in {"W", "F"} else 1 for each in text)
 
 
 def _stream(*, err: bool) -> TextIO:
