@@ -92,4 +92,7 @@ docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.jobfile.reference --write docs/job-file.md
 
-.PHONY: help setup demo wheels test e2e chaos fuzz simulate soak bench check protos sync docs
+story: setup     ## run a job and paste what is told of it into docs/events.md
+	$(PY) -m tests.integration.story_page
+
+.PHONY: help setup demo wheels test e2e chaos fuzz simulate soak bench check protos sync docs story

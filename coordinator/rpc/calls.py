@@ -15,6 +15,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Watch": "jobs.watch",
         "Logs": "jobs.logs",
         "Why": "jobs.why",
+        "Events": "jobs.events",
     },
     "NodeService": {
         "List": "nodes.list",

@@ -1,14 +1,20 @@
-"""What is read from the disk beside the engine: logs, and executions of attempts that are not in memory."""
+"""What is read from the disk beside the engine: logs, events, and executions of attempts that are not in memory."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from coordinator.core.records import Execution
 from coordinator.service.logs import LogMerge
 from coordinator.store.store import Store
 from muster.domain.errors import ExhaustedError
 from muster.domain.ids import JobId
+from muster.domain.jobs.event import JobEvent
+
+T = TypeVar("T")
 
 READERS = 2
 """Threads that read old attempts; a store that hangs holds these, and nothing else of the coordinator."""
@@ -26,14 +32,22 @@ class OldAttempts:
 
     async def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
         """Executions of one attempt by rank, none if the store has none; raises ExhaustedError if it takes too long."""
-        found = asyncio.get_running_loop().run_in_executor(self._readers, self._store.executions, job, attempt)
+        what = f"the executions of attempt {attempt} of job {job}"
+        return await self._read(what, partial(self._store.executions, job, attempt))
+
+    async def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of a job after a number, at most so many; raises ExhaustedError if it takes too long."""
+        return await self._read(f"the events of job {job}", partial(self._store.events, job, after, most))
+
+    async def _read(self, what: str, read: Callable[[], T]) -> T:
+        found = asyncio.get_running_loop().run_in_executor(self._readers, read)
         try:
             async with asyncio.timeout(self._patience):
                 return await found
         except TimeoutError:
             raise ExhaustedError(
-                f"the executions of attempt {attempt} of job {job} could not be read within {self._patience:g} s, as "
-                "others are being read or the disk is slow; try again"
+                f"{what} could not be read within {self._patience:g} s, as others are being read or the disk is slow; "
+                "try again"
             ) from None
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Operations on jobs: submit them, look at them, stop them."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from coordinator.views import views
 from muster.domain.errors import JobsRefusedError, MusterError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.ids import JobId
+from muster.domain.jobs.event import JobEvent
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView
@@ -41,6 +43,9 @@ PACE, PACE_EACH = 0.1, 0.0005
 
 A view is of the whole job, and each execution of it changes several times: sent at once, all would cost the square.
 """
+
+EVENTS_AT_ONCE = 200
+"""Events that are read and told at a time."""
 
 T = TypeVar("T")
 
@@ -102,7 +107,8 @@ class JobOperations:
         async with self._operations.begin(caller, "jobs.submit", submission.spec.name) as operation:
             operation.require_in(submission.spec.project)
             with self._desk.taking_in(1):
-                view = await self._engine.ask_and_read(self._desk.checked(caller, submission), _as_answered)
+                event = replace(self._desk.checked(caller, submission), cause=operation.cause)
+                view = await self._engine.ask_and_read(event, _as_answered)
             if isinstance(view, Refused):
                 raise error_of(view)
             assert isinstance(view, JobView)
@@ -122,7 +128,7 @@ class JobOperations:
                 names, taken, refused = await self._desk.checked_all(operation, submissions)
                 if refused:  # the others are only tried out, to learn which of them would be refused, too
                     taken = {place: replace(each, dry_run=True) for place, each in taken.items()}
-                answer = await self._engine.ask(JobsSubmitted(jobs=tuple(taken.values())))
+                answer = await self._engine.ask(JobsSubmitted(jobs=tuple(taken.values()), cause=operation.cause))
             if isinstance(answer, NoneAccepted):
                 places = list(taken)
                 refused |= {places[number]: error_of(each) for number, each in answer.refused.items()}
@@ -168,13 +174,14 @@ class JobOperations:
     async def stop(self, caller: Caller, name: str) -> JobView:
         """Order a job to stop; the job as it is then."""
         async with self._operations.begin(caller, "jobs.stop", name) as operation:
-            job = await self._apply(StopRequested(job=await self._id(operation, name)))
+            job = await self._apply(StopRequested(job=await self._id(operation, name), cause=operation.cause))
             return await self._engine.look(lambda cluster, _: views.job_view(cluster, views.resolve(cluster, job.id)))
 
     async def delete(self, caller: Caller, name: str, *, force: bool = False) -> JobId:
         """Forget a job; with `force` one that has not ended is stopped before."""
         async with self._operations.begin(caller, "jobs.delete", name) as operation:
-            return (await self._apply(DeleteRequested(job=await self._id(operation, name), force=force))).id
+            job = await self._id(operation, name)
+            return (await self._apply(DeleteRequested(job=job, force=force, cause=operation.cause))).id
 
     async def watch(self, caller: Caller, name: str, *, end_only: bool = False) -> AsyncGenerator[JobView, None]:
         """The job now and after changes, until it has ended: a new phase at once, all else a moment later.
@@ -212,6 +219,30 @@ class JobOperations:
 
         async with self._operations.begin(caller, "jobs.why", name) as operation:
             return await self._read(operation, name, read)
+
+    async def events(
+        self, caller: Caller, name: str, *, after: int = 0, most: int = 0, follow: bool = False
+    ) -> AsyncGenerator[Sequence[JobEvent], None]:
+        """Pages of events of a job with a higher number than `after`, oldest first; at most `most`, or all of them.
+
+        With `follow` it goes on until the job has ended and all its events were told.
+        """
+        async with self._operations.begin(caller, "jobs.events", name) as operation:
+            job = await self._id(operation, name)
+            left = most or sys.maxsize
+            with self._engine.signals.listen(job) as listener:
+                while left:
+                    phase = await self._engine.look(lambda cluster, _: _phase_if_there(cluster, job))
+                    page = await self._archive.attempts.events(job, after, min(left, EVENTS_AT_ONCE))
+                    if page:
+                        after, left = page[-1].number, left - len(page)
+                        yield page
+                    if len(page) == EVENTS_AT_ONCE:
+                        continue
+                    if not follow or phase is None or phase.ended:
+                        return
+                    await listener.wait()
+                    await asyncio.sleep(self._pace)  # of a large gang there are many changes, and few events
 
     async def _read(self, operation: Operation, name: str, read: Callable[[Cluster, JobId, datetime], T]) -> T:
         """What a function says of the job that the caller means; raises an error unless the caller may ask."""

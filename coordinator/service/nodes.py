@@ -73,23 +73,24 @@ class NodeOperations:
         """Give a node up, and let its certificate count no more; the node as it was known."""
         async with self._operations.begin(caller, "nodes.remove", node) as operation:
             view = await self._view(node)
-            await self._apply(RemovalRequested(node=node))
+            await self._apply(RemovalRequested(node=node, cause=operation.cause))
             if node in self._registry.nodes:
                 await self._registry.revoke_node(node, wall_time(), operation.done("certificate revoked"))
             return view
 
     async def cordon(self, caller: Caller, node: NodeId, *, reason: str = "", restart_jobs: bool = False) -> NodeView:
         """Place nothing new on a node; the node as it is then."""
-        async with self._operations.begin(caller, "nodes.cordon", node):
+        async with self._operations.begin(caller, "nodes.cordon", node) as operation:
             if len(reason) > REASON:
                 raise InvalidJobError(f"the reason has {len(reason)} characters; {REASON} are kept")
-            await self._apply(CordonRequested(node=node, reason=reason, restart_jobs=restart_jobs))
+            cause = operation.cause
+            await self._apply(CordonRequested(node=node, reason=reason, restart_jobs=restart_jobs, cause=cause))
             return await self._view(node)
 
     async def uncordon(self, caller: Caller, node: NodeId) -> NodeView:
         """Place on a node again; the node as it is then."""
-        async with self._operations.begin(caller, "nodes.uncordon", node):
-            await self._apply(UncordonRequested(node=node))
+        async with self._operations.begin(caller, "nodes.uncordon", node) as operation:
+            await self._apply(UncordonRequested(node=node, cause=operation.cause))
             return await self._view(node)
 
     async def label(
@@ -102,7 +103,7 @@ class NodeOperations:
             before = self._registry.labels_of(node)
             words = [*(f"{name}={value}" for name, value in sorted(given.items())), *(f"{name}-" for name in removed)]
             labels = await self._registry.label_node(node, given, removed, operation.done(" ".join(words)))
-            await self._engine.ask(NodeLabelled(node=node, labels=labels))
+            await self._engine.ask(NodeLabelled(node=node, labels=labels, cause=operation.cause))
             return NodeLabels(labels=labels, changed=labels != before)
 
     async def _apply(self, event: CordonRequested | UncordonRequested | RemovalRequested) -> None:

@@ -1,10 +1,13 @@
 """Operations of callers: each asks the table whether its caller may, and writes down how it ended."""
 
+import secrets
 from collections.abc import Container
+from itertools import count
 from types import TracebackType
 from typing import Self
 
 from coordinator.clock import wall_time
+from coordinator.core.causes import EventCause
 from coordinator.service.causes import Cause, cause_of
 from coordinator.service.rules import RULES, AccessScope, Audited
 from coordinator.trust.audit.log import AuditLog, shortened
@@ -22,10 +25,13 @@ class Operations:
     def __init__(self, projects: Container[str], audit: AuditLog) -> None:
         self._projects = projects
         self._audit = audit
+        self._life = secrets.token_hex(2)
+        """Part of the names of calls that tells those of one life of the coordinator from those of another."""
+        self._calls = count(1)
 
     def begin(self, caller: Caller, name: str, target: str = "") -> "Operation":
         """An operation of this name by this caller, to be entered with `async with`; about `target` as far as known."""
-        return Operation(caller, name, target, self._projects, self._audit)
+        return Operation(caller, name, target, self._projects, self._audit, f"{self._life}-{next(self._calls)}")
 
     def refused(self, caller: Caller, name: str, result: str) -> None:
         """Write down that a caller was refused before the operation, of whatever name, could begin."""
@@ -39,13 +45,16 @@ class Operation:
     anything else, as only the service knows which project that is. Leaving writes the audit entry.
     """
 
-    __slots__ = ("_asked", "_audit", "_name", "_noted", "_projects", "_rule", "caller", "target")
+    __slots__ = ("_asked", "_audit", "_call", "_name", "_noted", "_projects", "_rule", "caller", "target")
 
-    def __init__(self, caller: Caller, name: str, target: str, projects: Container[str], audit: AuditLog) -> None:
+    def __init__(
+        self, caller: Caller, name: str, target: str, projects: Container[str], audit: AuditLog, call: str
+    ) -> None:
         self.caller = caller
         self.target = target
         """What it is about, as the audit log says; may be set while it goes on."""
         self._name = name
+        self._call = call
         self._rule = RULES[name]
         self._projects = projects
         self._audit = audit
@@ -68,6 +77,11 @@ class Operation:
                 await self._audit.kept()
         elif isinstance(error, MusterError) and not self._noted:
             self.failed(self.target, error)
+
+    @property
+    def cause(self) -> EventCause:
+        """What the engine notes as the cause of all that follows from this operation."""
+        return EventCause(f"call {self._call} {self._name}", self.caller.name)
 
     def require_in(self, project: str) -> None:
         """Raise PermissionDeniedError unless the caller may do it in this project.

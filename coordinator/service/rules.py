@@ -59,6 +59,7 @@ RULES: Mapping[str, OperationRule] = {
     "jobs.watch": _JOB_LOOK,
     "jobs.logs": _JOB_LOOK,
     "jobs.why": _JOB_LOOK,
+    "jobs.events": _JOB_LOOK,
     "nodes.list": OperationRule(AccessScope.ANYWHERE),
     "nodes.get": OperationRule(AccessScope.ANYWHERE),
     "nodes.remove": _FLEET_ORDER,

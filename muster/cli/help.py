@@ -7,7 +7,7 @@ from typer.core import TyperCommand, TyperGroup
 
 SUBJECTS: Mapping[str, Sequence[str]] = {
     "Start": ("up", "down", "demo", "login", "logout", "whoami"),
-    "Jobs": ("submit", "run", "jobs", "show", "why", "wait", "logs", "stop", "delete"),
+    "Jobs": ("submit", "run", "jobs", "show", "why", "wait", "logs", "events", "stop", "delete"),
     "Sharing": ("projects", "secrets"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundle", "authority"),

@@ -109,6 +109,12 @@ def _add_logs(app: typer.Typer) -> None:
     app.command()(logs.logs)
 
 
+def _add_events(app: typer.Typer) -> None:
+    from muster.cli.commands import events  # noqa: PLC0415
+
+    app.command()(events.events)
+
+
 def _add_nodes(app: typer.Typer) -> None:
     from muster.cli.commands.nodes import nodes  # noqa: PLC0415
 
@@ -174,6 +180,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_jobs: ("jobs", "show", "why"),
     _add_ending: ("wait", "stop", "delete"),
     _add_logs: ("logs",),
+    _add_events: ("events",),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),

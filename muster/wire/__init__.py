@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         report_to_wire,
     )
     from muster.wire.checks import WireError
+    from muster.wire.events import job_event_from_wire, job_event_to_wire
     from muster.wire.explanations import explanation_from_wire, explanation_to_wire
     from muster.wire.jobs import (
         attempt_from_wire,
@@ -101,6 +102,8 @@ __all__ = [
     "gpu_to_wire",
     "inventory_from_wire",
     "inventory_to_wire",
+    "job_event_from_wire",
+    "job_event_to_wire",
     "job_from_wire",
     "job_spec_from_wire",
     "job_spec_to_wire",
@@ -140,6 +143,7 @@ _MODULES = (
     "model",
     "jobs",
     "explanations",
+    "events",
     "nodes",
     "secrets",
     "agents",

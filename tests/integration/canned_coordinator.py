@@ -18,6 +18,7 @@ import grpc
 from muster import wire
 from muster.domain.fleet.node import Cordon, NodeView
 from muster.domain.ids import JobId
+from muster.domain.jobs.event import JobEvent
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView, LogLine
@@ -40,7 +41,7 @@ class Pause(Enum):
 CORDONED_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 _LIMIT = 60.0
-_Item = TypeVar("_Item", JobView, LogLine)
+_Item = TypeVar("_Item", JobView, LogLine, JobEvent)
 
 
 @dataclass(kw_only=True)
@@ -54,6 +55,7 @@ class Canned:
     watches: list[Sequence[JobView | Broken | Pause]] = field(default_factory=list)
     """What each subscription after the other is sent; a subscription without a script gets the job as it is."""
     logs: list[Sequence[LogLine | Broken | Pause]] = field(default_factory=list)
+    events: list[Sequence[JobEvent | Broken | Pause]] = field(default_factory=list)
     refusals: list[tuple[Broken, str]] = field(default_factory=list)
     """How the next questions end, before they are answered."""
     refused: dict[int, tuple[Broken, str]] = field(default_factory=dict)
@@ -164,6 +166,13 @@ class _Jobs(JobServiceServicer):
         for item in _told(self._canned, script, context):
             if not request.ranks or item.rank in request.ranks:
                 yield jobs_pb2.LogLines(lines=[wire.log_line_to_wire(item)])
+
+    def Events(self, request: jobs_pb2.EventsRequest, context: grpc.ServicerContext) -> Iterator[jobs_pb2.JobEvents]:
+        # Copied: the client changes its request before it asks again.
+        asked = jobs_pb2.EventsRequest.FromString(request.SerializeToString())
+        _hear(self._canned, asked, context)
+        for item in _told(self._canned, self._canned.events.pop(0), context):
+            yield jobs_pb2.JobEvents(events=[wire.job_event_to_wire(item)])
 
     def Why(self, request: jobs_pb2.WhyRequest, context: grpc.ServicerContext) -> jobs_pb2.WhyResponse:
         _hear(self._canned, request, context)

@@ -47,6 +47,7 @@ PAIRS = (
     Pair("gpu", values.gpus, model_pb2.Gpu),
     Pair("inventory", values.inventories, model_pb2.Inventory),
     Pair("job", values.job_views, jobs_pb2.Job),
+    Pair("job_event", values.job_events, jobs_pb2.JobEvent),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
     Pair("node", values.node_views, nodes_pb2.Node),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from muster.domain.fleet import access, node
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, view
+from muster.domain.jobs import disconnect, event, explanation, failure, job, lifecycle, view
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
     SHORTEST_BACKOFF,
@@ -355,6 +355,20 @@ job_views = st.builds(
     attempts=tuples_of(attempt_views),
     states=st.dictionaries(states, counts, max_size=3),
     failure=optional(failures),
+)
+job_events = st.builds(
+    event.JobEvent,
+    job=job_ids,
+    attempt=st.integers(1, 2**31 - 1),
+    kind=st.sampled_from(event.JobEventKind),
+    at=moments,
+    text=texts,
+    rank=optional(ranks),
+    ranks=texts,
+    nodes=tuples_of(node_ids),
+    by=texts,
+    cause=texts,
+    number=st.integers(0, 2**63 - 1),
 )
 explanations = st.builds(
     explanation.Explanation,

@@ -110,6 +110,15 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         """Why a job is where it is."""
         return wire.explanation_to_wire(await self._jobs.why(caller(), request.job))
 
+    @streaming
+    async def Events(self, request: pb.EventsRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
+        """What happened to a job, oldest first; with `follow` until it has ended."""
+        after = checks.between(request.after, 0, checks.MAX_BYTES, "EventsRequest.after")
+        pages = self._jobs.events(caller(), request.job, after=after, most=request.limit, follow=request.follow)
+        async with aclosing(pages):
+            async for events in pages:
+                await offer(context, pb.JobEvents(events=map(wire.job_event_to_wire, events)), self._patience)
+
 
 def _submission(request: pb.SubmitRequest) -> Submission:
     if request.ByteSize() > MAX_SPEC:

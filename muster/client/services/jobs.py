@@ -19,6 +19,7 @@ from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 
 if TYPE_CHECKING:
+    from muster.domain.jobs.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.view import JobView, LogLine
 
@@ -156,6 +157,35 @@ class JobsClient:
             async for view in self._views(job, end_only=True):  # noqa: B007 - the last one is what is asked for
                 pass
         return view
+
+    async def events(
+        self, job: "str | JobView", *, after: int = 0, follow: bool = False
+    ) -> "AsyncGenerator[JobEvent, None]":
+        """What happened to a job, oldest first; with `follow` until it has ended.
+
+        `after` is the number of the last event that is known. A broken connection is taken up again without losing or
+        repeating an event.
+
+        >>> async for event in client.jobs.events("hello"):
+        ...     print(event.at, event.kind, event.text)
+        """
+        request = pb.EventsRequest(job=job if isinstance(job, str) else job.id, after=after, follow=follow)
+        patience = Patience()
+        while True:
+            try:
+                async with aclosing(self._calls.stream(self._stub.Events, request)) as pages:
+                    async for page in pages:
+                        patience.renew()
+                        for event in map(wire.job_event_from_wire, page.events):
+                            request.job, request.after = (
+                                event.job,
+                                event.number,
+                            )  # the name may be another job's by then
+                            yield event
+            except UnavailableError as error:
+                await patience.pause_or_raise(error)
+            else:
+                return
 
     async def logs(
         self,

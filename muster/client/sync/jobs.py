@@ -12,6 +12,7 @@ from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
 
 if TYPE_CHECKING:
+    from muster.domain.jobs.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.view import JobView, LogLine
 
@@ -123,6 +124,17 @@ class SyncJobsClient:
         >>> print(ended.phase, ended.failure or "")
         """
         return self._loop.run(self._own.wait(job, timeout=timeout))
+
+    def events(self, job: "str | JobView", *, after: int = 0, follow: bool = False) -> "SyncStream[JobEvent]":
+        """What happened to a job, oldest first; with `follow` until it has ended.
+
+        `after` is the number of the last event that is known. A broken connection is taken up again without losing or
+        repeating an event.
+
+        >>> for event in client.jobs.events("hello"):
+        ...     print(event.at, event.kind, event.text)
+        """
+        return self._loop.stream(self._own.events(job, after=after, follow=follow))
 
     def logs(
         self,

@@ -945,3 +945,131 @@ class Transition(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Transition: _TypeAlias = Transition  # noqa: Y015
+
+@_typing.final
+class EventsRequest(_message.Message):
+    """Asks what happened to a job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    FOLLOW_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Whose events."""
+    after: _builtins.int
+    """Only events with a higher number than this one."""
+    limit: _builtins.int
+    """At most so many, and the stream then ends; 0: all."""
+    follow: _builtins.bool
+    """Go on until the event that ends the job was sent."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        after: _builtins.int = ...,
+        limit: _builtins.int = ...,
+        follow: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "follow", b"follow", "job", b"job", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EventsRequest: _TypeAlias = EventsRequest  # noqa: Y015
+
+@_typing.final
+class JobEvents(_message.Message):
+    """Some events of a job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobEvent]:
+        """Oldest first."""
+
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___JobEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobEvents: _TypeAlias = JobEvents  # noqa: Y015
+
+@_typing.final
+class JobEvent(_message.Message):
+    """Something happened to a job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    RANKS_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its place among all events of the coordinator; grows, and has gaps."""
+    job: _builtins.str
+    """The job's id."""
+    attempt: _builtins.int
+    """The attempt that it concerns; 1, 2, …"""
+    kind: _builtins.str
+    """`submitted`, `queued`, `no_room`, `placed`, `preparing`, `checked_in`, `released`, `running`, `exited`, `stopping`,
+    `attempt_failed`, `succeeded`, `failed` or `stopped`.
+    """
+    text: _builtins.str
+    """One sentence for people, without job and attempt."""
+    rank: _builtins.int
+    """The lowest rank that it concerns; absent: it concerns the whole attempt."""
+    ranks: _builtins.str
+    """All ranks that it concerns, as `0-3,7`; empty: the whole attempt."""
+    by: _builtins.str
+    """The account that asked for it; empty where nobody did."""
+    cause: _builtins.str
+    """The call, the message of an agent or the deadline that made it happen."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When, by the coordinator's clock."""
+
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes that it concerns; of very many the first ones."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        job: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        kind: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        text: _builtins.str = ...,
+        rank: _builtins.int | None = ...,
+        ranks: _builtins.str = ...,
+        nodes: _abc.Iterable[_builtins.str] | None = ...,
+        by: _builtins.str = ...,
+        cause: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "at", b"at", "rank", b"rank"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "at", b"at", "attempt", b"attempt", "by", b"by", "cause", b"cause", "job", b"job", "kind", b"kind", "nodes", b"nodes", "number", b"number", "rank", b"rank", "ranks", b"ranks", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
+    _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rank) -> _WhichOneofReturnType__rank | None: ...
+
+Global___JobEvent: _TypeAlias = JobEvent  # noqa: Y015

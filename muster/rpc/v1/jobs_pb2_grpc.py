@@ -81,6 +81,11 @@ class JobServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.WhyRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.WhyResponse.FromString,
                 _registered_method=True)
+        self.Events = channel.unary_stream(
+                '/muster.rpc.v1.JobService/Events',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.EventsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.JobEvents.FromString,
+                _registered_method=True)
 
 
 class JobServiceServicer(object):
@@ -153,6 +158,13 @@ class JobServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Events(self, request, context):
+        """What happened to a job, oldest first, a page in each message; with `follow` until the job has ended.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_JobServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -200,6 +212,11 @@ def add_JobServiceServicer_to_server(servicer, server):
                     servicer.Why,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.WhyRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.WhyResponse.SerializeToString,
+            ),
+            'Events': grpc.unary_stream_rpc_method_handler(
+                    servicer.Events,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.EventsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.JobEvents.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -447,6 +464,33 @@ class JobService(object):
             '/muster.rpc.v1.JobService/Why',
             muster_dot_rpc_dot_v1_dot_jobs__pb2.WhyRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_jobs__pb2.WhyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Events(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/Events',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.EventsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.JobEvents.FromString,
             options,
             channel_credentials,
             insecure,

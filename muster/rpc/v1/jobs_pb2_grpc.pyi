@@ -57,6 +57,8 @@ class JobServiceStub:
     """Lines of the logs of a job, merged; with `follow` until all its logs are complete."""
     Why: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.WhyRequest, _jobs_pb2.WhyResponse]
     """Why a job is where it is."""
+    Events: _grpc.UnaryStreamMultiCallable[_jobs_pb2.EventsRequest, _jobs_pb2.JobEvents]
+    """What happened to a job, oldest first, a page in each message; with `follow` until the job has ended."""
 
 @_typing.type_check_only
 class JobServiceAsyncStub(JobServiceStub):
@@ -87,6 +89,8 @@ class JobServiceAsyncStub(JobServiceStub):
     """Lines of the logs of a job, merged; with `follow` until all its logs are complete."""
     Why: _aio.UnaryUnaryMultiCallable[_jobs_pb2.WhyRequest, _jobs_pb2.WhyResponse]  # type: ignore[assignment]
     """Why a job is where it is."""
+    Events: _aio.UnaryStreamMultiCallable[_jobs_pb2.EventsRequest, _jobs_pb2.JobEvents]  # type: ignore[assignment]
+    """What happened to a job, oldest first, a page in each message; with `follow` until the job has ended."""
 
 class JobServiceServicer(metaclass=_abc_1.ABCMeta):
     """Submit jobs, look at them, stop them. Wherever a request has `job`, it is an id, the unique beginning of an id, or the
@@ -168,5 +172,13 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.WhyResponse, _abc.Awaitable[_jobs_pb2.WhyResponse]]:
         """Why a job is where it is."""
+
+    @_abc_1.abstractmethod
+    def Events(
+        self,
+        request: _jobs_pb2.EventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_jobs_pb2.JobEvents], _abc.AsyncIterator[_jobs_pb2.JobEvents]]:
+        """What happened to a job, oldest first, a page in each message; with `follow` until the job has ended."""
 
 def add_JobServiceServicer_to_server(servicer: JobServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
