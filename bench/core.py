@@ -1,7 +1,7 @@
 """The coordinator's core by itself: scheduling cycles at scale, and what one event costs as fleet and queue grow.
 
 Pure: no clock, network or store. Nodes have eight GPUs and are full, with gangs that hold eight nodes each; queued jobs
-are of forty different shapes, and the first of them wants half of the fleet.
+are of forty different request classes, and the first of them wants half of the fleet.
 """
 
 import gc
@@ -86,7 +86,7 @@ class Fleet:
 
     def queue(self, jobs: int) -> None:
         """So many jobs that wait, all taken in with one turn."""
-        # The first wants most of the fleet: it is the head for which room is kept. Only the first, as a coordinator
+        # The first wants most of the fleet: it is the head for which capacity is kept. Only the first, as a coordinator
         # that keeps too many executions takes no more, and what would be measured then is a refusal.
         self.take(
             self.submitted(max(GANG, len(self.nodes) // 2), GPUS),

@@ -62,7 +62,7 @@ def inventory(node: str, count: int = 0, *, cpus: int = 64, memory: int = 512 * 
     return Inventory(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
 
 
-def room(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB, **fields: object) -> Capacity:
+def capacity(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB, **fields: object) -> Capacity:
     """A node with so many free GPUs."""
     known = {
         "node": NodeId(node),
@@ -74,9 +74,9 @@ def room(node: str, count: int = 0, *, cpus: float = 64, memory: int = 512 * GIB
     return Capacity(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
 
 
-def offer(*rooms: Capacity) -> Available:
+def available(*capacities: Capacity) -> Available:
     """Rooms to place a gang in."""
-    return Available(stock=Capacities(rooms))
+    return Available(capacities=Capacities(capacities))
 
 
 def role(

@@ -9,7 +9,7 @@ from itertools import pairwise
 from coordinator.core.attempts.history import is_whole
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import AttemptKey
-from coordinator.core.placement.node_capacity import UsedCapacity, capacity
+from coordinator.core.placement.node_capacity import UsedCapacity, total_capacity
 from coordinator.core.records import Attempt, Execution, Job, Record
 from coordinator.core.turn import plans
 from muster.domain.gangs.plan import Goal
@@ -32,9 +32,9 @@ def validate(cluster: Cluster) -> None:
         members = seated.get(node, [])
         _no_gpu_is_given_twice(node, members)
         _no_port_is_given_twice(cluster, node, members)
-        _usage_is_what_live_executions_hold(cluster, node, members)
+        _used_capacity_is_what_live_executions_hold(cluster, node, members)
         _a_plan_lists_exactly_what_it_should(cluster, node, members)
-        _the_room_is_what_is_left(cluster, node)
+        _the_capacity_is_what_is_left(cluster, node)
 
 
 def validate_job(cluster: Cluster, name: JobId) -> None:
@@ -61,10 +61,10 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
 def fits_into_its_nodes(cluster: Cluster) -> None:
     """No node has given away more than it has; holds where inventories do not shrink."""
     for name, node in cluster.nodes.items():
-        usage, everything = cluster.load.usage(name), capacity(node)
-        assert usage.cpu_millis <= everything.cpu_millis, f"{name} has given away more CPUs than it has"
-        assert usage.memory <= everything.memory, f"{name} has given away more memory than it has"
-        assert usage.gpus <= {gpu.uuid for gpu in everything.gpus}, f"{name} has given away GPUs it does not have"
+        used, everything = cluster.load.used(name), total_capacity(node)
+        assert used.cpu_millis <= everything.cpu_millis, f"{name} has given away more CPUs than it has"
+        assert used.memory <= everything.memory, f"{name} has given away more memory than it has"
+        assert used.gpus <= {gpu.uuid for gpu in everything.gpus}, f"{name} has given away GPUs it does not have"
 
 
 class Witness:
@@ -212,7 +212,7 @@ def _ports(cluster: Cluster, execution: Execution) -> frozenset[int]:
     return node_ports(spec, spec.role_of(execution.rank), execution.rank)
 
 
-def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
+def _used_capacity_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
     expected = UsedCapacity()
     for execution in seated:
         if _live(execution):
@@ -222,7 +222,7 @@ def _usage_is_what_live_executions_hold(cluster: Cluster, node: NodeId, seated: 
             expected.memory += need.memory or 0
             expected.executions.add(execution.id)
             expected.ports.update(_ports(cluster, execution))
-    assert cluster.load.usage(node) == expected, f"usage of {node}"
+    assert cluster.load.used(node) == expected, f"used capacity of {node}"
 
 
 def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
@@ -232,16 +232,16 @@ def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated:
     assert all(cluster.load.is_planned(node, execution) for execution in expected), f"plan of {node}"
 
 
-def _the_room_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
-    everything, usage, room = capacity(cluster.nodes[node]), cluster.load.usage(node), cluster.load.free.room(node)
-    left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in usage.gpus]
-    assert [gpu.uuid for gpu in room.gpus] == left, f"free GPUs of {node}"
-    assert room.cpu_millis == everything.cpu_millis - usage.cpu_millis, f"free CPUs of {node}"
-    assert room.ports == set(usage.ports), f"taken ports of {node}"
-    assert room.memory == everything.memory - usage.memory, f"free memory of {node}"
-    assert room.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
+def _the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
+    everything, used, free = total_capacity(cluster.nodes[node]), cluster.load.used(node), cluster.load.free.of(node)
+    left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in used.gpus]
+    assert [gpu.uuid for gpu in free.gpus] == left, f"free GPUs of {node}"
+    assert free.cpu_millis == everything.cpu_millis - used.cpu_millis, f"free CPUs of {node}"
+    assert free.ports == set(used.ports), f"taken ports of {node}"
+    assert free.memory == everything.memory - used.memory, f"free memory of {node}"
+    assert free.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
-    assert cluster.load.empty.room(node) == replace(everything, gpus=usable, problem=room.problem), (
+    assert cluster.load.empty.of(node) == replace(everything, gpus=usable, problem=free.problem), (
         f"{node} if it were empty"
     )
 

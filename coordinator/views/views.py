@@ -133,16 +133,16 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
     record = cluster.nodes.get(node)
     if record is None:
         raise UnknownNameError(f"there is no node {node!r}; `muster nodes` lists them")
-    usage, presence = cluster.load.usage(node), cluster.presence[node]
+    used, presence = cluster.load.used(node), cluster.presence[node]
     return NodeView(
         name=node,
         state=presence.state,
         address=record.address,
         inventory=record.inventory,
-        executions=tuple(sorted(usage.executions)),
-        gpus_taken=tuple(gpu.uuid for gpu in record.inventory.gpus if gpu.uuid in usage.gpus),
-        cpu_millis_taken=usage.cpu_millis,
-        memory_taken=usage.memory,
+        executions=tuple(sorted(used.executions)),
+        gpus_taken=tuple(gpu.uuid for gpu in record.inventory.gpus if gpu.uuid in used.gpus),
+        cpu_millis_taken=used.cpu_millis,
+        memory_taken=used.memory,
         agent_version=record.agent_version,
         last_seen_at=presence.last_seen_at if presence.seen else None,
         joined_at=record.joined_at,
@@ -219,7 +219,7 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
         ),
         phase=JobPhase.QUEUED,
         queue_position=position,
-        refusals=refusals(cluster.jobs[job].spec, Available(stock=cluster.load.free.fresh())) if no_fit else (),
+        refusals=refusals(cluster.jobs[job].spec, Available(capacities=cluster.load.free.fresh())) if no_fit else (),
     )
 
 

@@ -179,7 +179,7 @@ class Simulation:
 
     def _check_end(self) -> None:
         cluster = self.coordinator.cluster
-        _check_usage(cluster)
+        _check_used(cluster)
         if self.watcher.live_code:
             raise Violation(f"user code runs that nobody wants: {self.watcher.live_code}")
         self._check_jobs(cluster)
@@ -203,8 +203,8 @@ class Simulation:
                 raise Violation(f"{job} was stopped though nobody asked for it", job)
 
 
-def _check_usage(cluster: Cluster) -> None:
+def _check_used(cluster: Cluster) -> None:
     for node in cluster.nodes:
-        usage = cluster.load.usage(node)
-        if usage.gpus or usage.cpu_millis or usage.memory or usage.executions or usage.ports:
-            raise Violation(f"nothing runs on {node}, but the coordinator thinks of {usage}", node)
+        used = cluster.load.used(node)
+        if used.gpus or used.cpu_millis or used.memory or used.executions or used.ports:
+            raise Violation(f"nothing runs on {node}, but the coordinator thinks of {used}", node)

@@ -1,11 +1,11 @@
-"""What each node runs and has given away, and with that what the nodes have to give: in all, empty, free."""
+"""What each node runs, and the capacity of the nodes: total, empty, free, unreserved."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.capacity import Capacity, LiveCapacities
-from coordinator.core.placement.node_capacity import UsedCapacity, capacity, less
+from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
 from coordinator.core.placement.reservation import Reservation, holds
 from coordinator.core.records import Execution, Node
 from muster.domain.ids import ExecutionId, NodeId
@@ -22,18 +22,18 @@ class Load:
         self._records = records
         self._placeable = placeable
         self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
-        self._usage: defaultdict[NodeId, UsedCapacity] = defaultdict(UsedCapacity)
+        self._used: defaultdict[NodeId, UsedCapacity] = defaultdict(UsedCapacity)
         self._reservation: Reservation | None = None
         self._reservation_holds = False
         """Whether its nodes were found able to hold it since anything about them changed."""
-        self.total = LiveCapacities(lambda node: capacity(records.nodes[node]))
-        """What the nodes have in all, there or not."""
-        self.empty = LiveCapacities(lambda node: less(self.total.room(node), UsedCapacity(), placeable(node)))
-        """What they would have to give if nothing ran."""
+        self.total = LiveCapacities(lambda node: total_capacity(records.nodes[node]))
+        """Capacity of all nodes, there or not."""
+        self.empty = LiveCapacities(lambda node: free_capacity(self.total.of(node), UsedCapacity(), placeable(node)))
+        """Capacity that would be free if nothing ran."""
         self.free = LiveCapacities(self._free)
-        """What they have to give now."""
-        self.beside = LiveCapacities(self._beside)
-        """What they have to give beside what is reserved; empty while nothing is."""
+        """Capacity that is free now."""
+        self.unreserved = LiveCapacities(self._unreserved)
+        """Free capacity beside what is reserved; without nodes while nothing is."""
 
     # reading
 
@@ -45,9 +45,9 @@ class Load:
         """Whether the plan of a node lists an execution."""
         return execution in self._planned[node]
 
-    def usage(self, node: NodeId) -> UsedCapacity:
-        """What of a node is given away; not to be changed."""
-        return self._usage[node]
+    def used(self, node: NodeId) -> UsedCapacity:
+        """Capacity of a node that executions have been given; not to be changed."""
+        return self._used[node]
 
     @property
     def reservation(self) -> Reservation | None:
@@ -56,25 +56,25 @@ class Load:
 
     def still_holds(self, spec: JobSpec) -> bool:
         """Whether the nodes of what is reserved could hold it all for a job if nothing ran there."""
-        kept = self._reservation
-        if kept is not None and not self._reservation_holds:
-            self._reservation_holds = holds(kept, spec, map(self.empty.room, kept.nodes))
+        reservation = self._reservation
+        if reservation is not None and not self._reservation_holds:
+            self._reservation_holds = holds(reservation, spec, map(self.empty.of, reservation.nodes))
         return self._reservation_holds
 
     # changing
 
     def reserve(self, reservation: Reservation | None) -> None:
-        """Keep this free from now on; what was kept before is not any more."""
+        """Keep this reservation from now on, and no other."""
         if reservation is not self._reservation:
             self._reservation, self._reservation_holds = reservation, reservation is not None
-            self.beside = LiveCapacities(self._beside, self._records.nodes if reservation is not None else ())
+            self.unreserved = LiveCapacities(self._unreserved, self._records.nodes if reservation is not None else ())
 
     def touch(self, node: NodeId) -> None:
-        """Work out anew what a node has to give: its presence changed."""
+        """Work out the capacity of a node anew: its presence changed."""
         self.empty.touch(node)
         if self._reservation is not None and node in self._reservation.nodes:
             self._reservation_holds = False
-        self._touch_usage(node)
+        self._touch_used(node)
 
     def node_changed(self, before: Node | None, after: Node | None) -> None:
         """Hear of a node that is new, other than before, or forgotten because it runs nothing."""
@@ -84,9 +84,9 @@ class Load:
             return
         assert before is not None
         self._planned.pop(before.name, None)
-        self._usage.pop(before.name, None)
-        for stock in (self.total, self.empty, self.free, self.beside):
-            stock.forget(before.name)
+        self._used.pop(before.name, None)
+        for capacities in (self.total, self.empty, self.free, self.unreserved):
+            capacities.forget(before.name)
         if self._reservation is not None and before.name in self._reservation.nodes:
             self.reserve(None)
 
@@ -105,24 +105,24 @@ class Load:
             self._planned[execution.node].pop(execution.id, None)
 
     def _use(self, execution: Execution, node: NodeId, *, taken: bool) -> None:
-        self._touch_usage(node)
+        self._touch_used(node)
         spec = self._records.jobs[execution.job].spec
         role = spec.role_of(execution.rank)
-        usage = self._usage[node]
+        usage = self._used[node]
         change = usage.take if taken else usage.give_back
         change(execution.id, role.resources, execution.gpus, node_ports(spec, role, execution.rank))
 
-    def _touch_usage(self, node: NodeId) -> None:
+    def _touch_used(self, node: NodeId) -> None:
         self.free.touch(node)
         if self._reservation is not None:
-            self.beside.touch(node)
+            self.unreserved.touch(node)
 
     def _free(self, node: NodeId) -> Capacity:
-        return less(self.total.room(node), self._usage[node], self._placeable(node))
+        return free_capacity(self.total.of(node), self._used[node], self._placeable(node))
 
-    def _beside(self, node: NodeId) -> Capacity:
+    def _unreserved(self, node: NodeId) -> Capacity:
         assert self._reservation is not None
-        return self._reservation.beside(self.free.room(node))
+        return self._reservation.unreserved(self.free.of(node))
 
 
 def _holds(execution: Execution) -> bool:

@@ -1,4 +1,4 @@
-"""The rooms of a fleet in groups of equal ones, so that a search looks at kinds of rooms, not at every node."""
+"""Capacities of nodes, sorted into node classes, so that a search looks at each class and not at every node."""
 
 import re
 from bisect import bisect_left, insort
@@ -17,7 +17,7 @@ class Capacity:
 
     node: NodeId
     gpus: tuple[Gpu, ...] = ()
-    """Usable ones, by index."""
+    """Those that can be used, by index."""
     cpu_millis: int = 0
     memory: int = 0
     runtimes: tuple[RuntimeOffer, ...] = ()
@@ -47,119 +47,119 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 @dataclass(slots=True)
 class NodeClass:
-    """Nodes whose rooms differ in nothing that decides whether an execution fits."""
+    """Nodes whose capacities differ in nothing that decides whether an execution fits."""
 
     sample: Capacity
     keys: list[Key]
-    """In natural order."""
+    """Its nodes in natural order."""
 
 
 class Capacities:
-    """Rooms by node, and the usable ones in groups of equal ones."""
+    """Capacities by node, and the node classes of those on which something can be placed."""
 
-    def __init__(self, rooms: Iterable[Capacity] = ()) -> None:
-        self._rooms: dict[NodeId, Capacity] = {}
-        self._kinds: dict[NodeId, Hashable] = {}
-        self._groups: dict[Hashable, NodeClass] = {}
+    def __init__(self, capacities: Iterable[Capacity] = ()) -> None:
+        self._by_node: dict[NodeId, Capacity] = {}
+        self._likeness: dict[NodeId, Hashable] = {}
+        self._classes: dict[Hashable, NodeClass] = {}
         self._holders: dict[int, set[NodeId]] = {}
-        for room in rooms:
-            self.put(room)
+        for capacity in capacities:
+            self.put(capacity)
 
     def __len__(self) -> int:
-        return len(self._rooms)
+        return len(self._by_node)
 
     def __contains__(self, node: object) -> bool:
-        return node in self._rooms
+        return node in self._by_node
 
     def __iter__(self) -> Iterator[Capacity]:
-        return iter(self._rooms.values())
+        return iter(self._by_node.values())
 
-    def room(self, node: NodeId) -> Capacity:
-        """That of one node."""
-        return self._rooms[node]
+    def of(self, node: NodeId) -> Capacity:
+        """The capacity of one node."""
+        return self._by_node[node]
 
-    def groups(self) -> Iterable[NodeClass]:
-        """Of the rooms on which something can be placed; not to be changed."""
-        return self._groups.values()
+    def classes(self) -> Iterable[NodeClass]:
+        """All node classes; not to be changed."""
+        return self._classes.values()
 
-    def group_of(self, node: NodeId) -> NodeClass | None:
-        """The one that a node is in; None: nothing can be placed on it."""
-        return self._groups.get(self._kinds.get(node))
+    def class_of(self, node: NodeId) -> NodeClass | None:
+        """The class of a node; None: nothing can be placed on it."""
+        return self._classes.get(self._likeness.get(node))
 
     def holders(self, ports: Iterable[int]) -> set[NodeId]:
         """The nodes on which one of these port numbers is taken."""
         return {node for port in ports for node in self._holders.get(port, ())}
 
-    def put(self, room: Capacity) -> None:
-        """Add the room of a node, or replace it."""
-        self.drop(room.node)
-        self._rooms[room.node] = room
-        for port in room.ports:
-            self._holders.setdefault(port, set()).add(room.node)
-        if room.problem is not None:
+    def put(self, capacity: Capacity) -> None:
+        """Add the capacity of a node, or replace it."""
+        self.drop(capacity.node)
+        self._by_node[capacity.node] = capacity
+        for port in capacity.ports:
+            self._holders.setdefault(port, set()).add(capacity.node)
+        if capacity.problem is not None:
             return
-        kind = self._kinds[room.node] = _kind(room)
-        group = self._groups.get(kind)
-        if group is None:
-            self._groups[kind] = NodeClass(room, [key_of(room.node)])
+        likeness = self._likeness[capacity.node] = _likeness(capacity)
+        node_class = self._classes.get(likeness)
+        if node_class is None:
+            self._classes[likeness] = NodeClass(capacity, [key_of(capacity.node)])
         else:
-            insort(group.keys, key_of(room.node))
+            insort(node_class.keys, key_of(capacity.node))
 
     def drop(self, node: NodeId) -> None:
         """Forget a node."""
-        room = self._rooms.pop(node, None)
-        for port in room.ports if room is not None else ():
+        capacity = self._by_node.pop(node, None)
+        for port in capacity.ports if capacity is not None else ():
             self._holders[port].discard(node)
             if not self._holders[port]:
                 del self._holders[port]
-        kind = self._kinds.pop(node, None)
-        if kind is None:
+        likeness = self._likeness.pop(node, None)
+        if likeness is None:
             return
-        keys = self._groups[kind].keys
+        keys = self._classes[likeness].keys
         del keys[bisect_left(keys, key_of(node))]
         if not keys:
-            del self._groups[kind]
+            del self._classes[likeness]
 
 
 class LiveCapacities:
-    """A stock that works a room out anew when it is needed after something about its node changed."""
+    """Capacities that are worked out anew when they are needed after something about their node changed."""
 
     def __init__(self, work_out: Callable[[NodeId], Capacity], nodes: Iterable[NodeId] = ()) -> None:
         self._work_out = work_out
-        self._stock = Capacities()
+        self._capacities = Capacities()
         self._stale: set[NodeId] = set(nodes)
 
     def touch(self, node: NodeId) -> None:
-        """Something about a node changed."""
+        """Hear that something about a node changed."""
         self._stale.add(node)
 
     def forget(self, node: NodeId) -> None:
-        """A node is gone."""
+        """Hear that a node is gone."""
         self._stale.discard(node)
-        self._stock.drop(node)
+        self._capacities.drop(node)
 
-    def room(self, node: NodeId) -> Capacity:
-        """That of one node, as it is now."""
+    def of(self, node: NodeId) -> Capacity:
+        """The capacity of one node, as it is now."""
         if node in self._stale:
             self._stale.discard(node)
-            self._stock.put(self._work_out(node))
-        return self._stock.room(node)
+            self._capacities.put(self._work_out(node))
+        return self._capacities.of(node)
 
     def fresh(self) -> Capacities:
-        """All rooms as they are now; not to be changed, and of use until the next change."""
+        """All capacities as they are now; not to be changed, and of use until the next change."""
         if self._stale:
             stale, self._stale = self._stale, set()  # one that was large is slow to walk even when it is empty
             for node in stale:
-                self._stock.put(self._work_out(node))
-        return self._stock
+                self._capacities.put(self._work_out(node))
+        return self._capacities
 
 
-def _kind(room: Capacity) -> Hashable:
+def _likeness(capacity: Capacity) -> Hashable:
     return (
-        tuple(sorted(Counter(gpu.model for gpu in room.gpus).items())),
-        room.cpu_millis,
-        room.memory,
-        room.runtimes,
-        tuple(sorted(room.labels.items())),
-        room.features,
+        tuple(sorted(Counter(gpu.model for gpu in capacity.gpus).items())),
+        capacity.cpu_millis,
+        capacity.memory,
+        capacity.runtimes,
+        tuple(sorted(capacity.labels.items())),
+        capacity.features,
     )

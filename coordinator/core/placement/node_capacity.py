@@ -1,4 +1,4 @@
-"""What nodes have to give: in all, and beside what is given away."""
+"""The capacity of a node: in total, used by executions, and free."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from muster.domain.jobs.job import Resources
 
 @dataclass(slots=True)
 class UsedCapacity:
-    """What of a node is given to executions."""
+    """Capacity of a node that executions have been given."""
 
     gpus: set[GpuUuid] = field(default_factory=set)
     cpu_millis: int = 0
@@ -47,8 +47,8 @@ class UsedCapacity:
         self.memory -= resources.memory or 0
 
 
-def capacity(node: Node) -> Capacity:
-    """What a node has in all, as if nothing ran there and every GPU were well."""
+def total_capacity(node: Node) -> Capacity:
+    """Capacity of a node as if nothing ran there and every GPU were well."""
     inventory = node.inventory
     return Capacity(
         node=node.name,
@@ -61,13 +61,13 @@ def capacity(node: Node) -> Capacity:
     )
 
 
-def less(room: Capacity, usage: UsedCapacity, problem: str | None) -> Capacity:
-    """What is left of a room; of broken GPUs nothing."""
+def free_capacity(total: Capacity, used: UsedCapacity, problem: str | None) -> Capacity:
+    """Capacity that is left beside what is used; a broken GPU counts as used."""
     return replace(
-        room,
-        gpus=tuple(gpu for gpu in room.gpus if gpu.usable and gpu.uuid not in usage.gpus),
-        cpu_millis=room.cpu_millis - usage.cpu_millis,
-        memory=room.memory - usage.memory,
-        ports=frozenset(usage.ports),
+        total,
+        gpus=tuple(gpu for gpu in total.gpus if gpu.usable and gpu.uuid not in used.gpus),
+        cpu_millis=total.cpu_millis - used.cpu_millis,
+        memory=total.memory - used.memory,
+        ports=frozenset(used.ports),
         problem=problem,
     )

@@ -1,7 +1,7 @@
-"""Gang placement: all executions of a job get their room in one decision, or none does, with the reason per node.
+"""Gang placement: all executions of a job get their seats in one decision, or none does, with the reason per node.
 
-Pure and deterministic: the same job and the same rooms always give the same placement. The cost grows with the size of
-the gang and with the number of kinds of rooms, not with the number of nodes.
+Pure and deterministic: the same job and the same capacities always give the same placement. The cost grows with the
+size of the gang and with the number of node classes, not with the number of nodes.
 """
 
 import heapq
@@ -55,31 +55,31 @@ class NoFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Available:
-    """The rooms that a search may use."""
+    """The capacities that a search may use."""
 
-    stock: Capacities
+    capacities: Capacities
     without: NodeId | None = None
     """A node that is left out."""
 
     def __len__(self) -> int:
-        return len(self.stock) - (self.without in self.stock)
+        return len(self.capacities) - (self.without in self.capacities)
 
-    def groups(
+    def classes(
         self, taken: Collection[NodeId], ports: Collection[int]
     ) -> Iterator[tuple[NodeClass, int, Iterator[Key]]]:
-        """The groups of rooms, each with how many nodes of it are neither left out nor taken, and these.
+        """The node classes, each with how many nodes of it are neither left out nor taken, and these.
 
         Nodes that have given one of these ports away are left out.
         """
-        out = {*taken, *(() if self.without is None else (self.without,)), *self.stock.holders(ports)}
-        missing = Counter(id(self.stock.group_of(node)) for node in out)
-        for group in self.stock.groups():
-            left = len(group.keys) - missing[id(group)]
+        out = {*taken, *(() if self.without is None else (self.without,)), *self.capacities.holders(ports)}
+        missing = Counter(id(self.capacities.class_of(node)) for node in out)
+        for node_class in self.capacities.classes():
+            left = len(node_class.keys) - missing[id(node_class)]
             if left:
-                yield group, left, (key for key in group.keys if key[1] not in out)
+                yield node_class, left, (key for key in node_class.keys if key[1] not in out)
 
 
-def place(spec: JobSpec, offer: Available) -> Placement | NoFit:
+def place(spec: JobSpec, available: Available) -> Placement | NoFit:
     """Seats for the whole gang, or NoFit.
 
     `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
@@ -88,55 +88,60 @@ def place(spec: JobSpec, offer: Available) -> Placement | NoFit:
     needs much, the one that needs most is seated first.
     """
     as_given = range(len(spec.roles))
-    seats, found = _seat(spec, offer, as_given)
+    seats, found = _seat(spec, available, as_given)
     if found < spec.size and len(spec.roles) > 1:
         by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
-        seats, _ = _seat(spec, offer, by_demand)
+        seats, _ = _seat(spec, available, by_demand)
     if len(seats) < spec.size:
-        return NoFit(wanted=spec.size, found=found, nodes=len(offer))
+        return NoFit(wanted=spec.size, found=found, nodes=len(available))
     return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in enumerate(seats)))
 
 
-def fits(spec: JobSpec, offer: Available) -> bool:
+def fits(spec: JobSpec, available: Available) -> bool:
     """Whether the gang fits; cheaper than to place it where its executions are identical."""
     part = part_of(spec, 0)
     if len(spec.roles) > 1 or part.first:
-        return isinstance(place(spec, offer), Placement)
-    return sum(lot.slots * lot.size for lot in _lots(spec, part, offer, {})) >= spec.size
+        return isinstance(place(spec, available), Placement)
+    return (
+        sum(draft_class.slots * draft_class.size for draft_class in _draft_classes(spec, part, available, {}))
+        >= spec.size
+    )
 
 
-def refusals(spec: JobSpec, offer: Available) -> tuple[NodeRefusal, ...]:
+def refusals(spec: JobSpec, available: Available) -> tuple[NodeRefusal, ...]:
     """What each node lacks for one more execution, by node; for a job that does not fit."""
-    shelves: dict[NodeId, _Draft] = {}
+    drafts: dict[NodeId, _Draft] = {}
     for place_in_job in range(len(spec.roles)):
         part = part_of(spec, place_in_job)
-        counts = _counts(spec, part, offer, shelves)
+        counts = _counts(spec, part, available, drafts)
         whole = sum(counts.values()) == part.count
         if not whole:
-            _take(part, counts, offer, shelves)
-        elif _take_all(spec, part, counts, offer, shelves):
+            _take(part, counts, available, drafts)
+        elif _take_all(spec, part, counts, available, drafts):
             continue
         lacking = part.alone if whole else part
-        nodes = sorted((room.node for room in offer.stock if room.node != offer.without), key=key_of)
-        every = (shelves.get(node) or _Draft(offer.stock.room(node)) for node in nodes)
-        return tuple(NodeRefusal(node=shelf.room.node, reason=_reason(shelf, spec, lacking)) for shelf in every)
+        nodes = sorted(
+            (capacity.node for capacity in available.capacities if capacity.node != available.without), key=key_of
+        )
+        every = (drafts.get(node) or _Draft(available.capacities.of(node)) for node in nodes)
+        return tuple(NodeRefusal(node=draft.capacity.node, reason=_reason(draft, spec, lacking)) for draft in every)
     return ()
 
 
 class _Draft:
-    """A room from which this gang has already taken some."""
+    """A node while a gang is being placed on it: what is left beside what this gang has taken."""
 
-    def __init__(self, room: Capacity, ports: frozenset[int] | None = None) -> None:
-        self.room = room
-        self.gpus = list(room.gpus)
-        self.cpu_millis = room.cpu_millis
-        self.memory = room.memory
-        self.ports = room.ports if ports is None else ports
+    def __init__(self, capacity: Capacity, ports: frozenset[int] | None = None) -> None:
+        self.capacity = capacity
+        self.gpus = list(capacity.gpus)
+        self.cpu_millis = capacity.cpu_millis
+        self.memory = capacity.memory
+        self.ports = capacity.ports if ports is None else ports
         self.taken = 0
 
     def slots(self, spec: JobSpec, part: Part) -> int:
         """How many more executions of a part fit."""
-        if unfit(spec, part.role, self.room) is not None:
+        if unfit(spec, part.role, self.capacity) is not None:
             return 0
         need = part.role.resources
         limits = [part.count]
@@ -164,7 +169,7 @@ class _Draft:
 
     def lack(self, spec: JobSpec, part: Part) -> str:
         """What is missing for one more execution of a part."""
-        unsuitable = unfit(spec, part.role, self.room)
+        unsuitable = unfit(spec, part.role, self.capacity)
         if unsuitable is not None:
             return unsuitable
         need = part.role.resources
@@ -185,10 +190,10 @@ class _Draft:
 
 
 class _DraftClass:
-    """Nodes on which equally many executions of a role fit, in natural order: one that the gang uses, or a group."""
+    """Nodes on which equally many executions of a role fit, in natural order: one that the gang uses, or a class."""
 
-    def __init__(self, shelf: _Draft, slots: int, size: int, keys: Iterator[Key]) -> None:
-        self.shelf = shelf
+    def __init__(self, draft: _Draft, slots: int, size: int, keys: Iterator[Key]) -> None:
+        self.draft = draft
         self.slots = slots
         self.size = size
         self._keys = keys
@@ -203,72 +208,74 @@ class _DraftClass:
         return node
 
 
-def _lots(spec: JobSpec, part: Part, offer: Available, shelves: Mapping[NodeId, _Draft]) -> Iterator[_DraftClass]:
+def _draft_classes(
+    spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, _Draft]
+) -> Iterator[_DraftClass]:
     """Where executions of a part fit."""
-    for node, shelf in shelves.items():
-        slots = shelf.slots(spec, part)
+    for node, draft in drafts.items():
+        slots = draft.slots(spec, part)
         if slots:
-            yield _DraftClass(shelf, slots, 1, iter([key_of(node)]))
-    for group, size, keys in offer.groups(shelves.keys(), part.ports):
-        shelf = _Draft(group.sample, ports=frozenset())
-        slots = shelf.slots(spec, part)
+            yield _DraftClass(draft, slots, 1, iter([key_of(node)]))
+    for node_class, size, keys in available.classes(drafts.keys(), part.ports):
+        draft = _Draft(node_class.sample, ports=frozenset())
+        slots = draft.slots(spec, part)
         if slots:
-            yield _DraftClass(shelf, slots, size, keys)
+            yield _DraftClass(draft, slots, size, keys)
 
 
-def _seat(spec: JobSpec, offer: Available, order: Iterable[int]) -> tuple[list[_Place], int]:
-    """Places by rank, the roles seated in this order, and how many found room; no places if not all did."""
+def _seat(spec: JobSpec, available: Available, order: Iterable[int]) -> tuple[list[_Place], int]:
+    """Places by rank, the roles seated in this order, and how many found one; no places if not all did."""
     seats: dict[int, list[_Place]] = {}
-    shelves: dict[NodeId, _Draft] = {}
+    drafts: dict[NodeId, _Draft] = {}
     found = 0
     for place_in_job in order:
         part = part_of(spec, place_in_job)
-        counts = _counts(spec, part, offer, shelves)
+        counts = _counts(spec, part, available, drafts)
         found += sum(counts.values())
         if sum(counts.values()) < part.count:
             return [], found
-        seats[place_in_job] = _take_all(spec, part, counts, offer, shelves)
+        seats[place_in_job] = _take_all(spec, part, counts, available, drafts)
         if not seats[place_in_job]:
             return [], found - 1
     return [seat for place_in_job in sorted(seats) for seat in seats[place_in_job]], found
 
 
 def _take_all(
-    spec: JobSpec, part: Part, counts: Mapping[NodeId, int], offer: Available, shelves: dict[NodeId, _Draft]
+    spec: JobSpec, part: Part, counts: Mapping[NodeId, int], available: Available, drafts: dict[NodeId, _Draft]
 ) -> list[_Place]:
     """Give a part its seats; none where its first one finds no node that has what it alone needs.
 
     That one goes to the first node of the part that has it. Where none has, it is seated by itself and then the others.
     """
     if not part.first:
-        return _take(part, counts, offer, shelves)
+        return _take(part, counts, available, drafts)
     for node in sorted(counts, key=key_of):
-        if (shelves.get(node) or offer.stock.room(node)).ports.isdisjoint(part.first):
-            return _take(part, counts, offer, shelves, leader=node)
+        if (drafts.get(node) or available.capacities.of(node)).ports.isdisjoint(part.first):
+            return _take(part, counts, available, drafts, leader=node)
     seats: list[_Place] = []
     for each in (part.alone, part.others):
-        counts = _counts(spec, each, offer, shelves)
+        counts = _counts(spec, each, available, drafts)
         if sum(counts.values()) < each.count:
             return []
-        seats += _take(each, counts, offer, shelves)
+        seats += _take(each, counts, available, drafts)
     return seats
 
 
 def _take(
     part: Part,
     counts: Mapping[NodeId, int],
-    offer: Available,
-    shelves: dict[NodeId, _Draft],
+    available: Available,
+    drafts: dict[NodeId, _Draft],
     leader: NodeId | None = None,
 ) -> list[_Place]:
     """Give a part its seats, in the natural order of the nodes; those of the leader come first."""
     seats: list[_Place] = []
     for node in sorted(counts, key=lambda each: (each != leader, key_of(each))):
-        if node not in shelves:
-            shelves[node] = _Draft(offer.stock.room(node))
+        if node not in drafts:
+            drafts[node] = _Draft(available.capacities.of(node))
         for _ in range(counts[node]):
             ports = part.ports if seats else part.ports | part.first
-            seats.append((node, shelves[node].take(part.role.resources, ports)))
+            seats.append((node, drafts[node].take(part.role.resources, ports)))
     return seats
 
 
@@ -277,18 +284,18 @@ def _demand(role: Role) -> tuple[int, int, int]:
     return (need.gpus, need.cpu_millis, need.memory or 0)
 
 
-def unfit(spec: JobSpec, role: Role, room: Capacity) -> str | None:
+def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
     """Why a node is not suitable at all for a role, however free it is; None: it is."""
-    if room.problem is not None:
-        return room.problem
-    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if room.labels.get(key) != value]
+    if capacity.problem is not None:
+        return capacity.problem
+    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if capacity.labels.get(key) != value]
     if lacking:
         return f"does not carry the label {', '.join(lacking)}"
-    missing = needed(role) - room.features
+    missing = needed(role) - capacity.features
     if missing:
         words = ", ".join(sorted(MEANINGS.get(word, word) for word in missing))
         return f"has an agent that does not know {words}; upgrade it"
-    return _runtime_problem(room.runtimes, role)
+    return _runtime_problem(capacity.runtimes, role)
 
 
 def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
@@ -315,40 +322,46 @@ def _distance(window: Sequence[Gpu]) -> tuple[int, int]:
     return (unlinked, len({gpu.numa_node for gpu in window}))
 
 
-def _counts(spec: JobSpec, part: Part, offer: Available, shelves: Mapping[NodeId, _Draft]) -> dict[NodeId, int]:
-    lots = list(_lots(spec, part, offer, shelves))
-    return _spread(part.count, lots) if spec.packing is Packing.SPREAD else _pack(part.count, lots)
+def _counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, _Draft]) -> dict[NodeId, int]:
+    classes = list(_draft_classes(spec, part, available, drafts))
+    return _spread(part.count, classes) if spec.packing is Packing.SPREAD else _pack(part.count, classes)
 
 
-def _pack(count: int, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
-    """Fullest first; the remainder goes to the node with the least room that holds all of it."""
+def _pack(count: int, classes: Sequence[_DraftClass]) -> dict[NodeId, int]:
+    """Counts by node, fullest first; the remainder goes to the node with the least capacity that holds all of it."""
     counts: dict[NodeId, int] = {}
     left = count
-    heap = [(-lot.slots, lot.first, order) for order, lot in enumerate(lots)]
+    heap = [(-each.slots, each.first, order) for order, each in enumerate(classes)]
     heapq.heapify(heap)
     while heap:
         _, _, order = heap[0]
-        lot = lots[order]
-        if lot.slots >= left:
-            return {**counts, _tightest(lots, left).take(): left}
-        counts[lot.take()] = lot.slots
-        left -= lot.slots
-        if lot.first is None:
+        widest = classes[order]
+        if widest.slots >= left:
+            return {**counts, _tightest(classes, left).take(): left}
+        counts[widest.take()] = widest.slots
+        left -= widest.slots
+        if widest.first is None:
             heapq.heappop(heap)
         else:
-            heapq.heapreplace(heap, (-lot.slots, lot.first, order))
+            heapq.heapreplace(heap, (-widest.slots, widest.first, order))
     return counts
 
 
-def _tightest(lots: Iterable[_DraftClass], left: int) -> _DraftClass:
+def _tightest(classes: Iterable[_DraftClass], left: int) -> _DraftClass:
     """Prefer a node that this job already uses, then the fewest slots, then the fewest idle GPUs left over."""
-    holding = (lot for lot in lots if lot.slots >= left and lot.first is not None)
-    return min(holding, key=lambda lot: (lot.shelf.taken == 0, lot.slots, len(lot.shelf.gpus), lot.first))
+    holding = (each for each in classes if each.slots >= left and each.first is not None)
+    return min(
+        holding,
+        key=lambda each: (each.draft.taken == 0, each.slots, len(each.draft.gpus), each.first),
+    )
 
 
-def _spread(count: int, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
-    """One at a time to the node where this job has the fewest, then where most was free."""
-    heap = [(lot.shelf.taken, *_fullness(lot), lot.first, order, True) for order, lot in enumerate(lots)]
+def _spread(count: int, classes: Sequence[_DraftClass]) -> dict[NodeId, int]:
+    """Counts by node, one at a time to the node where this job has the fewest, then where most was free."""
+    heap = [
+        (draft_class.draft.taken, *_fullness(draft_class), draft_class.first, order, True)
+        for order, draft_class in enumerate(classes)
+    ]
     heapq.heapify(heap)
     counts: dict[NodeId, int] = {}
     for _ in range(count):
@@ -356,25 +369,25 @@ def _spread(count: int, lots: Sequence[_DraftClass]) -> dict[NodeId, int]:
             break
         taken, gpus, cpu_millis, key, order, untouched = heapq.heappop(heap)
         assert key is not None
-        lot, node = lots[order], key[1]
+        draft_class, node = classes[order], key[1]
         counts[node] = counts.get(node, 0) + 1
-        if counts[node] < lot.slots:
+        if counts[node] < draft_class.slots:
             heapq.heappush(heap, (taken + 1, gpus, cpu_millis, key, order, False))
         if untouched:
-            lot.take()
-            if lot.first is not None:
-                heapq.heappush(heap, (taken, gpus, cpu_millis, lot.first, order, True))
+            draft_class.take()
+            if draft_class.first is not None:
+                heapq.heappush(heap, (taken, gpus, cpu_millis, draft_class.first, order, True))
     return counts
 
 
-def _fullness(lot: _DraftClass) -> tuple[int, int]:
-    return (-len(lot.shelf.gpus), -lot.shelf.cpu_millis)
+def _fullness(draft_class: _DraftClass) -> tuple[int, int]:
+    return (-len(draft_class.draft.gpus), -draft_class.draft.cpu_millis)
 
 
-def _reason(shelf: _Draft, spec: JobSpec, part: Part) -> str:
+def _reason(draft: _Draft, spec: JobSpec, part: Part) -> str:
     """What the node lacks; a node that could take some says how many."""
-    lack = shelf.lack(spec, part)
-    return f"has room for {shelf.taken}; for one more it {lack}" if shelf.taken else lack
+    lack = draft.lack(spec, part)
+    return f"has room for {draft.taken}; for one more it {lack}" if draft.taken else lack
 
 
 def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:

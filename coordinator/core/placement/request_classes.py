@@ -1,4 +1,4 @@
-"""Shapes of waiting jobs: jobs of equal shape fit or do not fit alike, so a walk along the queue tries one of each."""
+"""Request classes: jobs of one class fit or do not fit alike, so a walk along the queue tries one of each."""
 
 from collections.abc import Hashable
 from weakref import WeakValueDictionary
@@ -17,26 +17,26 @@ class RequestClass:
 
 
 class RequestClasses:
-    """The shape of each job that waits, worked out once: what a job asks for never changes."""
+    """The request class of each job that waits, worked out once: what a job asks for never changes."""
 
     def __init__(self) -> None:
-        self._shapes: dict[JobId, RequestClass] = {}
-        self._by_wish: WeakValueDictionary[Hashable, RequestClass] = WeakValueDictionary()
-        """Those of jobs that wait, and no others."""
+        self._classes: dict[JobId, RequestClass] = {}
+        self._by_request: WeakValueDictionary[Hashable, RequestClass] = WeakValueDictionary()
+        """Classes of jobs that wait, and no others."""
 
     def __getitem__(self, job: JobId) -> RequestClass:
-        return self._shapes[job]
+        return self._classes[job]
 
     def add(self, job: Job) -> None:
-        """A job begins to wait."""
-        self._shapes[job.id] = self._by_wish.setdefault(_wish(job.spec), RequestClass())
+        """Hear that a job begins to wait."""
+        self._classes[job.id] = self._by_request.setdefault(_request_of(job.spec), RequestClass())
 
     def remove(self, job: JobId) -> None:
-        """A job waits no longer."""
-        del self._shapes[job]
+        """Hear that a job waits no longer."""
+        del self._classes[job]
 
 
-def _wish(spec: JobSpec) -> Hashable:
+def _request_of(spec: JobSpec) -> Hashable:
     roles = tuple(
         (role.count, role.resources, role.runtime, needed(role), node_ports(spec, role, 0), node_ports(spec, role, 1))
         for role in spec.roles

@@ -17,77 +17,77 @@ from muster.domain.jobs.ports import node_ports
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """What is kept of one node."""
+    """Capacity of one node that is kept."""
 
     gpus: tuple[Gpu, ...] = ()
     cpu_millis: int = 0
     memory: int = 0
     ports: frozenset[int] = frozenset()
     roles: tuple[Role, ...] = ()
-    """For whom."""
+    """The roles for which it is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """The seats of one job that waits, by node."""
+    """The capacity that is kept for one waiting job, by node."""
 
     job: JobId
     fit: Placement
     nodes: Mapping[NodeId, Reserved]
 
-    def beside(self, room: Capacity) -> Capacity:
-        """What others may use of a room."""
-        return _beside(room, self.nodes[room.node]) if room.node in self.nodes else room
+    def unreserved(self, capacity: Capacity) -> Capacity:
+        """Capacity that is left for other jobs."""
+        return _unreserved(capacity, self.nodes[capacity.node]) if capacity.node in self.nodes else capacity
 
 
 def reserve(job: JobId, spec: JobSpec, empty: Capacities) -> Reservation | None:
     """Seats for the head, as if nothing ran; None: it could not run on the nodes that are there, so nothing is kept."""
-    fit = place(spec, Available(stock=empty))
+    fit = place(spec, Available(capacities=empty))
     if isinstance(fit, NoFit):
         return None
     nodes: dict[NodeId, Reserved] = {}
     for seat in fit.seats:
         role = spec.role_of(seat.rank)
-        kept = nodes.get(seat.node, Reserved())
+        reserved = nodes.get(seat.node, Reserved())
         nodes[seat.node] = Reserved(
-            gpus=(*kept.gpus, *(gpu for gpu in empty.room(seat.node).gpus if gpu.uuid in seat.gpus)),
-            cpu_millis=kept.cpu_millis + role.resources.cpu_millis,
-            memory=kept.memory + (role.resources.memory or 0),
-            ports=kept.ports | node_ports(spec, role, seat.rank),
-            roles=kept.roles if role in kept.roles else (*kept.roles, role),
+            gpus=(*reserved.gpus, *(gpu for gpu in empty.of(seat.node).gpus if gpu.uuid in seat.gpus)),
+            cpu_millis=reserved.cpu_millis + role.resources.cpu_millis,
+            memory=reserved.memory + (role.resources.memory or 0),
+            ports=reserved.ports | node_ports(spec, role, seat.rank),
+            roles=reserved.roles if role in reserved.roles else (*reserved.roles, role),
         )
     return Reservation(job=job, fit=fit, nodes=nodes)
 
 
-def holds(reservation: Reservation, spec: JobSpec, rooms: Iterable[Capacity]) -> bool:
-    """Whether the rooms of its nodes, as they are given, have all its seats."""
-    return all(_has(spec, room, reservation.nodes[room.node]) for room in rooms)
+def holds(reservation: Reservation, spec: JobSpec, capacities: Iterable[Capacity]) -> bool:
+    """Whether the given capacities of its nodes have all its seats."""
+    return all(_has(spec, capacity, reservation.nodes[capacity.node]) for capacity in capacities)
 
 
-def _has(spec: JobSpec, room: Capacity, kept: Reserved) -> bool:
-    usable = {gpu.uuid for gpu in room.gpus}
+def _has(spec: JobSpec, capacity: Capacity, reserved: Reserved) -> bool:
+    usable = {gpu.uuid for gpu in capacity.gpus}
     return (
-        all(gpu.uuid in usable for gpu in kept.gpus)
-        and kept.cpu_millis <= room.cpu_millis
-        and kept.memory <= room.memory
-        and kept.ports.isdisjoint(room.ports)
-        and all(unfit(spec, role, room) is None for role in kept.roles)
+        all(gpu.uuid in usable for gpu in reserved.gpus)
+        and reserved.cpu_millis <= capacity.cpu_millis
+        and reserved.memory <= capacity.memory
+        and reserved.ports.isdisjoint(capacity.ports)
+        and all(unfit(spec, role, capacity) is None for role in reserved.roles)
     )
 
 
-def _beside(room: Capacity, kept: Reserved) -> Capacity:
-    """Of a kept GPU that is not free yet, a free one of its model takes the place, so that the head need not wait."""
-    names = {gpu.uuid for gpu in kept.gpus}
-    free = [gpu for gpu in room.gpus if gpu.uuid not in names]
-    missing = names.difference(gpu.uuid for gpu in room.gpus)
-    for absent in (gpu for gpu in kept.gpus if gpu.uuid in missing):
+def _unreserved(capacity: Capacity, reserved: Reserved) -> Capacity:
+    """Capacity beside what is reserved; for a reserved GPU that is in use, a free one of its model is kept."""
+    names = {gpu.uuid for gpu in reserved.gpus}
+    free = [gpu for gpu in capacity.gpus if gpu.uuid not in names]
+    missing = names.difference(gpu.uuid for gpu in capacity.gpus)
+    for absent in (gpu for gpu in reserved.gpus if gpu.uuid in missing):
         stand_in = next((gpu for gpu in free if gpu.model == absent.model), None)
         if stand_in is not None:
             free.remove(stand_in)
     return replace(
-        room,
+        capacity,
         gpus=tuple(free),
-        cpu_millis=max(0, room.cpu_millis - kept.cpu_millis),
-        memory=max(0, room.memory - kept.memory),
-        ports=room.ports | kept.ports,
+        cpu_millis=max(0, capacity.cpu_millis - reserved.cpu_millis),
+        memory=max(0, capacity.memory - reserved.memory),
+        ports=capacity.ports | reserved.ports,
     )

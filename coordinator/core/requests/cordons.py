@@ -35,5 +35,5 @@ def _cordon(turn: Turn, before: Cordon | None, event: CordonRequested) -> Cordon
 
 def _move_jobs_away(turn: Turn, node: NodeId) -> None:
     """Only what holds something there: an execution that has ended is no reason to start again."""
-    for execution in sorted(turn.cluster.load.usage(node).executions):
+    for execution in sorted(turn.cluster.load.used(node).executions):
         attempts.move_away(turn, turn.cluster.executions[execution])

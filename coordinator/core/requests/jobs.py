@@ -97,7 +97,9 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
         return Refused(
             cause=RefusalCause.IMPOSSIBLE,
             message=f"{_too_large(never)}: {never}",
-            refusals=placement.refusals(event.spec, Available(stock=cluster.load.total.fresh())) if by_node else (),
+            refusals=placement.refusals(event.spec, Available(capacities=cluster.load.total.fresh()))
+            if by_node
+            else (),
         )
     full = _full(cluster, event.spec.size, ahead)
     if full is not None:

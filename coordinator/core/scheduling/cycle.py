@@ -42,10 +42,10 @@ def schedule(turn: Turn) -> None:
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     """Why a job could not run even if every node were there and empty; None: it could."""
-    offer = Available(stock=cluster.load.total.fresh())
-    if placement.fits(spec, offer):
+    available = Available(capacities=cluster.load.total.fresh())
+    if placement.fits(spec, available):
         return None
-    fit = placement.place(spec, offer)
+    fit = placement.place(spec, available)
     return fit if isinstance(fit, NoFit) else None
 
 
@@ -57,13 +57,13 @@ def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
 
 def _free(cluster: Cluster) -> Available:
     """All that is free: for the head of the queue."""
-    return Available(stock=cluster.load.free.fresh())
+    return Available(capacities=cluster.load.free.fresh())
 
 
-def _beside(cluster: Cluster) -> Available:
+def _unreserved(cluster: Cluster) -> Available:
     """What others may use: what is free, but not kept for the head."""
-    left = cluster.load.free if cluster.load.reservation is None else cluster.load.beside
-    return Available(stock=left.fresh())
+    left = cluster.load.free if cluster.load.reservation is None else cluster.load.unreserved
+    return Available(capacities=left.fresh())
 
 
 def _cycle(turn: Turn) -> bool:
@@ -76,7 +76,7 @@ def _cycle(turn: Turn) -> bool:
         if request_class in failed:
             continue
         head = not failed
-        fit = _place_head(cluster, job) if head else _place(cluster, job, _beside(cluster))  # 3 place
+        fit = _place_head(cluster, job) if head else _place(cluster, job, _unreserved(cluster))  # 3 place
         refusal = "" if isinstance(fit, Placement) else str(fit)
         turn.notes.offer(job, head=head, refusal=refusal, first=bool(refusal) and job.id not in cluster.queue.refused)
         if isinstance(fit, Placement):
@@ -95,21 +95,21 @@ def _in_order(turn: Turn) -> list[Job]:
     return list(islice(ready, BACKFILL_DEPTH))
 
 
-def _place(cluster: Cluster, job: Job, offer: Available) -> Placement | NoFit:
+def _place(cluster: Cluster, job: Job, available: Available) -> Placement | NoFit:
     """Seats for a gang, if it can be without the node where it failed last."""
     avoid = cluster.newest_attempt(job.id).avoid
     if avoid is not None:
-        elsewhere = placement.place(job.spec, replace(offer, without=avoid))
+        elsewhere = placement.place(job.spec, replace(available, without=avoid))
         if isinstance(elsewhere, Placement):
             return elsewhere
-    return placement.place(job.spec, offer)
+    return placement.place(job.spec, available)
 
 
 def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all capacity comes out otherwise."""
     fit, kept = _place(cluster, head, _free(cluster)), cluster.load.reservation
     if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
-        return kept.fit if holds(kept, head.spec, map(cluster.load.free.room, kept.nodes)) else fit
+        return kept.fit if holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
     return fit
 
 

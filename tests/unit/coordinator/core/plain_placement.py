@@ -1,4 +1,4 @@
-"""Placement node by node, as plainly as can be: what the search by groups of equal rooms must come to."""
+"""Placement node by node, as plainly as can be: what the search by node classes must come to."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,21 +14,21 @@ Place = tuple[NodeId, tuple[GpuUuid, ...]]
 Ports: TypeAlias = frozenset[int]
 
 
-class Shelf:
+class Draft:
     """A node with what is left of it."""
 
-    def __init__(self, room: Capacity) -> None:
-        self.room = room
-        self.gpus = list(room.gpus)
-        self.cpu_millis, self.memory, self.taken = room.cpu_millis, room.memory, 0
-        self.ports = set(room.ports)
+    def __init__(self, capacity: Capacity) -> None:
+        self.capacity = capacity
+        self.gpus = list(capacity.gpus)
+        self.cpu_millis, self.memory, self.taken = capacity.cpu_millis, capacity.memory, 0
+        self.ports = set(capacity.ports)
 
     def slots(self, spec: JobSpec, role: Role, ports: Ports) -> int:
         """How many executions of a role fit, one after the other, if each takes these ports."""
         need, most = role.resources, role.count
         if ports:
             most = min(most, int(self.ports.isdisjoint(ports)))
-        if unfit(spec, role, self.room) is not None:
+        if unfit(spec, role, self.capacity) is not None:
             return 0
         if need.gpus:
             most = min(most, len(matching(self.gpus, need)) // need.gpus)
@@ -49,76 +49,76 @@ class Shelf:
         self.cpu_millis -= need.cpu_millis
         self.memory -= need.memory or 0
         self.taken += 1
-        return (self.room.node, chosen)
+        return (self.capacity.node, chosen)
 
 
-def place_plainly(spec: JobSpec, rooms: Sequence[Capacity]) -> list[Place] | None:
+def place_plainly(spec: JobSpec, capacities: Sequence[Capacity]) -> list[Place] | None:
     """Node and GPUs by rank; None if the gang does not fit."""
-    in_order = sorted(rooms, key=lambda room: key_of(room.node))
+    in_order = sorted(capacities, key=lambda capacity: key_of(capacity.node))
     as_given = range(len(spec.roles))
     by_demand = sorted(as_given, key=lambda index: _demand(spec.roles[index]), reverse=True)
     return _seat(spec, in_order, as_given) or _seat(spec, in_order, by_demand)
 
 
-def _seat(spec: JobSpec, rooms: Sequence[Capacity], order: Sequence[int]) -> list[Place] | None:
-    shelves = [Shelf(room) for room in rooms]
+def _seat(spec: JobSpec, capacities: Sequence[Capacity], order: Sequence[int]) -> list[Place] | None:
+    drafts = [Draft(capacity) for capacity in capacities]
     seats: dict[int, list[Place]] = {}
     for index in order:
         role = spec.roles[index]
         first, others = node_ports(spec, role, 0 if index == 0 else 1), node_ports(spec, role, 1)
         if role.count == 1:
             others = first
-        counts = _counts(spec, role, shelves, others, role.count)
+        counts = _counts(spec, role, drafts, others, role.count)
         if counts is None:
             return None
-        leader = _leader(shelves, counts, first - others)
+        leader = _leader(drafts, counts, first - others)
         if leader is not None:
-            seats[index] = _take(role, shelves, counts, leader, first, others)
+            seats[index] = _take(role, drafts, counts, leader, first, others)
             continue
-        alone = _counts(spec, role, shelves, first, 1)
+        alone = _counts(spec, role, drafts, first, 1)
         if alone is None:
             return None
-        seats[index] = _take(role, shelves, alone, 0, first, first)
-        rest = _counts(spec, role, shelves, others, role.count - 1)
+        seats[index] = _take(role, drafts, alone, 0, first, first)
+        rest = _counts(spec, role, drafts, others, role.count - 1)
         if rest is None:
             return None
-        seats[index] += _take(role, shelves, rest, 0, others, others)
+        seats[index] += _take(role, drafts, rest, 0, others, others)
     return [seat for index in sorted(seats) for seat in seats[index]]
 
 
-def _leader(shelves: Sequence[Shelf], counts: Sequence[int], ports: Ports) -> int | None:
+def _leader(drafts: Sequence[Draft], counts: Sequence[int], ports: Ports) -> int | None:
     """The first node that is used and has these ports free."""
-    usable = (index for index, count in enumerate(counts) if count and shelves[index].ports.isdisjoint(ports))
+    usable = (index for index, count in enumerate(counts) if count and drafts[index].ports.isdisjoint(ports))
     return next(usable, None)
 
 
-def _counts(spec: JobSpec, role: Role, shelves: Sequence[Shelf], ports: Ports, count: int) -> list[int] | None:
+def _counts(spec: JobSpec, role: Role, drafts: Sequence[Draft], ports: Ports, count: int) -> list[int] | None:
     part = replace(role, count=count)
-    slots = [shelf.slots(spec, part, ports) for shelf in shelves]
-    counts = (_spread if spec.packing is Packing.SPREAD else _pack)(part, shelves, slots)
+    slots = [draft.slots(spec, part, ports) for draft in drafts]
+    counts = (_spread if spec.packing is Packing.SPREAD else _pack)(part, drafts, slots)
     return counts if sum(counts) == count else None
 
 
 def _take(
-    role: Role, shelves: Sequence[Shelf], counts: Sequence[int], leader: int, first: Ports, others: Ports
+    role: Role, drafts: Sequence[Draft], counts: Sequence[int], leader: int, first: Ports, others: Ports
 ) -> list[Place]:
     """Seats in the order of the nodes, those of the leader first; the very first one takes ports of its own."""
-    in_order = sorted(range(len(shelves)), key=lambda index: (index != leader or not counts[index], index))
+    in_order = sorted(range(len(drafts)), key=lambda index: (index != leader or not counts[index], index))
     seats: list[Place] = []
     for index in in_order:
         for _ in range(counts[index]):
-            seats.append(shelves[index].take(role, others if seats else first))
+            seats.append(drafts[index].take(role, others if seats else first))
     return seats
 
 
-def _pack(role: Role, shelves: Sequence[Shelf], slots: Sequence[int]) -> list[int]:
+def _pack(role: Role, drafts: Sequence[Draft], slots: Sequence[int]) -> list[int]:
     """The fullest first; what is left over goes where it fits tightest."""
-    counts, left = [0] * len(shelves), role.count
-    by_room = sorted(range(len(shelves)), key=lambda index: -slots[index])
+    counts, left = [0] * len(drafts), role.count
+    by_room = sorted(range(len(drafts)), key=lambda index: -slots[index])
     for position, index in enumerate(by_room):
         if slots[index] >= left:
             holding = [other for other in by_room[position:] if slots[other] >= left]
-            best = min(holding, key=lambda other: (not shelves[other].taken, slots[other], len(shelves[other].gpus)))
+            best = min(holding, key=lambda other: (not drafts[other].taken, slots[other], len(drafts[other].gpus)))
             counts[best] = left
             return counts
         counts[index] = slots[index]
@@ -126,19 +126,19 @@ def _pack(role: Role, shelves: Sequence[Shelf], slots: Sequence[int]) -> list[in
     return counts
 
 
-def _spread(role: Role, shelves: Sequence[Shelf], slots: Sequence[int]) -> list[int]:
+def _spread(role: Role, drafts: Sequence[Draft], slots: Sequence[int]) -> list[int]:
     """One at a time, where the job has the fewest."""
-    counts = [0] * len(shelves)
+    counts = [0] * len(drafts)
     for _ in range(role.count):
-        open_ = [index for index in range(len(shelves)) if counts[index] < slots[index]]
+        open_ = [index for index in range(len(drafts)) if counts[index] < slots[index]]
         if not open_:
             break
         best = min(
             open_,
             key=lambda index: (
-                shelves[index].taken + counts[index],
-                -len(shelves[index].gpus),
-                -shelves[index].cpu_millis,
+                drafts[index].taken + counts[index],
+                -len(drafts[index].gpus),
+                -drafts[index].cpu_millis,
                 index,
             ),
         )

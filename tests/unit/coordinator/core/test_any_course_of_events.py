@@ -171,7 +171,7 @@ class Course:
             for agent in self.agents:
                 self.world.heartbeat(agent.node)
         assert self._left() == []
-        assert all(self.world.cluster.load.usage(agent.node).executions == set() for agent in self.agents)
+        assert all(self.world.cluster.load.used(agent.node).executions == set() for agent in self.agents)
         assert facts(reload(self.world.store, self.world.now)) == facts(self.world.cluster)
 
     def _left(self) -> list[str]:
@@ -210,7 +210,7 @@ def facts(cluster: Cluster) -> dict[str, object]:
         "executions": dict(zip(cluster.executions, lasting(cluster.executions.values()), strict=True)),
         "nodes": cluster.nodes,
         "queue": [job.id for job in cluster.queue],
-        "usage": {node: cluster.load.usage(node) for node in cluster.nodes},
+        "usage": {node: cluster.load.used(node) for node in cluster.nodes},
         "planned": {node: {each.id for each in cluster.load.planned(node)} for node in cluster.nodes},
         "phases": {job: cluster.phase(job) for job in cluster.jobs},
     }

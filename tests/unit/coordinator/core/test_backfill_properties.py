@@ -57,7 +57,7 @@ class Watch:
 
 def holding(w: World) -> set[JobId]:
     """The jobs that hold something on a node."""
-    names = (name for node in w.cluster.nodes for name in w.cluster.load.usage(node).executions)
+    names = (name for node in w.cluster.nodes for name in w.cluster.load.used(node).executions)
     return {w.cluster.executions[name].job for name in names}
 
 
@@ -118,8 +118,10 @@ def test_what_waits_behind_the_head_would_not_fit_beside_what_is_kept(wanted: li
     assert kept.job == waiting[0].id
     trial = World()
     for node in w.cluster.nodes:
-        room = kept.beside(w.cluster.load.free.room(node))
-        trial.connect(node, inventory(node, gpus=room.gpus, cpus=room.cpu_millis // 1000, memory=room.memory))
+        capacity = kept.unreserved(w.cluster.load.free.of(node))
+        trial.connect(
+            node, inventory(node, gpus=capacity.gpus, cpus=capacity.cpu_millis // 1000, memory=capacity.memory)
+        )
     for job in waiting[1:]:
         trial_job = trial.submit(job.spec, queue_anyway=True)
         assert trial.cluster.queue.position(trial_job) > 0

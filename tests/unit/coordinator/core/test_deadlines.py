@@ -99,7 +99,7 @@ def test_executions_that_missed_the_deadline_hold_their_gpus_until_their_agents_
     w.tell(job, 0, Stage.PREPARED)
     keep_alive(w, 60)
     assert w.states(job) == [State.STOPPING] * 3
-    assert [w.cluster.load.usage(node).gpus for node in w.cluster.nodes] == [{"GPU-a-0"}, {"GPU-b-0"}, {"GPU-c-0"}]
+    assert [w.cluster.load.used(node).gpus for node in w.cluster.nodes] == [{"GPU-a-0"}, {"GPU-b-0"}, {"GPU-c-0"}]
 
     w.tell_all(job, Stage.STOPPED)
 

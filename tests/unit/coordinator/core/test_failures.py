@@ -133,8 +133,8 @@ def test_what_a_failed_execution_held_is_free_at_once_and_the_others_keep_theirs
     job = w.submit(PAIR)
     w.tell(job, 1, Stage.FAILED)
 
-    assert w.cluster.load.usage(NodeId("b")).gpus == set()
-    assert w.cluster.load.usage(NodeId("a")).gpus == {"GPU-a-0"}
+    assert w.cluster.load.used(NodeId("b")).gpus == set()
+    assert w.cluster.load.used(NodeId("a")).gpus == {"GPU-a-0"}
 
 
 def test_the_next_job_is_placed_when_the_failed_one_has_gone() -> None:

@@ -6,14 +6,14 @@ from coordinator.core.placement.placement import NoFit, Placement, place, refusa
 from muster.domain.gangs.plan import Stage
 from muster.domain.jobs.job import JobSpec, Network, Packing
 from muster.domain.jobs.lifecycle import JobPhase
-from tests.builders import World, offer, report, role, room, spec
+from tests.builders import World, available, capacity, report, role, spec
 
 HTTP = {"http": 29_631}
 
 
-def nodes(wanted: JobSpec, *rooms: Capacity) -> list[str]:
+def nodes(wanted: JobSpec, *capacities: Capacity) -> list[str]:
     """The nodes by rank."""
-    fit = place(wanted, offer(*rooms))
+    fit = place(wanted, available(*capacities))
     assert isinstance(fit, Placement), fit
     return [seat.node for seat in fit.seats]
 
@@ -29,27 +29,27 @@ def led(count: int, gpus: int = 0) -> JobSpec:
 
 
 def taken(name: str, *ports: int, gpus: int = 0) -> Capacity:
-    return room(name, gpus, ports=frozenset(ports))
+    return capacity(name, gpus, ports=frozenset(ports))
 
 
 def test_pack_puts_each_execution_with_a_fixed_port_on_a_node_of_its_own() -> None:
-    assert nodes(serving(3), room("a", 8), room("b", 8), room("c", 8)) == ["a", "b", "c"]
+    assert nodes(serving(3), capacity("a", 8), capacity("b", 8), capacity("c", 8)) == ["a", "b", "c"]
 
 
 def test_executions_whose_ports_the_agent_chooses_share_a_node() -> None:
-    assert nodes(spec(roles=(role(2, ports={"http": None}),)), room("a"), room("b")) == ["a", "a"]
+    assert nodes(spec(roles=(role(2, ports={"http": None}),)), capacity("a"), capacity("b")) == ["a", "a"]
 
 
 def test_on_bridge_networking_the_number_is_the_containers_and_takes_nothing_of_the_node() -> None:
-    assert nodes(serving(2, network=Network.BRIDGE), taken("a", 29_631), room("b")) == ["a", "a"]
+    assert nodes(serving(2, network=Network.BRIDGE), taken("a", 29_631), capacity("b")) == ["a", "a"]
 
 
 def test_a_node_whose_port_is_taken_is_passed_over_although_it_is_like_the_others() -> None:
-    assert nodes(serving(2), taken("a", 29_631), room("b"), taken("c", 29_632)) == ["b", "c"]
+    assert nodes(serving(2), taken("a", 29_631), capacity("b"), taken("c", 29_632)) == ["b", "c"]
 
 
 def test_a_gang_that_finds_the_port_on_too_few_nodes_does_not_fit_and_says_which_port() -> None:
-    having = offer(taken("a", 29_631), room("b"))
+    having = available(taken("a", 29_631), capacity("b"))
     fit = place(serving(2), having)
 
     assert isinstance(fit, NoFit)
@@ -61,19 +61,19 @@ def test_a_gang_that_finds_the_port_on_too_few_nodes_does_not_fit_and_says_which
 
 
 def test_a_fixed_master_counts_for_rank_0_alone() -> None:
-    assert nodes(led(4, gpus=2), room("a", 8), room("b", 8)) == ["a", "a", "a", "a"]
+    assert nodes(led(4, gpus=2), capacity("a", 8), capacity("b", 8)) == ["a", "a", "a", "a"]
 
 
 def test_rank_0_goes_where_the_port_of_the_master_is_free_and_the_others_follow_in_order() -> None:
-    assert nodes(led(3, gpus=8), taken("a", 29_500, gpus=8), room("b", 8), room("c", 8)) == ["b", "a", "c"]
+    assert nodes(led(3, gpus=8), taken("a", 29_500, gpus=8), capacity("b", 8), capacity("c", 8)) == ["b", "a", "c"]
 
 
 def test_rank_0_is_seated_by_itself_where_the_others_find_no_port_for_it() -> None:
-    assert nodes(led(3, gpus=2), taken("a", 29_500, gpus=4), room("b", 2)) == ["b", "a", "a"]
+    assert nodes(led(3, gpus=2), taken("a", 29_500, gpus=4), capacity("b", 2)) == ["b", "a", "a"]
 
 
 def test_a_master_without_a_free_port_fits_nowhere() -> None:
-    having = offer(taken("a", 29_500), taken("b", 29_500))
+    having = available(taken("a", 29_500), taken("b", 29_500))
     fit = place(led(2), having)
 
     assert isinstance(fit, NoFit)
@@ -86,11 +86,11 @@ def test_a_master_without_a_free_port_fits_nowhere() -> None:
 def test_two_roles_that_want_the_same_port_are_on_different_nodes() -> None:
     wanted = spec(roles=(role(1, name="head", ports={"master": 80}), role(2, ports={"http": 80})))
 
-    assert nodes(wanted, room("a"), room("b"), room("c")) == ["a", "b", "c"]
+    assert nodes(wanted, capacity("a"), capacity("b"), capacity("c")) == ["a", "b", "c"]
 
 
 def test_spread_and_fixed_ports_go_together() -> None:
-    assert nodes(serving(2, packing=Packing.SPREAD), taken("a", 29_631), room("b"), room("c")) == ["b", "c"]
+    assert nodes(serving(2, packing=Packing.SPREAD), taken("a", 29_631), capacity("b"), capacity("c")) == ["b", "c"]
 
 
 def test_the_second_job_with_a_port_goes_to_another_node() -> None:

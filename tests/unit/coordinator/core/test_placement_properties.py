@@ -14,7 +14,7 @@ from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec, Packing, RuntimeKind
 from muster.domain.jobs.ports import node_ports
-from tests.builders import gpu, offer, role, room, spec
+from tests.builders import available, capacity, gpu, role, spec
 from tests.unit.coordinator.core.plain_placement import place_plainly
 
 MODELS = ("A100", "H100")
@@ -24,13 +24,13 @@ every_case = settings(max_examples=100)
 
 
 @st.composite
-def rooms(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capacity]:
+def capacities(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capacity]:
     found = []
     for number in range(draw(st.integers(0, most))):
         name = f"n{number}"
         count = draw(st.integers(0, most_gpus))
         found.append(
-            room(
+            capacity(
                 name,
                 gpus=tuple(
                     gpu(name, index, draw(st.sampled_from(MODELS)), numa_node=draw(st.none() | st.integers(0, 1)))
@@ -42,7 +42,9 @@ def rooms(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capacity]:
                 ports=draw(PORTS),
                 problem=draw(st.sampled_from([None, None, None, "is lost"])),
                 runtimes=draw(
-                    st.sampled_from([room("x").runtimes, room("x").runtimes, (RuntimeOffer(kind=RuntimeKind.DOCKER),)])
+                    st.sampled_from(
+                        [capacity("x").runtimes, capacity("x").runtimes, (RuntimeOffer(kind=RuntimeKind.DOCKER),)]
+                    )
                 ),
             )
         )
@@ -78,10 +80,10 @@ def specs(
     )
 
 
-@given(specs(), rooms())
+@given(specs(), capacities())
 @every_case
 def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, having: list[Capacity]) -> None:
-    fit = place(wanted, offer(*having))
+    fit = place(wanted, available(*having))
     if isinstance(fit, NoFit):
         return
     assert [seat.rank for seat in fit.seats] == list(range(wanted.size))
@@ -102,54 +104,54 @@ def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, havi
         given_ports = [number for seat in seats for number in node_ports(wanted, wanted.role_of(seat.rank), seat.rank)]
         assert len(given_ports) == len({*given_ports})
         assert one.ports.isdisjoint(given_ports)
-        assert not seats or any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
+        assert not seats or any(available.kind is RuntimeKind.PROCESS for available in one.runtimes)
 
 
-@given(specs(), rooms())
+@given(specs(), capacities())
 @every_case
 def test_a_refusal_names_every_node_and_is_never_empty(wanted: JobSpec, having: list[Capacity]) -> None:
-    fit = place(wanted, offer(*having))
+    fit = place(wanted, available(*having))
     if isinstance(fit, Placement):
         return
-    why = refusals(wanted, offer(*having))
+    why = refusals(wanted, available(*having))
     assert [refusal.node for refusal in why] == sorted(one.node for one in having)
     assert all(refusal.reason for refusal in why)
     assert 0 <= fit.found < fit.wanted == wanted.size
 
 
-@given(specs(), rooms())
+@given(specs(), capacities())
 @every_case
 def test_whether_it_fits_is_told_alike_with_and_without_seats(wanted: JobSpec, having: list[Capacity]) -> None:
-    assert fits(wanted, offer(*having)) == isinstance(place(wanted, offer(*having)), Placement)
+    assert fits(wanted, available(*having)) == isinstance(place(wanted, available(*having)), Placement)
 
 
-@given(specs(), rooms(most=9))
+@given(specs(), capacities(most=9))
 @settings(max_examples=300)
 def test_it_comes_to_the_same_as_looking_at_every_node(wanted: JobSpec, having: list[Capacity]) -> None:
-    fit = place(wanted, offer(*having))
+    fit = place(wanted, available(*having))
 
     seats = [(seat.node, seat.gpus) for seat in fit.seats] if isinstance(fit, Placement) else None
     assert seats == place_plainly(wanted, having)
 
 
-@given(specs(), rooms(), st.integers(0, 4))
+@given(specs(), capacities(), st.integers(0, 4))
 @every_case
 def test_a_node_that_is_left_out_might_as_well_not_be_there(
     wanted: JobSpec, having: list[Capacity], which: int
 ) -> None:
     without = NodeId(f"n{which}")
-    others = [room for room in having if room.node != without]
+    others = [capacity for capacity in having if capacity.node != without]
 
-    assert place(wanted, replace(offer(*having), without=without)) == place(wanted, offer(*others))
+    assert place(wanted, replace(available(*having), without=without)) == place(wanted, available(*others))
 
 
-@given(specs(), rooms(), st.randoms())
+@given(specs(), capacities(), st.randoms())
 @every_case
 def test_the_order_of_the_rooms_does_not_matter(wanted: JobSpec, having: list[Capacity], chance: object) -> None:
     shuffled = list(having)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
 
-    assert place(wanted, offer(*shuffled)) == place(wanted, offer(*having))
+    assert place(wanted, available(*shuffled)) == place(wanted, available(*having))
 
 
 def fits_somehow(wanted: JobSpec, having: Sequence[Capacity]) -> bool:
@@ -175,7 +177,7 @@ def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
     return (
         one.problem is None
         and wanted.node_labels.items() <= one.labels.items()
-        and any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
+        and any(available.kind is RuntimeKind.PROCESS for available in one.runtimes)
         and len(free) >= count * need.gpus
         and (need.cpu_millis == 0 or one.cpu_millis >= count * need.cpu_millis)
         and (not ports(wanted, 1) or (count == 1 and one.ports.isdisjoint(ports(wanted, 1))))
@@ -184,16 +186,16 @@ def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
     )
 
 
-@given(specs(single_role=True), rooms(most=4))
+@given(specs(single_role=True), capacities(most=4))
 @every_case
 def test_identical_executions_are_placed_whenever_there_is_any_way_to(wanted: JobSpec, having: list[Capacity]) -> None:
-    assert isinstance(place(wanted, offer(*having)), Placement) == fits_somehow(wanted, having)
+    assert isinstance(place(wanted, available(*having)), Placement) == fits_somehow(wanted, having)
 
 
-@given(specs(single_role=True, packing=Packing.PACK, fixed_ports=False), rooms(most=4))
+@given(specs(single_role=True, packing=Packing.PACK, fixed_ports=False), capacities(most=4))
 @every_case
 def test_pack_uses_as_few_nodes_as_possible(wanted: JobSpec, having: list[Capacity]) -> None:
-    fit = place(wanted, offer(*having))
+    fit = place(wanted, available(*having))
     if isinstance(fit, NoFit):
         return
     used = len({seat.node for seat in fit.seats})
@@ -203,12 +205,12 @@ def test_pack_uses_as_few_nodes_as_possible(wanted: JobSpec, having: list[Capaci
     )
 
 
-@given(specs(single_role=True, packing=Packing.SPREAD, fixed_ports=False), rooms(most=4))
+@given(specs(single_role=True, packing=Packing.SPREAD, fixed_ports=False), capacities(most=4))
 @every_case
 def test_spread_gives_no_node_two_more_than_another_that_could_take_one(
     wanted: JobSpec, having: list[Capacity]
 ) -> None:
-    fit = place(wanted, offer(*having))
+    fit = place(wanted, available(*having))
     if isinstance(fit, NoFit):
         return
     counts = Counter(seat.node for seat in fit.seats)

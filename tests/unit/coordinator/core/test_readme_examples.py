@@ -7,7 +7,7 @@ from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import Packing
 from muster.domain.jobs.lifecycle import JobPhase
-from tests.builders import World, offer, room, spec
+from tests.builders import World, available, capacity, spec
 
 
 def end(w: World, job: JobId) -> None:
@@ -54,7 +54,7 @@ def test_others_pass_a_head_whose_reservation_leaves_a_node() -> None:
     ],
 )
 def test_a_gang_is_packed_or_spread(packing: Packing, nodes: list[str]) -> None:
-    three = offer(room("node-1", 8), room("node-2", 8), room("node-3", 2))
+    three = available(capacity("node-1", 8), capacity("node-2", 8), capacity("node-3", 2))
     fit = place(spec(5, gpus=2, packing=packing), three)
     assert isinstance(fit, Placement)
     assert [seat.node for seat in fit.seats] == nodes

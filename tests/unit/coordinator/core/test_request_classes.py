@@ -1,4 +1,4 @@
-"""Jobs of equal shape are tried once in a walk along the queue."""
+"""Jobs of one request class are tried once in a walk along the queue."""
 
 import pytest
 
