@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.core.placement.capacity import Capacities, Capacity, Key, NodeClass, key_of
+from coordinator.core.placement.devices import matching, pick
 from coordinator.core.placement.parts import Part, part_of
 from muster.domain.fleet.features import MEANINGS, needed
-from muster.domain.fleet.node import Gpu, RuntimeOffer
+from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role, RuntimeKind
@@ -296,30 +297,6 @@ def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
         words = ", ".join(sorted(MEANINGS.get(word, word) for word in missing))
         return f"has an agent that does not know {words}; upgrade it"
     return _runtime_problem(capacity.runtimes, role)
-
-
-def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
-    """The GPUs of the model that is asked for."""
-    if need.gpu_model is None:
-        return list(gpus)
-    wanted = need.gpu_model.lower()
-    return [gpu for gpu in gpus if wanted in gpu.model.lower()]
-
-
-def pick(gpus: Sequence[Gpu], count: int) -> tuple[GpuUuid, ...]:
-    """The `count` neighbours that are joined best: by NVLink, then by NUMA node; the first such by index."""
-    if count == 0:
-        return ()
-    ordered = sorted(gpus, key=lambda gpu: (gpu.numa_node or 0, gpu.index))
-    windows = (ordered[start : start + count] for start in range(len(ordered) - count + 1))
-    best = min(windows, key=_distance)
-    return tuple(gpu.uuid for gpu in sorted(best, key=lambda gpu: gpu.index))
-
-
-def _distance(window: Sequence[Gpu]) -> tuple[int, int]:
-    uuids = {gpu.uuid for gpu in window}
-    unlinked = sum(len(uuids) - 1 - len(uuids.intersection(gpu.nvlink_peers)) for gpu in window)
-    return (unlinked, len({gpu.numa_node for gpu in window}))
 
 
 def _counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, _Draft]) -> dict[NodeId, int]:
