@@ -28,7 +28,6 @@ from coordinator.rpc.pace import Pace, Rates
 from coordinator.service.audit import AuditOperations
 from coordinator.service.known_projects import KnownProjects
 from coordinator.service.operations import Operations
-from coordinator.service.projects import ProjectOperations
 from coordinator.service.trust.accounts import AccountOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations
@@ -91,7 +90,6 @@ async def _calls(directory: Path) -> AsyncIterator[dict[str, Call]]:
         TrustOperations(
             accounts=AccountOperations(operations, registry),
             tokens=TokenOperations(operations, registry),
-            projects=ProjectOperations(operations, engine, registry, open_for_all=True),
             enrolment=EnrolmentOperations(operations, registry, None),
             authority=AuthorityOperations(operations, Rotations(None, registry, engine)),
             audit=AuditOperations(operations, registry, audit),

@@ -61,7 +61,7 @@ async def measure(setting: Setting) -> None:
         offer = ("--cpus", str(max(SIZES) * Resources().cpu_millis // 1000))
         options = ("--docker-socket", socket, "--mount-root", setting.scratch.path, *offer)
         async with fleet(setting.scratch, 1, *options) as muster, connected(socket) as docker:
-            await muster.client.projects.set_policy("default", Policy(host_paths=(str(setting.scratch.path),)))
+            await muster.client.projects.allow("default", Policy(host_paths=(str(setting.scratch.path),)))
             for size in SIZES:
                 await setting.quiet(f"{size} containers: bare API, Muster")
                 await _compare(setting, muster, docker, size)

@@ -25,6 +25,12 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Uncordon": "nodes.uncordon",
         "Label": "nodes.label",
     },
+    "ProjectService": {
+        "List": "projects.list",
+        "Get": "projects.get",
+        "Add": "projects.add",
+        "Allow": "projects.allow",
+    },
     "SecretService": {
         "Put": "secrets.set",
         "List": "secrets.list",
@@ -54,9 +60,6 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "ListTokens": "tokens.list",
         "RevokeToken": "tokens.revoke",
         "PruneTokens": "tokens.prune",
-        "ListProjects": "projects.list",
-        "AddProject": "projects.add",
-        "SetPolicy": "projects.allow",
         "CreateJoinToken": "join_tokens.create",
         "ListJoinTokens": "join_tokens.list",
         "RevokeJoinToken": "join_tokens.revoke",

@@ -26,6 +26,7 @@ from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.join import JoinService
 from coordinator.rpc.clients.login import LoginService
 from coordinator.rpc.clients.nodes import NodeService
+from coordinator.rpc.clients.projects import ProjectService
 from coordinator.rpc.clients.secrets import SecretService
 from coordinator.rpc.clients.trust import TrustOperations, TrustService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
@@ -68,6 +69,8 @@ from muster.rpc.v1 import (
     jobs_pb2_grpc,
     nodes_pb2,
     nodes_pb2_grpc,
+    projects_pb2,
+    projects_pb2_grpc,
     trust_pb2,
     trust_pb2_grpc,
 )
@@ -79,6 +82,7 @@ STOP_GRACE = 1.0
 _FOR_CLIENTS = (
     jobs_pb2.DESCRIPTOR.services_by_name["JobService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
+    projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name,
@@ -216,6 +220,8 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     )
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
+    projects = ProjectOperations(operations, parts.engine, parts.registry, open_for_all=authority is None)
+    projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects), server)
     logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
@@ -234,7 +240,6 @@ def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
     return TrustOperations(
         accounts=AccountOperations(operations, registry),
         tokens=TokenOperations(operations, registry),
-        projects=ProjectOperations(operations, parts.engine, registry, open_for_all=authority is None),
         enrolment=EnrolmentOperations(operations, registry, authority),
         authority=AuthorityOperations(operations, rotations),
         audit=AuditOperations(operations, registry, parts.audit),

@@ -31,6 +31,12 @@ class ProjectOperations:
             known = await self._engine.look(lambda cluster, _: sorted(cluster.projects.items()))
             return [self._seen(project) for name, project in known if caller.may(Access.VIEWER, name)]
 
+    async def get(self, caller: Caller, name: str) -> Project:
+        """One project; raises UnknownNameError for one that the caller may not look at."""
+        async with self._operations.begin(caller, "projects.get", name) as operation:
+            operation.require_in(name)
+            return self._seen(await self._engine.look(lambda cluster, _: cluster.projects[name]))
+
     async def add(self, caller: Caller, name: str) -> Project:
         """Make a project; raises ConflictError where there is one of that name."""
         async with self._operations.begin(caller, "projects.add", name) as operation:

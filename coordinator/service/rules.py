@@ -82,6 +82,7 @@ RULES: Mapping[str, OperationRule] = {
     "tokens.revoke": _OWN_CHANGE,
     "tokens.prune": _OWN_CHANGE,
     "projects.list": _OWN_LOOK,
+    "projects.get": OperationRule(AccessScope.PROJECT),
     "projects.add": _ADMIN_CHANGE,
     "projects.allow": _ADMIN_CHANGE,
     "secrets.set": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from muster.wire.plans.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
     from muster.wire.plans.rosters import roster_from_wire, roster_to_wire
+    from muster.wire.projects import project_from_wire, project_to_wire
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
         delivered_from_wire,
@@ -68,8 +69,6 @@ if TYPE_CHECKING:
         enrolled_node_to_wire,
         join_token_from_wire,
         join_token_to_wire,
-        project_from_wire,
-        project_to_wire,
         token_from_wire,
         token_to_wire,
     )
@@ -149,6 +148,7 @@ _MODULES = (
     "agents",
     "plans.rosters",
     "plans.plans",
+    "projects",
     "trust",
 )
 """Loaded when something is first asked for that the ones before do not have: a client needs few of them."""

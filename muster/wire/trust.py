@@ -16,12 +16,10 @@ from muster.domain.fleet.access import (
     IssuedToken,
     KnownAuthority,
     Myself,
-    Project,
 )
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.wire import checks
-from muster.wire.policies import policy_from_wire, policy_to_wire
 
 
 def grants_from_wire(grants: Mapping[str, str], where: str) -> dict[str, Access]:
@@ -112,22 +110,6 @@ def join_token_from_wire(message: pb.JoinToken) -> IssuedJoinToken:
         uses_left=message.uses_left,
         labels=dict(message.labels),
         revoked_at=checks.optional_moment(message, "revoked_at"),
-    )
-
-
-def project_to_wire(project: Project) -> pb.Project:
-    """A tenant."""
-    return pb.Project(
-        name=project.name, created_at=checks.timestamp(project.created_at), policy=policy_to_wire(project.policy)
-    )
-
-
-def project_from_wire(message: pb.Project) -> Project:
-    """A tenant; raises WireError."""
-    return Project(
-        name=message.name,
-        created_at=checks.moment(message.created_at, "Project.created_at"),
-        policy=policy_from_wire(message.policy),
     )
 
 

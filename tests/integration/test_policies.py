@@ -51,14 +51,14 @@ async def test_what_an_admin_has_opened_is_taken_until_he_closes_it(tmp_path: Pa
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         token = await fleet.user("ada", {"vision": Access.MEMBER})
         async with fleet.client(token) as ada:
-            assert (await admin.projects.set_policy("vision", OPENED)).policy == OPENED
+            assert (await admin.projects.allow("vision", OPENED)).policy == OPENED
             (seen,) = [project for project in await ada.projects.list() if project.name == "vision"]
             assert seen.policy == OPENED
             taken = [(await ada.jobs.submit(wish, queue_anyway=True)).id for wish in WISHES]
             with pytest.raises(PermissionDeniedError, match="--capability SYS_ADMIN"):
                 await ada.jobs.submit(job(security=Security(capabilities=("SYS_ADMIN",))), queue_anyway=True)
 
-            await admin.projects.set_policy("vision", Policy(any_user=True))
+            await admin.projects.allow("vision", Policy(any_user=True))
             with pytest.raises(PermissionDeniedError, match="--host-path /data/set"):
                 await ada.jobs.submit(WISHES[-1], queue_anyway=True)
             await ada.jobs.submit(WISHES[0], queue_anyway=True)
@@ -76,9 +76,9 @@ async def test_nobody_but_an_admin_of_everything_opens_a_project(tmp_path: Path)
         token = await fleet.user("ada", {"vision": Access.ADMIN})
         async with fleet.client(token) as ada:
             with pytest.raises(PermissionDeniedError):
-                await ada.projects.set_policy("vision", OPENED)
+                await ada.projects.allow("vision", OPENED)
         with pytest.raises(UnknownNameError, match="no project 'sound'"):
-            await admin.projects.set_policy("sound", OPENED)
+            await admin.projects.allow("sound", OPENED)
         with pytest.raises(PermissionDeniedError):
             await admin.jobs.submit(WISHES[0], queue_anyway=True)
 
@@ -113,6 +113,6 @@ async def test_the_command_line_opens_shows_and_closes(tmp_path: Path) -> None:
 async def test_on_ones_own_machine_everything_is_open(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
         with pytest.raises(ConflictError, match="open for everything"):
-            await fleet.client.projects.set_policy("default", OPENED)
+            await fleet.client.projects.allow("default", OPENED)
         wish = replace(job(user="root", security=Security(privileged=True)), project="default")
         assert (await fleet.client.jobs.submit(wish, queue_anyway=True)).spec == wish

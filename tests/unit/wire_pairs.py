@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 from hypothesis import strategies as st
 
 from muster import wire
-from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, trust_pb2
+from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2
 from tests.unit import secret_values, trust_values
 from tests.unit import wire_values as values
 
@@ -36,7 +36,7 @@ PAIRS = (
     Pair("audit_entry", trust_values.audit_entries, trust_pb2.AuditEntry),
     Pair("enrolled_node", trust_values.enrolled_nodes, trust_pb2.EnrolledNode),
     Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
-    Pair("project", trust_values.projects, trust_pb2.Project),
+    Pair("project", trust_values.projects, projects_pb2.Project),
     Pair("token", trust_values.tokens, trust_pb2.Token),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),

@@ -1,4 +1,4 @@
-"""The clients' calls about accounts, tokens, projects, nodes that have joined and the audit log, as gRPC has them."""
+"""The clients' calls about accounts, tokens, nodes that have joined and the audit log, as gRPC has them."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,6 @@ from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.clients.authority import AuthorityCalls
 from coordinator.rpc.refusals import translated
 from coordinator.service.audit import AuditFilter, AuditOperations
-from coordinator.service.projects import ProjectOperations
 from coordinator.service.trust.accounts import AccountOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinTokenWish
@@ -17,7 +16,6 @@ from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc
 from muster.wire import checks, trust
 from muster.wire.nodes import given_labels
-from muster.wire.policies import policy_from_wire
 
 MOST_USES = 10_000
 
@@ -28,7 +26,6 @@ class TrustOperations:
 
     accounts: AccountOperations
     tokens: TokenOperations
-    projects: ProjectOperations
     enrolment: EnrolmentOperations
     authority: AuthorityOperations
     audit: AuditOperations
@@ -101,22 +98,6 @@ class TrustService(AuthorityCalls, trust_pb2_grpc.TrustServiceServicer):
         checks.few(request.ids, "PruneTokensRequest.ids")
         revoked = await self._of.tokens.prune(caller(), request.ids)
         return pb.PruneTokensResponse(revoked=map(trust.token_to_wire, revoked))
-
-    @translated
-    async def ListProjects(self, request: pb.ListProjectsRequest, context: Context) -> pb.ListProjectsResponse:  # noqa: ARG002, N802
-        """Projects that the caller may look at, by name."""
-        return pb.ListProjectsResponse(projects=map(trust.project_to_wire, await self._of.projects.list(caller())))
-
-    @translated
-    async def AddProject(self, request: pb.AddProjectRequest, context: Context) -> pb.Project:  # noqa: ARG002, N802
-        """Make a project."""
-        return trust.project_to_wire(await self._of.projects.add(caller(), request.name))
-
-    @translated
-    async def SetPolicy(self, request: pb.SetPolicyRequest, context: Context) -> pb.Project:  # noqa: ARG002, N802
-        """The project, opened for this and nothing else."""
-        policy = policy_from_wire(request.policy)
-        return trust.project_to_wire(await self._of.projects.allow(caller(), request.project, policy))
 
     @translated
     async def CreateJoinToken(self, request: pb.CreateJoinTokenRequest, context: Context) -> pb.CreateJoinTokenResponse:  # noqa: ARG002, N802

@@ -8,7 +8,7 @@ import typer
 
 from muster.cli.context import answers, session_of
 from muster.cli.output.screen import say
-from muster.domain.errors import InvalidJobError, UnknownNameError
+from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import Policy
 from muster.domain.jobs.job import MOST_PIDS
 
@@ -65,11 +65,9 @@ async def allow(  # noqa: PLR0913 - one for each option
         pids=pids,
     )
     async with session_of(context).client() as client:
-        found = next((each for each in await client.projects.list() if each.name == project), None)
-        if found is None:
-            raise UnknownNameError(f"there is no project {project!r}; `muster projects list` shows yours")
+        found = await client.projects.get(project)
         if nothing or wished != Policy():
-            found = await client.projects.set_policy(project, wished if nothing else _both(found.policy, wished))
+            found = await client.projects.allow(project, wished if nothing else _both(found.policy, wished))
     say(f"{found.name}: {policy_text(found.policy)}")
 
 

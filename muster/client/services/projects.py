@@ -4,10 +4,9 @@ from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.fleet.access import Policy, Project
-from muster.rpc.v1 import trust_pb2 as pb
-from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub
-from muster.wire import trust
-from muster.wire.policies import policy_to_wire
+from muster.rpc.v1 import projects_pb2 as pb
+from muster.rpc.v1.projects_pb2_grpc import ProjectServiceStub
+from muster.wire.projects import policy_to_wire, project_from_wire
 
 
 class ProjectsClient:
@@ -17,16 +16,23 @@ class ProjectsClient:
         self._calls = calls
 
     @property
-    def _stub(self) -> Any:  # noqa: ANN401 - that of TrustService, whose two kinds mypy cannot tell apart here
-        return self._calls.stub(TrustServiceStub)
+    def _stub(self) -> Any:  # noqa: ANN401 - that of ProjectService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(ProjectServiceStub)
 
     async def list(self) -> tuple[Project, ...]:
         """Projects that one may look at, by name.
 
         >>> names = [project.name for project in await client.projects.list()]
         """
-        answer = await self._calls.ask(self._stub.ListProjects, pb.ListProjectsRequest())
-        return tuple(map(trust.project_from_wire, answer.projects))
+        answer = await self._calls.ask(self._stub.List, pb.ListProjectsRequest())
+        return tuple(map(project_from_wire, answer.projects))
+
+    async def get(self, name: str) -> Project:
+        """One project; UnknownNameError for one that one may not look at.
+
+        >>> opened = (await client.projects.get("vision")).policy
+        """
+        return project_from_wire(await self._calls.ask(self._stub.Get, pb.GetProjectRequest(name=name)))
 
     async def add(self, name: str) -> Project:
         """Make a project.
@@ -34,12 +40,12 @@ class ProjectsClient:
         >>> await client.projects.add("vision")
         """
         request = pb.AddProjectRequest(name=name)
-        return trust.project_from_wire(await self._calls.ask(self._stub.AddProject, request, pauses=()))
+        return project_from_wire(await self._calls.ask(self._stub.Add, request, pauses=()))
 
-    async def set_policy(self, project: str, policy: Policy) -> Project:
+    async def allow(self, project: str, policy: Policy) -> Project:
         """Open a project for this and nothing else; the project.
 
-        >>> await client.projects.set_policy("vision", Policy(host_paths=("/data",)))
+        >>> await client.projects.allow("vision", Policy(host_paths=("/data",)))
         """
-        request = pb.SetPolicyRequest(project=project, policy=policy_to_wire(policy))
-        return trust.project_from_wire(await self._calls.ask(self._stub.SetPolicy, request))
+        request = pb.AllowRequest(project=project, policy=policy_to_wire(policy))
+        return project_from_wire(await self._calls.ask(self._stub.Allow, request))

@@ -19,6 +19,13 @@ class SyncProjectsClient:
         """
         return self._loop.run(self._own.list())
 
+    def get(self, name: str) -> Project:
+        """One project; UnknownNameError for one that one may not look at.
+
+        >>> opened = (client.projects.get("vision")).policy
+        """
+        return self._loop.run(self._own.get(name))
+
     def add(self, name: str) -> Project:
         """Make a project.
 
@@ -26,9 +33,9 @@ class SyncProjectsClient:
         """
         return self._loop.run(self._own.add(name))
 
-    def set_policy(self, project: str, policy: Policy) -> Project:
+    def allow(self, project: str, policy: Policy) -> Project:
         """Open a project for this and nothing else; the project.
 
-        >>> client.projects.set_policy("vision", Policy(host_paths=("/data",)))
+        >>> client.projects.allow("vision", Policy(host_paths=("/data",)))
         """
-        return self._loop.run(self._own.set_policy(project, policy))
+        return self._loop.run(self._own.allow(project, policy))

@@ -480,21 +480,6 @@ class TrustServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensResponse.FromString,
                 _registered_method=True)
-        self.ListProjects = channel.unary_unary(
-                '/muster.rpc.v1.TrustService/ListProjects',
-                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListProjectsRequest.SerializeToString,
-                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListProjectsResponse.FromString,
-                _registered_method=True)
-        self.AddProject = channel.unary_unary(
-                '/muster.rpc.v1.TrustService/AddProject',
-                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AddProjectRequest.SerializeToString,
-                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
-                _registered_method=True)
-        self.SetPolicy = channel.unary_unary(
-                '/muster.rpc.v1.TrustService/SetPolicy',
-                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SetPolicyRequest.SerializeToString,
-                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
-                _registered_method=True)
         self.Grant = channel.unary_unary(
                 '/muster.rpc.v1.TrustService/Grant',
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.GrantRequest.SerializeToString,
@@ -602,27 +587,6 @@ class TrustServiceServicer(object):
 
     def PruneTokens(self, request, context):
         """Revokes API tokens that count, and forgets those that count no more.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListProjects(self, request, context):
-        """All projects.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def AddProject(self, request, context):
-        """Makes a project.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def SetPolicy(self, request, context):
-        """Says what the containers of a project may do beyond the default.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -740,21 +704,6 @@ def add_TrustServiceServicer_to_server(servicer, server):
                     servicer.PruneTokens,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensResponse.SerializeToString,
-            ),
-            'ListProjects': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListProjects,
-                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListProjectsRequest.FromString,
-                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.ListProjectsResponse.SerializeToString,
-            ),
-            'AddProject': grpc.unary_unary_rpc_method_handler(
-                    servicer.AddProject,
-                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.AddProjectRequest.FromString,
-                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.SerializeToString,
-            ),
-            'SetPolicy': grpc.unary_unary_rpc_method_handler(
-                    servicer.SetPolicy,
-                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SetPolicyRequest.FromString,
-                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.Project.SerializeToString,
             ),
             'Grant': grpc.unary_unary_rpc_method_handler(
                     servicer.Grant,
@@ -1024,87 +973,6 @@ class TrustService(object):
             '/muster.rpc.v1.TrustService/PruneTokens',
             muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_trust__pb2.PruneTokensResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListProjects(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/muster.rpc.v1.TrustService/ListProjects',
-            muster_dot_rpc_dot_v1_dot_trust__pb2.ListProjectsRequest.SerializeToString,
-            muster_dot_rpc_dot_v1_dot_trust__pb2.ListProjectsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def AddProject(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/muster.rpc.v1.TrustService/AddProject',
-            muster_dot_rpc_dot_v1_dot_trust__pb2.AddProjectRequest.SerializeToString,
-            muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def SetPolicy(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/muster.rpc.v1.TrustService/SetPolicy',
-            muster_dot_rpc_dot_v1_dot_trust__pb2.SetPolicyRequest.SerializeToString,
-            muster_dot_rpc_dot_v1_dot_trust__pb2.Project.FromString,
             options,
             channel_credentials,
             insecure,

@@ -196,12 +196,6 @@ class TrustServiceStub:
     """An API token counts no more."""
     PruneTokens: _grpc.UnaryUnaryMultiCallable[_trust_pb2.PruneTokensRequest, _trust_pb2.PruneTokensResponse]
     """Revokes API tokens that count, and forgets those that count no more."""
-    ListProjects: _grpc.UnaryUnaryMultiCallable[_trust_pb2.ListProjectsRequest, _trust_pb2.ListProjectsResponse]
-    """All projects."""
-    AddProject: _grpc.UnaryUnaryMultiCallable[_trust_pb2.AddProjectRequest, _trust_pb2.Project]
-    """Makes a project."""
-    SetPolicy: _grpc.UnaryUnaryMultiCallable[_trust_pb2.SetPolicyRequest, _trust_pb2.Project]
-    """Says what the containers of a project may do beyond the default."""
     Grant: _grpc.UnaryUnaryMultiCallable[_trust_pb2.GrantRequest, _trust_pb2.Account]
     """Gives an account access to a project, or takes it away."""
     CreateJoinToken: _grpc.UnaryUnaryMultiCallable[_trust_pb2.CreateJoinTokenRequest, _trust_pb2.CreateJoinTokenResponse]
@@ -244,12 +238,6 @@ class TrustServiceAsyncStub(TrustServiceStub):
     """An API token counts no more."""
     PruneTokens: _aio.UnaryUnaryMultiCallable[_trust_pb2.PruneTokensRequest, _trust_pb2.PruneTokensResponse]  # type: ignore[assignment]
     """Revokes API tokens that count, and forgets those that count no more."""
-    ListProjects: _aio.UnaryUnaryMultiCallable[_trust_pb2.ListProjectsRequest, _trust_pb2.ListProjectsResponse]  # type: ignore[assignment]
-    """All projects."""
-    AddProject: _aio.UnaryUnaryMultiCallable[_trust_pb2.AddProjectRequest, _trust_pb2.Project]  # type: ignore[assignment]
-    """Makes a project."""
-    SetPolicy: _aio.UnaryUnaryMultiCallable[_trust_pb2.SetPolicyRequest, _trust_pb2.Project]  # type: ignore[assignment]
-    """Says what the containers of a project may do beyond the default."""
     Grant: _aio.UnaryUnaryMultiCallable[_trust_pb2.GrantRequest, _trust_pb2.Account]  # type: ignore[assignment]
     """Gives an account access to a project, or takes it away."""
     CreateJoinToken: _aio.UnaryUnaryMultiCallable[_trust_pb2.CreateJoinTokenRequest, _trust_pb2.CreateJoinTokenResponse]  # type: ignore[assignment]
@@ -337,30 +325,6 @@ class TrustServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_trust_pb2.PruneTokensResponse, _abc.Awaitable[_trust_pb2.PruneTokensResponse]]:
         """Revokes API tokens that count, and forgets those that count no more."""
-
-    @_abc_1.abstractmethod
-    def ListProjects(
-        self,
-        request: _trust_pb2.ListProjectsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_trust_pb2.ListProjectsResponse, _abc.Awaitable[_trust_pb2.ListProjectsResponse]]:
-        """All projects."""
-
-    @_abc_1.abstractmethod
-    def AddProject(
-        self,
-        request: _trust_pb2.AddProjectRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_trust_pb2.Project, _abc.Awaitable[_trust_pb2.Project]]:
-        """Makes a project."""
-
-    @_abc_1.abstractmethod
-    def SetPolicy(
-        self,
-        request: _trust_pb2.SetPolicyRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_trust_pb2.Project, _abc.Awaitable[_trust_pb2.Project]]:
-        """Says what the containers of a project may do beyond the default."""
 
     @_abc_1.abstractmethod
     def Grant(

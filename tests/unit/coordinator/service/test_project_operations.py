@@ -45,6 +45,13 @@ async def test_projects_are_listed_for_those_who_see_them_and_opened_by_admins()
         assert (await trusted.told())[0] == ("root", "projects.allow", "red", "ok, +privileged")
 
 
+async def test_a_project_that_one_may_not_look_at_is_as_if_it_were_not_there() -> None:
+    async with fleet("red", "blue") as (_, _, projects):
+        assert (await projects.get(person(red=Access.VIEWER), "red")).name == "red"
+        with pytest.raises(UnknownNameError, match="there is no project 'blue'"):
+            await projects.get(person(red=Access.VIEWER), "blue")
+
+
 async def test_a_project_is_made_once_and_written_down() -> None:
     async with fleet() as (trusted, engine, projects):
         await projects.add(ADMIN, "red")

@@ -1,16 +1,32 @@
-"""What projects are opened for; what roles ask for is in `security`."""
+"""Projects, and what they are opened for; what roles ask for is in `security`."""
 
-from muster.domain.fleet.access import Policy
-from muster.rpc.v1 import trust_pb2
+from muster.domain.fleet.access import Policy, Project
+from muster.rpc.v1 import projects_pb2 as pb
 from muster.wire import checks
 from muster.wire.security import known_capabilities, known_pids
 
 
-def policy_to_wire(policy: Policy) -> trust_pb2.Policy | None:
+def project_to_wire(project: Project) -> pb.Project:
+    """The project as a message."""
+    return pb.Project(
+        name=project.name, created_at=checks.timestamp(project.created_at), policy=policy_to_wire(project.policy)
+    )
+
+
+def project_from_wire(message: pb.Project) -> Project:
+    """The project of a message; raises WireError."""
+    return Project(
+        name=message.name,
+        created_at=checks.moment(message.created_at, "Project.created_at"),
+        policy=policy_from_wire(message.policy),
+    )
+
+
+def policy_to_wire(policy: Policy) -> pb.Policy | None:
     """What a project is opened for; nothing for one that is not opened."""
     if policy == Policy():
         return None
-    return trust_pb2.Policy(
+    return pb.Policy(
         capabilities=sorted(policy.capabilities),
         privileged=policy.privileged,
         gain_privileges=policy.gain_privileges,
@@ -20,7 +36,7 @@ def policy_to_wire(policy: Policy) -> trust_pb2.Policy | None:
     )
 
 
-def policy_from_wire(message: trust_pb2.Policy) -> Policy:
+def policy_from_wire(message: pb.Policy) -> Policy:
     """What a project is opened for; raises WireError."""
     checks.few(message.host_paths, "Policy.host_paths")
     checks.unique(message.host_paths, "Policy.host_paths")
