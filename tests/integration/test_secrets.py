@@ -21,6 +21,7 @@ from muster.domain.errors import (
     UnknownNameError,
 )
 from muster.domain.fleet.access import EVERYWHERE, Access
+from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.fleet.secret import DeliveredSecret, SecretKind
 from muster.domain.gangs.plan import Report, Stage
@@ -86,6 +87,7 @@ async def node(fleet: Secured, name: str) -> AsyncIterator[Node]:
     inventory = wire.inventory_to_wire(Inventory(cpus=8, memory=1 << 30, runtimes=offers))
     said = pb.Hello(node=name, identity=name, address="127.0.0.9", inventory=inventory)
     said.protocol = protocol.VERSION
+    said.features.extend(ALL_FEATURES)
     async with open_channel(fleet.doors.agents, shown) as channel:
         stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
         stream = stub.Connect(metadata=shown.metadata)
