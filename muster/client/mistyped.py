@@ -48,7 +48,7 @@ def _wrong(value: object, hint: Any, path: Path) -> Iterator[Fault]:  # noqa: AN
     elif origin is not None and issubclass(origin, Mapping):
         yield from _wrong_mapping(value, get_args(hint), path)
     else:
-        yield from _wrong_single(value, getattr(hint, "__supertype__", hint), path)
+        yield from _wrong_single(value, origin or getattr(hint, "__supertype__", hint), path)
 
 
 def _wrong_choice(value: object, choices: Sequence[Any], path: Path) -> Iterator[Fault]:

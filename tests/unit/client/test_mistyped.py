@@ -4,10 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from muster.client.mistyped import refuse_mistyped
 from muster.domain.errors import InvalidJobError
 from muster.domain.jobs.job import JobSpec, Mount, PortRequest, Resources, Role, Timeouts
+from tests.unit.jobfile.valid_jobs import any_job
 
 JOB: dict[str, Any] = {"name": "hello"}
 
@@ -61,4 +63,9 @@ def test_what_is_of_its_type_passes_and_so_do_lists_and_the_words_of_enumeration
         pull="never",  # type: ignore[arg-type]
     )
     spec = JobSpec(name="hello", roles=[role], network="bridge", timeouts=Timeouts(run=timedelta(hours=1)))  # type: ignore[arg-type]
+    assert refuse_mistyped(spec) is spec
+
+
+@given(any_job)
+def test_every_valid_job_passes(spec: JobSpec) -> None:
     assert refuse_mistyped(spec) is spec
