@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from muster.domain.errors import (
     ConflictError,
@@ -13,7 +14,9 @@ from muster.domain.errors import (
     UnknownNameError,
 )
 from muster.domain.jobs.lifecycle import JobPhase
-from muster.domain.jobs.view import JobView
+
+if TYPE_CHECKING:
+    from muster.domain.jobs.view import JobView  # every command loads this module, and few have a job
 
 _LARGEST = 255
 """The largest exit code that a shell sees."""
@@ -57,7 +60,7 @@ def code_of_error(error: MusterError) -> ExitCode:
     return ExitCode.JOB_FAILED
 
 
-def code_of_job(job: JobView) -> int:
+def code_of_job(job: "JobView") -> int:
     """The exit code of a command that waited for a job: of the program that failed first, else by the phase."""
     if job.phase is JobPhase.FAILED and job.failure is not None and job.failure.exit is not None:
         return job.failure.exit.code & _LARGEST or ExitCode.JOB_FAILED

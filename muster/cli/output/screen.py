@@ -5,7 +5,6 @@ No other module here prints or makes a console; a test of the house sees to it.
 
 import os
 import sys
-import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
 from muster.domain.visible_text import visible
@@ -86,6 +85,10 @@ def colour_wanted() -> bool:
 
 def _columns(text: str) -> int:
     """Columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    import unicodedata  # noqa: PLC0415 - seldom
+
     return sum(2 if unicodedata.east_asian_width(each) in {"W", "F"} else 1 for each in text)
 
 
