@@ -13,7 +13,7 @@ from muster.domain.jobs.secret_use import SECRETS_DIRECTORY
 _LONGEST_NAME = 40
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _SHELL_WORDS = frozenset(
-    {"for", "while", "until", "if", "case", "set", "export", "cd", "exec", "trap", "function", "eval"}
+    {"for", "while", "until", "if", "case", "set", "export", "cd", "exec", "trap", "function", "eval", "exit"}
 )
 """Words with which a line for a shell begins that say nothing of what it does."""
 

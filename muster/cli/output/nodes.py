@@ -23,7 +23,7 @@ _POOL = "pool"
 _COLUMNS = (
     Column("NODE", least=10),
     Column("STATE", least=10),
-    Column("GPUS FREE", least=8),
+    Column("GPUS FREE", least=22),
     Column("CPUS FREE", right=True),
     Column("MEMORY FREE", right=True),
     Column("EXECUTIONS", right=True, spare=2),
