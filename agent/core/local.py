@@ -108,6 +108,8 @@ class WantedExecution:
     """Whether the coordinator lists it; what it does not list is stopped and removed."""
     assignment: Assignment | None = None
     roster: Roster | None = None
+    cause: str = ""
+    """What the coordinator acted on when it last told something of it, for the journal."""
 
     @property
     def over(self) -> bool:
