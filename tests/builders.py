@@ -21,6 +21,7 @@ from coordinator.core.events import (
     TimePassed,
 )
 from coordinator.core.loading import load
+from coordinator.core.notes import Note
 from coordinator.core.placement.capacity import Capacities, Capacity
 from coordinator.core.placement.placement import Available
 from coordinator.core.records import Attempt, Execution, Record
@@ -158,6 +159,8 @@ class World:
         self.store = MemoryStore()
         self.cluster = Cluster(by_priority)
         self.effects: list[Effect] = []
+        self.notes: list[Note] = []
+        """What all turns have noted."""
         self.followers: dict[NodeId, Follower] = {}
         self.undelivered: set[NodeId] = set()
         """Nodes whose plans get lost on the way."""
@@ -175,6 +178,7 @@ class World:
         stored = snapshot_of(tuple(lasting(remembered(stored_records(self.store)))))
         assert snapshot_of(tuple(lasting(turn.before()))) == stored, "a turn does not know what was before it"
         self.store.commit((*turn.changes(), *event_changes(self.cluster, told(turn.notes.taken), self.now)))
+        self.notes += turn.notes.taken
         self.effects = list(turn.take_effects())
         for effect in self.effects:
             if isinstance(effect, SendPlan) and effect.node not in self.undelivered:

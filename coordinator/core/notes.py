@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from coordinator.core.records import Attempt, Execution, Job
+from muster.domain.fleet.node_event import NodeEvent
 from muster.domain.ids import ExecutionId
 
 
@@ -47,7 +48,14 @@ class Offered(NamedTuple):
     cause: EventCause
 
 
-Note = Transitioned | Changed | Dropped | Offered
+class Noticed(NamedTuple):
+    """Something happened to a node."""
+
+    event: NodeEvent
+    cause: EventCause
+
+
+Note = Transitioned | Changed | Dropped | Offered | Noticed
 
 
 class TurnNotes:
@@ -87,6 +95,10 @@ class TurnNotes:
     def drop(self, job: Job) -> None:
         """Note that a job was forgotten."""
         self.taken.append(Dropped(job, self.cause))
+
+    def notice(self, event: NodeEvent) -> None:
+        """Note what happened to a node."""
+        self.taken.append(Noticed(event, self.cause))
 
     def offer(self, job: Job, *, head: bool, refusal: str, first: bool) -> None:
         """Note what came of a look for seats."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import AttemptKey
-from coordinator.core.notes import Changed, Dropped, Offered
+from coordinator.core.notes import Changed, Dropped, Noticed, Offered
 from coordinator.core.records import Attempt, DropEvents, Execution, Job, KeepEvent
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
 from muster.domain.gangs.plan import Goal
@@ -54,7 +54,7 @@ class _Writer:
             self._last[((told.job, told.attempt), told.after)] = told.members[-1]
             if told.job in self._cluster.jobs:
                 yield from self._move(told)
-        elif not isinstance(told, Dropped) and _job_of(told) in self._cluster.jobs:
+        elif not isinstance(told, Dropped | Noticed) and _job_of(told) in self._cluster.jobs:
             match told:
                 case Changed():
                     yield from self._change(told)

@@ -6,9 +6,10 @@ from typing import NamedTuple, assert_never
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import AttemptKey
-from coordinator.core.notes import Changed, Dropped, Offered
+from coordinator.core.notes import Changed, Dropped, Noticed, Offered
 from coordinator.core.records import Attempt, Job
 from coordinator.story.moves import CommonMove, Told, listed_nodes
+from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.gangs.plan import Goal
 from muster.domain.jobs.lifecycle import State
 
@@ -26,6 +27,17 @@ _SENTENCES: Mapping[State, str] = {
     State.FAILED: "executions failed",
     State.STOPPED: "executions are stopped",
     State.LOST: "executions are lost",
+}
+
+
+_OF_NODES: Mapping[NodeEventKind, str] = {
+    NodeEventKind.JOINED: "node has joined",
+    NodeEventKind.UNREACHABLE: "node is unreachable",
+    NodeEventKind.BACK: "node is back",
+    NodeEventKind.LOST: "node is lost",
+    NodeEventKind.CORDONED: "node is cordoned",
+    NodeEventKind.UNCORDONED: "node takes jobs again",
+    NodeEventKind.REMOVED: "node was removed",
 }
 
 
@@ -54,6 +66,8 @@ def lines(cluster: Cluster, stories: Iterable[Told]) -> list[Line]:
                 others.append(Line("job was deleted", {"job": job.id, "attempt": job.attempt, **_cause(each.cause)}))
             case Offered():
                 others.append(_offer(each))
+            case Noticed():
+                others.append(_notice(each))
             case _:
                 assert_never(each)
     return [*(_submitted(jobs, cause) for cause, jobs in submitted.items()), *others]
@@ -109,6 +123,12 @@ def _ended(cluster: Cluster, job: Job, cause: EventCause) -> Line:
     failure = cluster.newest_attempt(job.id).failure
     about: dict[str, object] = {} if failure is None else {"failure": failure}
     return _line("job has ended", (job.id, job.attempt), "", cluster.phase(job.id), cause, about)
+
+
+def _notice(noticed: Noticed) -> Line:
+    event = noticed.event
+    why = {"why": event.text} if event.text else {}
+    return Line(_OF_NODES[event.kind], {"node": event.node, "to": event.kind, **why, **_cause(noticed.cause)})
 
 
 def _offer(offer: Offered) -> Line:

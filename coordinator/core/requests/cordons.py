@@ -7,6 +7,7 @@ from coordinator.core.attempts import attempts
 from coordinator.core.events import CordonRequested, UncordonRequested
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import Cordon
+from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.ids import NodeId
 
 
@@ -17,10 +18,13 @@ def take(turn: Turn, event: CordonRequested | UncordonRequested) -> Answer:
         message = f"there is no node {event.node!r}; `muster nodes` lists them"
         return Refused(cause=RefusalCause.UNKNOWN, message=message)
     if isinstance(event, CordonRequested):
+        if node.cordon is None:
+            turn.notice(node.name, NodeEventKind.CORDONED, event.reason)
         turn.put(replace(node, cordon=_cordon(turn, node.cordon, event)))
         if event.restart_jobs:
             _move_jobs_away(turn, event.node)
     elif node.cordon is not None:
+        turn.notice(node.name, NodeEventKind.UNCORDONED)
         turn.put(replace(node, cordon=None))
     turn.reconsider_queue()
     return Noted()

@@ -21,6 +21,7 @@ from coordinator.core.records import Execution, Node
 from coordinator.core.turn.fencing import lost_at
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import NodeState, relabelled
+from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER
@@ -42,6 +43,10 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
     if known is None and len(turn.cluster.nodes) >= turn.cluster.limits.nodes:
         message = f"the coordinator knows {len(turn.cluster.nodes)} nodes and takes no more; remove some that are gone"
         return Refused(cause=RefusalCause.EXHAUSTED, message=message)
+    if known is None:
+        turn.notice(event.node, NodeEventKind.JOINED)
+    elif presence is not None and presence.seen and presence.state is not NodeState.READY:
+        turn.notice(event.node, NodeEventKind.BACK)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
     heard_at = turn.cluster.presence.heard_at(event.node)
@@ -61,6 +66,7 @@ def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
     """Its stream ended; an older stream of a node that is back already does not count."""
     presence = turn.cluster.presence.get(event.node)
     if presence is not None and presence.session == event.session:
+        turn.notice(event.node, NodeEventKind.UNREACHABLE, "its stream ended")
         presence.closed()
     return Noted()
 
@@ -112,9 +118,13 @@ def judge(turn: Turn, node: NodeId) -> None:
     if turn.now < heard_at + LEASE:
         turn.cluster.deadlines.watch_lease(node, heard_at + LEASE)
         return
+    if presence.session is not None:
+        silent = f"it has been silent for {(turn.now - heard_at).total_seconds():.0f} s"
+        turn.notice(node, NodeEventKind.UNREACHABLE, silent)
     turn.close_session(node)
     looks = list(_lose_overdue(turn, node))
     if presence.state is not NodeState.LOST and turn.now >= heard_at + DEFAULT_LOST_AFTER:
+        turn.notice(node, NodeEventKind.LOST)
         presence.lost()
     if presence.state is not NodeState.LOST:
         looks.append(heard_at + DEFAULT_LOST_AFTER)
@@ -170,6 +180,7 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
     for name in [planned.id for planned in turn.cluster.load.planned(event.node)]:
         attempts.lose(turn, turn.cluster.executions[name], failure)
         turn.put(replace(turn.cluster.executions[name], log_complete=True))  # as complete as it will ever be
+    turn.notice(event.node, NodeEventKind.REMOVED)
     turn.drop_node(event.node)
     return Noted()
 

@@ -11,6 +11,7 @@ from coordinator.core.records import Attempt, Change, Execution, Job, Record
 from coordinator.core.turn.changes import Changes
 from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
+from muster.domain.fleet.node_event import NodeEvent, NodeEventKind
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import State, Trigger, advance
 
@@ -151,6 +152,10 @@ class Turn:
         if presence.session is not None:
             self.sends.close(node, presence.session)
             presence.closed()
+
+    def notice(self, node: NodeId, kind: NodeEventKind, text: str = "") -> None:
+        """Note that something happened to a node, for the journal."""
+        self.notes.notice(NodeEvent(node=node, kind=kind, at=self.now, text=text))
 
     # what comes of it
 

@@ -8,11 +8,21 @@ from datetime import timedelta
 import pytest
 
 from coordinator.core.causes import EventCause, message_cause
-from coordinator.core.events import Event, ExecutionsReported, StopRequested
+from coordinator.core.events import (
+    CordonRequested,
+    Event,
+    ExecutionsReported,
+    NodeDisconnected,
+    RemovalRequested,
+    StopRequested,
+    UncordonRequested,
+)
+from coordinator.core.notes import Noticed
 from coordinator.core.turn.turn import Turn
 from coordinator.engine import Engine
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import IllegalTransitionError
+from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import NodeId, execution_id
 from muster.domain.jobs.event import JobEvent, JobEventKind
@@ -20,8 +30,8 @@ from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import State, Trigger
 from muster.domain.jobs.restart import RestartPolicy
-from tests.builders import World, inventory, report, spec
-from tests.unit.coordinator.engines import J, connection, engine_on, submission, working
+from tests.builders import AT, World, inventory, report, spec
+from tests.unit.coordinator.engines import A, J, connection, engine_on, submission, working
 
 NODES = [NodeId(name) for name in "abc"]
 ALICE = EventCause("call k3f-1 jobs.submit", "alice")
@@ -54,11 +64,11 @@ async def submitted(engine: Engine, job: JobSpec = THREE) -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture, *fields: str) -> list[tuple[str, ...]]:
-    """The sentence and some fields of each line of the journal that the engine wrote."""
+    """The sentence and some fields of each line of the journal that the engine wrote about jobs."""
     return [
         (line.getMessage(), *(str(getattr(line, name, "")) for name in fields))
         for line in caplog.records
-        if line.name == "coordinator.engine"
+        if line.name == "coordinator.engine" and hasattr(line, "job")
     ]
 
 
@@ -181,6 +191,48 @@ async def test_the_journal_leaves_out_what_the_scheduler_looks_at_unless_it_is_a
         await engine.ask(submission())
 
     assert [line[0] for line in told(caplog)] == ["job was submitted"]
+
+
+async def test_the_journal_tells_the_life_of_a_node_with_its_causes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    operator = EventCause("call k3f-2 nodes.cordon", "bob")
+    async with working(engine := engine_on(MemoryStore())):
+        first, second = engine.open_session(), engine.open_session()
+        await engine.ask(replace(connection(first), cause=message_cause(A, 1, 1)))
+        await engine.ask(CordonRequested(node=A, reason="new disk", cause=operator))
+        await engine.ask(CordonRequested(node=A, reason="and a new fan", cause=operator))
+        await engine.ask(UncordonRequested(node=A, cause=operator))
+        await engine.ask(NodeDisconnected(node=A, session=first.number, cause=EventCause("a stream 1 ended")))
+        await engine.ask(replace(connection(second), cause=message_cause(A, 2, 1)))
+        await engine.ask(NodeDisconnected(node=A, session=second.number))
+        await engine.ask(RemovalRequested(node=A))
+
+    lines = [line for line in caplog.records if line.getMessage().startswith("node ")]
+    assert [
+        tuple(str(getattr(line, name, "")) for name in ("msg", "node", "to", "why", "cause")) for line in lines
+    ] == [
+        ("node has joined", "a", "joined", "", "a stream 1 message 1"),
+        ("node is cordoned", "a", "cordoned", "new disk", "call k3f-2 nodes.cordon by bob"),
+        ("node takes jobs again", "a", "uncordoned", "", "call k3f-2 nodes.cordon by bob"),
+        ("node is unreachable", "a", "unreachable", "its stream ended", "a stream 1 ended"),
+        ("node is back", "a", "back", "", "a stream 2 message 1"),
+        ("node is unreachable", "a", "unreachable", "its stream ended", ""),
+        ("node was removed", "a", "removed", "", ""),
+    ]
+
+
+def test_a_node_that_is_silent_is_noticed_once_and_again_when_it_is_lost() -> None:
+    w = World(("a", 0), ("b", 0))
+    w.advance(100)
+
+    noticed = [note.event for note in w.notes if isinstance(note, Noticed) and note.event.node == "a"]
+    assert [event.kind for event in noticed] == [
+        NodeEventKind.JOINED,
+        NodeEventKind.UNREACHABLE,
+        NodeEventKind.LOST,
+    ]
+    assert noticed[1].text == "it has been silent for 30 s"
+    assert noticed[1].id == f"node/a/unreachable/{int((AT.timestamp() + 30) * 1000)}"
 
 
 def test_the_ends_of_a_large_gang_are_stored_up_to_a_limit() -> None:
