@@ -105,7 +105,7 @@ def administrator(yard: Yard, home: Path) -> Iterator[Administrator]:
     command = [sys.executable, "-m", "coordinator", "--state", str(state), "--listen", f"{yard.address}:7460"]
     program = Program("coordinator", [*command, "--ready-file", str(ready)], log=home / "coordinator.log")
     try:
-        until(ready.exists, within=30, what="the coordinator serves")
+        until(ready.exists, within=WITHIN, what="the coordinator serves")
         somebody = Administrator(home, f"{yard.address}:7460")
         said = (home / "coordinator.log").read_text()
         fingerprint = next(word for word in said.split() if word.startswith("sha256:"))

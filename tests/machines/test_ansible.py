@@ -52,7 +52,7 @@ class Site:
 
     def await_phase(self, job: str, phase: str) -> None:
         """Return when the job is there."""
-        until(lambda: self.ask("show", job)["phase"] == phase, within=60, what=f"{phase} of {job}")
+        until(lambda: self.ask("show", job)["phase"] == phase, within=300, what=f"{phase} of {job}")
 
     def containers(self) -> dict[str, str]:
         """Of jobs, by the agents that have one: id and when it started."""
@@ -152,7 +152,7 @@ def test_agents_that_lose_the_coordinator_go_on_and_connect_to_the_next_one(site
     site.coordinator.run("systemctl", "restart", "muster-coordinator")  # returns once it serves
     until(
         lambda: [node["last_seen_at"] is not None for node in site.ask("nodes")] == [True, True],
-        within=60,
+        within=300,
         what="both nodes at the next coordinator",
     )
     assert [agent.run(*process) for agent in site.agents] == before
