@@ -84,10 +84,11 @@ def _one(action: argparse.Action, value: object) -> object:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError(f"{_shown(value)} is no whole number")
         return value
-    numeric = action.type not in {None, Path} and isinstance(value, int) and not isinstance(value, bool)
-    if not isinstance(value, str) and not numeric:
+    judged = action.type not in {None, Path} and isinstance(value, int)  # by the option's own words
+    if not isinstance(value, str) and not judged:
         raise ValueError(f"{_shown(value)} is no text in quotes")
-    chosen: object = action.type(str(value)) if callable(action.type) else value
+    written = value if isinstance(value, str) else _shown(value)
+    chosen: object = action.type(written) if callable(action.type) else value
     if action.choices is not None and chosen not in action.choices:
         raise ValueError(f"{_shown(value)} is none of {', '.join(map(str, action.choices))}")
     return chosen

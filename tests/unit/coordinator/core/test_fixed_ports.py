@@ -136,7 +136,7 @@ def test_a_job_that_wants_its_port_more_often_than_there_are_nodes_is_refused_at
     answer = w.try_submit(serving(3))
 
     assert isinstance(answer, Refused)
-    assert answer.message == "no node could ever run it: needs room for 3 executions at once; 2 fit"
+    assert answer.message == "the fleet is too small for it: needs room for 3 executions at once; 2 fit"
     assert answer.refusals[0].reason == (
         "has room for 1; for one more it needs port 29631, which another execution there has"
     )
