@@ -97,7 +97,7 @@ def role(
 
 def spec(count: int = 2, gpus: int = 0, *, cpus: float = 1, memory: int | None = None, **fields: object) -> JobSpec:
     """A job of identical executions, unless it is given roles."""
-    known = {"name": "train", "roles": (role(count, gpus, cpus=cpus, memory=memory),)}
+    known = {"name": "train", "project": "default", "roles": (role(count, gpus, cpus=cpus, memory=memory),)}
     return JobSpec(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
 
 

@@ -104,6 +104,7 @@ class JobOperations:
 
     async def submit(self, caller: Caller, submission: Submission) -> JobView:
         """Accept a job; the job as it is then."""
+        submission = self._desk.settled(caller, submission)
         async with self._operations.begin(caller, "jobs.submit", submission.spec.name) as operation:
             operation.require_in(submission.spec.project)
             with self._desk.taking_in(1):

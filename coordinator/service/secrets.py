@@ -7,7 +7,6 @@ from coordinator.service.operations import Operations
 from coordinator.trust.caller import Caller
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.fleet.secret import Secret, SecretKind
-from muster.domain.jobs.job import DEFAULT_PROJECT
 
 _HAVE_SERVERS = frozenset({SecretKind.REGISTRY, SecretKind.GIT})
 """Kinds whose values name the server that they are for."""
@@ -31,7 +30,7 @@ class SecretOperations:
         replace: bool = False,
     ) -> Secret:
         """The secret with these values from now on; one that is there is replaced only if that is asked for."""
-        project = project or DEFAULT_PROJECT
+        project = caller.meant_project(project)
         async with self._operations.begin(caller, "secrets.set", f"{project}/{name}") as operation:
             operation.require_in(project)
             now, keys = wall_time(), tuple(sorted(values))
@@ -50,14 +49,14 @@ class SecretOperations:
 
     async def list(self, caller: Caller, project: str) -> Sequence[Secret]:
         """What is known of a project's secrets, by name."""
-        project = project or DEFAULT_PROJECT
+        project = caller.meant_project(project)
         async with self._operations.begin(caller, "secrets.list", project) as operation:
             operation.require_in(project)
             return [secret for _, secret in sorted(self._secrets.of_project(project).items())]
 
     async def remove(self, caller: Caller, project: str, name: str) -> None:
         """Forget a secret; raises UnknownNameError."""
-        project = project or DEFAULT_PROJECT
+        project = caller.meant_project(project)
         async with self._operations.begin(caller, "secrets.remove", f"{project}/{name}") as operation:
             operation.require_in(project)
             await self._secrets.remove(project, name, operation.done())

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.core.events import JobSubmitted
 from coordinator.core.requests.jobs import REFUSED
@@ -74,6 +74,13 @@ class SubmitDesk:
         finally:
             self._submits -= jobs
 
+    @staticmethod
+    def settled(caller: Caller, submission: Submission) -> Submission:
+        """The submission with the project that the caller means, where it names none."""
+        if submission.spec.project:
+            return submission
+        return replace(submission, spec=replace(submission.spec, project=caller.meant_project()))
+
     def checked(self, caller: Caller, submission: Submission) -> JobSubmitted:
         """The event for a submission, with what it says of secrets in full.
 
@@ -107,10 +114,11 @@ class SubmitDesk:
                 names.append(each.name)
                 refused[place] = each.error
             else:
-                names.append(each.spec.name)
-                operation.require_in(each.spec.project)
+                settled = self.settled(operation.caller, each)
+                names.append(settled.spec.name)
+                operation.require_in(settled.spec.project)
                 try:
-                    taken[place] = self.checked(operation.caller, each)
+                    taken[place] = self.checked(operation.caller, settled)
                 except MusterError as error:
                     refused[place] = error
             if len(refused) == REFUSED:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.ids import NodeId
+from muster.domain.jobs.job import DEFAULT_PROJECT
 
 
 class CallerKind(StrEnum):
@@ -61,6 +62,13 @@ class Caller:
         if self.may(Access.VIEWER):
             return None
         return frozenset(project for project, has in self.grants.items() if has.covers(Access.VIEWER))
+
+    def meant_project(self, said: str = "") -> str:
+        """The project that is `said`, else the only one in which the caller may submit, else `default`."""
+        if said or self.may(Access.MEMBER):
+            return said or DEFAULT_PROJECT
+        own = [project for project, has in self.grants.items() if has.covers(Access.MEMBER)]
+        return own[0] if len(own) == 1 else DEFAULT_PROJECT
 
     def may_anywhere(self, access: Access) -> bool:
         """Whether the caller has this access to any project."""

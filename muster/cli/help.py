@@ -6,7 +6,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 SUBJECTS: Mapping[str, Sequence[str]] = {
-    "Start": ("up", "down", "demo", "login", "logout", "whoami"),
+    "Start": ("up", "down", "demo", "login", "logout", "whoami", "logins"),
     "Jobs": ("submit", "run", "jobs", "show", "why", "wait", "logs", "events", "stop", "delete"),
     "Sharing": ("projects", "secrets"),
     "Nodes": ("nodes",),

@@ -161,6 +161,12 @@ def _add_login(app: typer.Typer) -> None:
         app.command()(command)
 
 
+def _add_logins(app: typer.Typer) -> None:
+    from muster.cli.commands import logins  # noqa: PLC0415
+
+    app.add_typer(logins.logins, name="logins")
+
+
 def _add_version(app: typer.Typer) -> None:
     app.command()(version)
     app.command("help")(help_on)
@@ -188,6 +194,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_bundles: ("bundle",),
     _add_authority: ("authority",),
     _add_login: ("init", "login", "logout", "whoami"),
+    _add_logins: ("logins",),
     _add_version: ("version", "help"),
 }
 """What adds which commands, in the order in which they are listed."""

@@ -1,7 +1,7 @@
 """Where the coordinator is and how one is known there: the one place that knows how that is found and noted down.
 
-In the directory of `home`: `endpoint` has the address of what `muster up` runs here, `current` that of the last login,
-and `logins/HOST:PORT` what is needed there, readable by this user only.
+In the directory of `home`: `chosen` has the address that `muster logins use` named, `endpoint` that of what `muster up`
+runs here, `current` that of the last login, and `logins/HOST:PORT` what is needed there, readable by this user only.
 """
 
 import re
@@ -20,6 +20,7 @@ _ADDRESS = re.compile(r"(?P<host>\[[^\s\[\]]+\]|[^\s:\[\]-][^\s:\[\]]*)(?::(?P<p
 
 _UP = "endpoint"
 _CURRENT = "current"
+_CHOSEN = "chosen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class Login:
     """Certificate (PEM) of the fleet's authority; None: plain text, which only `muster up` speaks."""
     token: str | None = field(default=None, repr=False)
     """None: one has none."""
+    account: str = ""
+    """Who one is there; empty: it was never told."""
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -63,17 +66,38 @@ def parse_address(text: str) -> str:
 
 
 def coordinator_address(environ: Mapping[str, str]) -> str:
-    """`host:port` from MUSTER_COORDINATOR, else of what `muster up` runs here, of the last login, or 127.0.0.1:7460."""
+    """`host:port` from MUSTER_COORDINATOR, else the first that is there of: chosen by `muster logins use`, of what
+    `muster up` runs here, of the last login, 127.0.0.1:7460.
+    """
     named = environ.get("MUSTER_COORDINATOR")
     if named:
         return parse_address(named)
     own = home(environ)
-    return _noted(own / _UP) or _noted(own / _CURRENT) or DEFAULT_ADDRESS
+    return _noted(own / _CHOSEN) or _noted(own / _UP) or _noted(own / _CURRENT) or DEFAULT_ADDRESS
 
 
 def local_address(environ: Mapping[str, str]) -> str | None:
     """The address of what `muster up` runs here for this user; None where it runs nothing."""
     return _noted(home(environ) / _UP)
+
+
+def project_of(environ: Mapping[str, str]) -> str:
+    """The project from MUSTER_PROJECT; empty where it says none, and the coordinator settles it."""
+    return environ.get("MUSTER_PROJECT", "")
+
+
+def logins_in(home: Path) -> tuple[Login, ...]:
+    """How one is known at each coordinator, by address."""
+    folder = home / "logins"
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    found = (_kept(home, name) for name in names)
+    return tuple(login for login in found if login.token is not None or login.authority is None)  # the others ended
+
+
+def choose_login(home: Path, address: str) -> None:
+    """Have commands ask at this address until something else is chosen or begins."""
+    with _writing(home):
+        write_private(home / _CHOSEN, f"{address}\n".encode())
 
 
 def login_of(environ: Mapping[str, str], address: str | None = None) -> Login:
@@ -90,6 +114,7 @@ def note_up(home: Path, login: Login) -> None:
     keep_login(home, login, current=False)
     with _writing(home):
         write_private(home / _UP, f"{login.address}\n".encode())
+        (home / _CHOSEN).unlink(missing_ok=True)
 
 
 def forget_up(home: Path, address: str) -> None:
@@ -108,6 +133,7 @@ def keep_login(home: Path, login: Login, *, current: bool = True) -> None:
         write_private(_file(home, login.address), json.dumps(asdict(login)).encode())
         if current:
             write_private(home / _CURRENT, f"{login.address}\n".encode())
+            (home / _CHOSEN).unlink(missing_ok=True)
 
 
 def keep_authorities(environ: Mapping[str, str], address: str, known: str, authorities: str) -> None:
@@ -125,8 +151,9 @@ def forget_login(home: Path, address: str) -> None:
             keep_login(home, replace(kept, token=None), current=False)
         else:
             _file(home, address).unlink(missing_ok=True)
-        if _noted(home / _CURRENT) == address:
-            (home / _CURRENT).unlink(missing_ok=True)
+        for noted in (_CURRENT, _CHOSEN):
+            if _noted(home / noted) == address:
+                (home / noted).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ class Builder:
             network=job.network,
             success=job.success,
             priority=job.priority,
-            project=job.project,
+            project=job.project or "",
             labels=dict(job.labels),
             packing=job.placement,
             max_per_node=job.max_per_node,

@@ -4,7 +4,6 @@ import base64
 from typing import Any
 
 from muster.domain.jobs.job import (
-    DEFAULT_PROJECT,
     InlineFile,
     JobSpec,
     Mount,
@@ -30,7 +29,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **roles,
         "network": str(spec.network),
         "success": str(spec.success),
-        **_present(project=None if spec.project == DEFAULT_PROJECT else spec.project),
+        **_present(project=spec.project or None),
         **_present(labels=dict(spec.labels)),
         "priority": spec.priority,
         "placement": str(spec.packing),

@@ -18,7 +18,7 @@ from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, P
 from muster.domain.jobs.job_values import Wrong
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
-from muster.domain.quantity import MAX_MEMORY
+from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY
 from muster.domain.quoting import nearest, quote
 from muster.jobfile.document import Scalar, atom, kind, scalar
 from muster.jobfile.errors import FieldError
@@ -146,41 +146,79 @@ def _pattern(pattern: str) -> WithJsonSchema:
     return _schema(type="string", pattern=f"^{pattern}$")
 
 
-_SCALARS = ["string", "number", "boolean"]
-_SIZE = _schema(
-    anyOf=[{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^[0-9.]+ ?([kMGTP]|[KMGTP]i)?$"}]
-)
+SCALARS = ["string", "number", "boolean"]
+PLAIN = r"[^\u0000]*"
+"""The pattern of text that a program can be given."""
+SEEN = r"[^\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+"""The pattern of a character that can be seen, but for a few that only other alphabets have."""
+_STAYS = r"(?!(.*/)?\.\.(/|$))"
+"""Of a path: it does not climb."""
+_NOT_OURS = r"(?!/+muster(/|$))"
+"""Of a path: Muster does not fill it itself."""
+_SOME = r"(?=.*[1-9])"
+"""Of a quantity: it is more than nothing."""
 
-Verbatim = Annotated[str, BeforeValidator(verbatim), _schema(type=_SCALARS)]
-Filled = Annotated[str, _by(job_values.filled), _schema(type=_SCALARS, minLength=1)]
+
+def _size(least: int) -> WithJsonSchema:
+    number = {"type": "integer", "minimum": least, "maximum": MAX_MEMORY}
+    digits = len(str(least))
+    units = rf"^{_SOME}([0-9.]+ ?([kMGTP]|[KMGTP]i)|[0-9]{{{digits},}}(\.[0-9]*)?)$"
+    return _schema(anyOf=[number, {"type": "string", "pattern": units}])
+
+
+Verbatim = Annotated[
+    str, BeforeValidator(verbatim), _schema(type=SCALARS, pattern=f"^{PLAIN}$", maxLength=job_values.MAX_WORD)
+]
+Filled = Annotated[str, _by(job_values.filled), _schema(type=SCALARS, pattern=rf"^(?=.*\S){SEEN}+$")]
 PlainText = Annotated[str, BeforeValidator(lambda value: given(value).text), _schema(type="string")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Memory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_MEMORY)), _SIZE]
-SharedMemory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_SHM)), _SIZE]
+Memory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_MEMORY)), _size(job_values.MIN_MEMORY)]
+SharedMemory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_SHM)), _size(job_values.MIN_SHM)]
 Cpus = Annotated[
     int,
     BeforeValidator(_cpus),
-    _schema(anyOf=[{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^[0-9.]+m?$"}]),
+    _schema(
+        anyOf=[
+            {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_CPUS},
+            {"type": "string", "pattern": rf"^{_SOME}(?![0-9]{{7,}}(\.|$))[0-9.]+m?$"},
+        ]
+    ),
 ]
-_SPAN_TEXT = {"type": "string", "pattern": "^([0-9.]+(d|h|m|s|ms)?)+$"}
+_YEARS = r"(?!(36[6-9]|3[7-9][0-9]|[4-9][0-9]{2}|[0-9]{4,})d)"
+"""Of a duration: its days are not more than a year."""
+
+
+def _span_text(limits: str = _YEARS) -> dict[str, str]:
+    return {"type": "string", "pattern": f"^{_SOME}{limits}([0-9.]+(d|h|m|s|ms)?)+$"}
+
+
+_SPAN = [{"type": "number", "exclusiveMinimum": 0, "maximum": MAX_DURATION.total_seconds()}, _span_text()]
 Span = Annotated[
     timedelta,
     BeforeValidator(_duration),
-    _schema(anyOf=[{"type": "number", "exclusiveMinimum": 0}, _SPAN_TEXT]),
+    _schema(anyOf=_SPAN),
 ]
 _LOST_AFTER_SECONDS = {
     "type": "number",
     "minimum": SHORTEST_LOST_AFTER.total_seconds(),
     "maximum": LONGEST_LOST_AFTER.total_seconds(),
 }
+_LOST_AFTER_LIMITS = r"(?!([0-9]|[1-5][0-9])(\.[0-9]*)?s?$)(?![0-9.]+ms$)(?!([89]|[1-9][0-9]+)d)"
 LostAfter = Annotated[
     timedelta,
     BeforeValidator(partial(_span_by, job_values.lost_after)),
-    _schema(anyOf=[_LOST_AFTER_SECONDS, _SPAN_TEXT]),
+    _schema(anyOf=[_LOST_AFTER_SECONDS, _span_text(_LOST_AFTER_LIMITS)]),
 ]
-_BACKOFF_SECONDS = {"type": "number", "minimum": SHORTEST_BACKOFF.total_seconds()}
+_BACKOFF_SECONDS = {
+    "type": "number",
+    "minimum": SHORTEST_BACKOFF.total_seconds(),
+    "maximum": MAX_DURATION.total_seconds(),
+}
+_BACKOFF_LIMITS = r"(?![0-9]{1,3}(\.[0-9]*)?ms$)(?!0*\.[0-9]+s?$)" + _YEARS
 Backoff = Annotated[
-    timedelta, BeforeValidator(partial(_span_by, job_values.backoff)), _schema(anyOf=[_BACKOFF_SECONDS, _SPAN_TEXT])
+    timedelta,
+    BeforeValidator(partial(_span_by, job_values.backoff)),
+    _schema(anyOf=[_BACKOFF_SECONDS, _span_text(_BACKOFF_LIMITS)]),
 ]
 ExitCodeRanges = Annotated[
     ExitCodes,
@@ -189,13 +227,22 @@ ExitCodeRanges = Annotated[
 ]
 Label = Annotated[str, _by(job_values.label), _pattern(job_values.LABEL)]
 PortName = Annotated[str, _by(job_values.port_name), _pattern(job_values.PORT_NAME)]
-EnvName = Annotated[str, _by(job_values.env_name), _pattern(job_values.ENV_NAME)]
+_RESERVED = "|".join(sorted(job_values.RESERVED_ENV))
+OWN_ENV_NAME = f"(?!({_RESERVED})$)(?!{job_values.RESERVED_PREFIX}){job_values.ENV_NAME}"
+"""The pattern of names of variables that are not Muster's own."""
+EnvName = Annotated[str, _by(job_values.env_name), _pattern(OWN_ENV_NAME)]
+NodeLabelValue = Annotated[str, _by(job_values.name_like), _schema(type=SCALARS, pattern=f"^{SEEN}*$")]
 NodeLabel = Annotated[str, _by(job_values.node_label), _pattern(NODE_LABEL)]
-JobLabel = Annotated[str, _by(job_values.job_label), _schema(type=_SCALARS, maxLength=job_values.MAX_LABEL_VALUE)]
-ImageName = Annotated[str, _by(job_values.image), _schema(type="string", minLength=1)]
-UserName = Annotated[str, _by(job_values.user), _schema(type=["string", "integer"])]
-Absolute = Annotated[str, _by(job_values.absolute), _pattern("/.*")]
-FilePath = Annotated[str, _by(job_values.file_path), _schema(type="string", minLength=1)]
+JobLabel = Annotated[
+    str, _by(job_values.job_label), _schema(type=SCALARS, pattern=f"^{SEEN}{{0,{job_values.MAX_LABEL_VALUE}}}$")
+]
+_REPOSITORY = r"(([^/]*[.:][^/]*|localhost)/)?[a-z0-9._/-]+([:@].*)?"
+ImageName = Annotated[str, _by(job_values.image), _pattern(rf"(?=[A-Za-z0-9\[][\x21-\x7e]{{0,511}}$){_REPOSITORY}")]
+UserName = Annotated[str, _by(job_values.user), _schema(type=["string", "integer"], pattern=f"^{job_values.USER}$")]
+Absolute = Annotated[str, _by(job_values.absolute), _pattern(f"{_STAYS}/{SEEN}*")]
+MountTarget = Annotated[str, _by(job_values.absolute), _pattern(rf"{_STAYS}(?!/+$){_NOT_OURS}/{SEEN}*")]
+_LEVELS = rf"(?!(/*[^/]+/+){{{job_values.MOST_LEVELS}}})"
+FilePath = Annotated[str, _by(job_values.file_path), _pattern(rf"{_STAYS}(?!.*/$){_NOT_OURS}{_LEVELS}(?=.*\S){SEEN}+")]
 Limit = Annotated[
     int,
     BeforeValidator(check_limit),

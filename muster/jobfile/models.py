@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     GetJsonSchemaHandler,
     model_validator,
 )
@@ -20,7 +21,6 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from muster.domain.jobs import job_values
-from muster.domain.jobs.job import DEFAULT_PROJECT
 from muster.domain.jobs.restart import MOST_RESTARTS
 from muster.domain.jobs.secret_use import MAX_USES
 from muster.domain.quoting import quote
@@ -33,6 +33,8 @@ from muster.jobfile.section import Also, ExitCodesKeys, Section, SecurityKeys, k
 
 NEEDED = ...
 """In place of a default: the key must be there."""
+CONTENTS = ("content", "content_base64", "source")
+"""Keys of a file, exactly one of which is there."""
 SHELL = ("/bin/sh", "-c")
 """What runs a command that is written as one text."""
 
@@ -85,7 +87,7 @@ class MountKeys(Section):
     """A directory or file of the node, seen in the container; short: `/source:/target[:rw|ro]`."""
 
     source: fields.Absolute = key("absolute path", "On the node.", default=NEEDED)
-    target: fields.Absolute = key("absolute path", "In the container.", default=NEEDED)
+    target: fields.MountTarget = key("absolute path", "In the container.", default=NEEDED)
     read_only: fields.Flag = key("`true`, `false`", "Whether the container may only read it.", default=True)
 
     @model_validator(mode="after")
@@ -116,12 +118,14 @@ def _decoded(value: object) -> bytes:
 class FileKeys(Section):
     """A small file that is written before user code starts; exactly one of the contents."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [each]} for each in CONTENTS]})
+
     path: fields.FilePath = key("path", "Absolute, or relative to the working directory.", default=NEEDED)
     content: fields.PlainText | None = key("text", "What is in it.")
     content_base64: Annotated[
         bytes | None,
         BeforeValidator(lambda value: None if value is None else _decoded(value)),
-        JsonSchema({"type": "string", "contentEncoding": "base64"}),
+        JsonSchema({"type": "string", "contentEncoding": "base64", "pattern": r"^[A-Za-z0-9+/\s]*(=\s*){0,2}$"}),
     ] = key("base64", "What is in it, for files that are not text.")
     source: fields.Filled | None = key(
         "path",
@@ -176,8 +180,12 @@ def _ulimit_form(value: object) -> object:
     return {"soft": value, "hard": value}
 
 
+_PROGRAM = {"type": fields.SCALARS, "pattern": rf"^(?=[\s\S]*\S){fields.PLAIN}$", "maxLength": job_values.MAX_WORD}
 Command = Annotated[
-    list[fields.Verbatim], BeforeValidator(_shell_or_words), _OrShort({"type": "string", "minLength": 1})
+    list[fields.Verbatim],
+    BeforeValidator(_shell_or_words),
+    Also({"minItems": 1, "prefixItems": [_PROGRAM]}),
+    _OrShort({**_PROGRAM, "type": "string"}),
 ]
 Port = Annotated[
     PortKeys, BeforeValidator(_port_form), _OrShort({"type": "string", "pattern": f"^{job_values.PORT_NAME}$"})
@@ -185,7 +193,7 @@ Port = Annotated[
 MountForm = Annotated[
     MountKeys,
     BeforeValidator(_mount_form),
-    _OrShort({"type": "string", "pattern": "^/[^:]*:/[^:]*(:rw|:ro)?$"}),
+    _OrShort({"type": "string", "pattern": "^/[^:]*:(?!/+(:|$))(?!/+muster(/|:|$))/[^:]*(:rw|:ro)?$"}),
 ]
 UlimitForm = Annotated[
     UlimitKeys,
@@ -237,7 +245,9 @@ class RoleDefaults(Section):
         "What of the node the container sees, see below. Needs `image`.",
         [],
     )
-    ulimits: dict[fields.UlimitName, UlimitForm] = key(
+    ulimits: Annotated[
+        dict[fields.UlimitName, UlimitForm], Also({"propertyNames": {"enum": list(job_values.ULIMITS)}})
+    ] = key(
         "map of name: limit",
         "Resource limits such as `memlock` and `nofile`, see below. Needs `image`.",
         {},
@@ -325,10 +335,10 @@ class JobKeys(RoleDefaults):
         "Whether every execution must end well, or rank 0 (the others are then stopped).",
         "all",
     )
-    project: fields.Label = key(
+    project: fields.Label | None = key(
         "word",
-        "The project of the job, which says who may see it (default: the caller's only project, else `default`).",
-        DEFAULT_PROJECT,
+        "The project of the job, which says who may see it (default: that of `MUSTER_PROJECT`, else the caller's only "
+        "project, else `default`).",
     )
     labels: Annotated[
         dict[fields.NodeLabel, fields.JobLabel],
@@ -349,7 +359,7 @@ class JobKeys(RoleDefaults):
         "whole number 1…10000",
         "At most so many executions of this job on one node.",
     )
-    node_labels: dict[fields.NodeLabel, fields.Verbatim] = key(
+    node_labels: dict[fields.NodeLabel, fields.NodeLabelValue] = key(
         "map of name: value",
         "Only nodes that carry all of these labels; what agents say themselves begins with `local/`.",
         {},

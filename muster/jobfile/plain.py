@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Packing, Resources, Role
+from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
 from muster.domain.jobs.job_rules import faults
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.jobfile.quantity import parse_cpus
@@ -51,7 +51,7 @@ def _job(document: Mapping[str, Any]) -> JobSpec:
         packing=_one_of(Packing, document.get("placement", Packing.PACK)),
         max_per_node=_whole(document["max_per_node"]) if "max_per_node" in document else None,
         priority=_whole(document.get("priority", 0)),
-        project=_text(document.get("project", DEFAULT_PROJECT)),
+        project=_filled(document["project"]) if "project" in document else "",
         success=_one_of(SuccessRule, document.get("success", SuccessRule.ALL)),
     )
 
@@ -71,6 +71,13 @@ def _text(value: object) -> str:
         raise TypeError
     value.encode()  # half a character is refused, as a ValueError
     return str(value)
+
+
+def _filled(value: object) -> str:
+    text = _text(value)
+    if not text:
+        raise ValueError
+    return text
 
 
 def _whole(value: object) -> int:

@@ -50,16 +50,19 @@ _KEY_SCHEMA = {"type": "string", "pattern": f"^({KEY_FORM})?$"}
 _VARIABLES_SCHEMA = {
     "anyOf": [
         {"const": True},
-        {"type": "string", "pattern": f"^{job_values.ENV_NAME}$"},
+        {"type": "string", "pattern": f"^{fields.OWN_ENV_NAME}$"},
         {
             "type": "object",
-            "propertyNames": {"pattern": f"^{job_values.ENV_NAME}$"},
+            "propertyNames": {"pattern": f"^{fields.OWN_ENV_NAME}$"},
             "additionalProperties": _KEY_SCHEMA,
         },
     ]
 }
 VariablesForm: TypeAlias = Annotated[Variables | None, PlainValidator(_variables), WithJsonSchema(_VARIABLES_SCHEMA)]
-Directory = Annotated[str, BeforeValidator(_directory), WithJsonSchema({"type": "string", "pattern": "^/.*$"})]
+_DIRECTORY = (
+    rf"^(?!(.*/)?\.\.(/|$))(?!/+(proc|sys|dev)(/|$))(?!/+$)(?!/+muster(/|$)(?!secrets/+[^/]+/*$))/{fields.SEEN}*$"
+)
+Directory = Annotated[str, BeforeValidator(_directory), WithJsonSchema({"type": "string", "pattern": _DIRECTORY})]
 
 
 class SecretKeys(Section):

@@ -5,7 +5,6 @@ What is checked here makes a value of a message. What a valid job is says `muste
 
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import (
-    DEFAULT_PROJECT,
     InlineFile,
     JobSpec,
     Mount,
@@ -73,7 +72,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         on_disconnect=checks.word(OnDisconnect, message.on_disconnect, "JobSpec.on_disconnect")
         if message.on_disconnect
         else OnDisconnect.KEEP,
-        project=message.project or DEFAULT_PROJECT,
+        project=message.project,
         labels=dict(message.labels),
     )
 

@@ -24,6 +24,7 @@ NOBODY = "--jump ops@127.0.0.1:1 --key {dir}/key --accept-host-key SHA256:AAAA"
 AGAINST_A_FLEET: Sequence[Line] = (
     # jobs
     Line("--coordinator {address} whoami -o wide"),
+    Line("logins -o json"),
     Line("projects add vision"),
     Line(
         "run -N 1 --gpus 1 --gpu-model T4 --cpus 0.1 --memory 16Mi --name opts --env A=1 -p http=31995 --workdir /tmp "

@@ -112,7 +112,8 @@ async def login(
     token = str(parse_api_token(token))
     async with Client(address, Credentials(authority=certificate, token=token)) as client:
         myself = await client.accounts.myself()
-    keep_login(home(os.environ), Login(address=address, authority=certificate.decode(), token=token))
+    kept = Login(address=address, authority=certificate.decode(), token=token, account=myself.name)
+    keep_login(home(os.environ), kept)
     if output.for_people:
         say(f"logged in to {address} as {myself.name}{_until(myself)}")
     else:

@@ -14,7 +14,6 @@ from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import KEY_RULES, MAX_VALUE, Secret, SecretKind, problem_with_keys
-from muster.domain.jobs.job import DEFAULT_PROJECT
 
 secrets = typer.Typer(
     help="""Set, list and remove secrets: credentials that jobs get by name.
@@ -26,7 +25,15 @@ Examples:
     no_args_is_help=True,
 )
 
-ProjectOf: TypeAlias = Annotated[str, typer.Option("--project", metavar="PROJECT", help="Project of the secret.")]
+ProjectOf: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--project",
+        metavar="PROJECT",
+        envvar="MUSTER_PROJECT",
+        help="Project of the secret (default: your only project).",
+    ),
+]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the secret.")]
 
 
@@ -47,7 +54,7 @@ async def set_secret(  # noqa: PLR0913 - one for each option
     kind: Annotated[
         SecretKind, typer.Option(help="Kind of the secret; each but `generic` has keys that it must have.")
     ] = (SecretKind.GENERIC),
-    project: ProjectOf = DEFAULT_PROJECT,
+    project: ProjectOf = "",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the secret of that name, if there is one.")
     ] = False,
@@ -72,9 +79,7 @@ async def set_secret(  # noqa: PLR0913 - one for each option
 
 @secrets.command("list")
 @answers
-async def list_secrets(
-    context: typer.Context, *, project: ProjectOf = DEFAULT_PROJECT, output: Output = Format.TABLE
-) -> None:
+async def list_secrets(context: typer.Context, *, project: ProjectOf = "", output: Output = Format.TABLE) -> None:
     """List the secrets of a project: names and keys, never values.
 
     Examples:
@@ -91,7 +96,7 @@ async def list_secrets(
 
 @secrets.command("remove")
 @answers
-async def remove_secret(context: typer.Context, name: Name, *, project: ProjectOf = DEFAULT_PROJECT) -> None:
+async def remove_secret(context: typer.Context, name: Name, *, project: ProjectOf = "") -> None:
     """Remove a secret; jobs that run with it keep it until they end.
 
     Examples:
@@ -100,7 +105,7 @@ async def remove_secret(context: typer.Context, name: Name, *, project: ProjectO
     """
     async with session_of(context).client() as client:
         await client.secrets.remove(name, project)
-    say(f"secret {name} of project {project} is forgotten")
+    say(f"secret {name}{f' of project {project}' if project else ''} is forgotten")
 
 
 def _show(found: Sequence[Secret], output: Format) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from muster import wire
 from muster.client.calls import PAGE, RESUBSCRIBE_PAUSES, RETRY_PAUSES, Calls, Patience
+from muster.client.endpoint import project_of
 from muster.client.mistyped import refuse_mistyped
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import JobId
@@ -258,4 +259,5 @@ class JobsClient:
 def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool) -> pb.SubmitRequest:
     """A request for a job, with a key of its own: sent again, it asks for the same one."""
     wanted, key = wire.job_spec_to_wire(spec), os.urandom(16).hex()
+    wanted.project = wanted.project or project_of(os.environ)
     return pb.SubmitRequest(spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key)

@@ -5,7 +5,6 @@ from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.fleet.secret import Secret, SecretKind
-from muster.domain.jobs.job import DEFAULT_PROJECT
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1.trust_pb2_grpc import SecretServiceStub
 from muster.wire.secrets import secret_from_wire
@@ -27,7 +26,7 @@ class SecretsClient:
         values: Mapping[str, bytes],
         *,
         kind: SecretKind = SecretKind.GENERIC,
-        project: str = DEFAULT_PROJECT,
+        project: str = "",
         replace: bool = False,
     ) -> Secret:
         """Store a secret with these values and no others; ConflictError if one is there that must not be replaced.
@@ -37,7 +36,7 @@ class SecretsClient:
         request = pb.PutSecretRequest(project=project, name=name, kind=kind, values=values, replace=replace)
         return secret_from_wire(await self._calls.ask(self._stub.Put, request, pauses=()))
 
-    async def list(self, project: str = DEFAULT_PROJECT) -> tuple[Secret, ...]:
+    async def list(self, project: str = "") -> tuple[Secret, ...]:
         """What is known of a project's secrets, by name; never a value.
 
         >>> names = [secret.name for secret in await client.secrets.list("vision")]
@@ -45,7 +44,7 @@ class SecretsClient:
         answer = await self._calls.ask(self._stub.List, pb.ListSecretsRequest(project=project))
         return tuple(map(secret_from_wire, answer.secrets))
 
-    async def remove(self, name: str, project: str = DEFAULT_PROJECT) -> None:
+    async def remove(self, name: str, project: str = "") -> None:
         """Forget a secret; executions that have it keep it until they end.
 
         >>> await client.secrets.remove("wandb", "vision")

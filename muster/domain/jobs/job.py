@@ -197,8 +197,8 @@ class JobSpec:
     timeouts: Timeouts = Timeouts()
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
     on_disconnect: OnDisconnect = OnDisconnect.KEEP
-    project: str = DEFAULT_PROJECT
-    """Who may see it and give it orders."""
+    project: str = ""
+    """Who may see it and give it orders. Empty: the owner's only project, else `default`; settled at its submit."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What people find the job by; nothing is placed by them."""
 

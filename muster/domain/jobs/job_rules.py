@@ -41,7 +41,8 @@ def faults(spec: JobSpec) -> Iterator[Fault]:
 
 def _in_values(spec: JobSpec) -> Iterator[Fault]:
     yield from _told(("name",), values.label(spec.name))
-    yield from _told(("project",), values.label(spec.project))
+    if spec.project:
+        yield from _told(("project",), values.label(spec.project))
     yield from _told(("labels",), values.label_count(len(spec.labels)))
     for name, value in spec.labels.items():
         yield from _told(("labels", name), values.node_label(name) or values.job_label(value))

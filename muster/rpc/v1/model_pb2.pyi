@@ -606,7 +606,7 @@ class JobSpec(_message.Message):
     on_disconnect: _builtins.str
     """`keep` or `stop`: what becomes of user code on a node without contact; empty: the default."""
     project: _builtins.str
-    """The project that it belongs to; empty: `default`."""
+    """The project that it belongs to; empty: the only one in which the caller may submit, else `default`."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Role]:
         """In rank order."""

@@ -17,6 +17,7 @@ from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
 START = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 JOB = JobId("j7k2")
 SPEC = JobSpec(
+    project="default",
     name="ring",
     roles=(Role(count=2, command=("python", "ring.py"), resources=Resources(gpus=1, memory=2**34)),),
 )

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
-from muster.jobfile import dump_job, job_schema, load_job
+from muster.domain.jobs.job import JobSpec
+from muster.jobfile import JobFileError, dump_job, job_schema, load_job
+from tests.unit.jobfile.valid_jobs import any_job
 
 GOOD = [
     {"name": "a", "command": "x"},
@@ -41,6 +44,44 @@ BAD = [
     {"name": "a", "command": "x", "secrets": [{"secret": "b", "env": {"X": "a b"}}]},
     {"name": "a", "command": "x", "secrets": [{"secret": "b", "value": "x"}]},
     {"name": "a", "command": "x", "workers": 1, "roles": [{"name": "b"}]},
+    {"name": "a"},
+    {"name": "a", "roles": [{"name": "b"}, {"name": "c", "image": "d"}]},
+    {"name": "a", "command": "x", "roles": []},
+    {"name": "a", "command": []},
+    {"name": "a", "command": [" ", "x"]},
+    {"name": "a", "command": "x", "user": "root"},
+    {"name": "a", "command": "x", "resources": {"shm": "1Gi"}},
+    {"name": "a", "command": "x", "security": {"privileged": True}},
+    {"name": "a", "command": "x", "network": "bridge"},
+    {"name": "a", "command": "x", "pull": "always", "roles": [{"name": "b", "image": "c"}, {"name": "d"}]},
+    {"name": "a", "command": "x", "roles": [{"name": "b", "image": "c"}, {"name": "d", "mounts": []}]},
+    {"name": "a", "image": "b", "user": "1", "security": {"image_user": True}},
+    {"name": "a", "image": "Acme/b"},
+    {"name": "a", "image": "b", "mounts": ["/a:/muster/x"]},
+    {"name": "a", "image": "b", "mounts": [{"source": "/a", "target": "/"}]},
+    {"name": "a", "image": "b", "ulimits": {"memlok": 1}},
+    {"name": "a", "command": "x", "env": {"A-B": "x"}},
+    {"name": "a", "command": "x", "env": {"MUSTER_RANK": "x"}},
+    {"name": "a", "command": "x", "env": {"A": "\0"}},
+    {"name": "a", "command": "x", "env": {"A": "x" * 200_000}},
+    {"name": "a", "command": "x", "labels": {"a b": "c"}},
+    {"name": "a", "command": "x", "labels": {"a": "b" * 257}},
+    {"name": "a", "command": "x", "node_labels": {"a": "\u202e"}},
+    {"name": "a", "command": "x", "workdir": "/a/../b"},
+    {"name": "a", "command": "x", "files": [{"path": "b"}]},
+    {"name": "a", "command": "x", "files": [{"path": "b", "content": "", "source": "c"}]},
+    {"name": "a", "command": "x", "files": [{"path": "../b", "content": ""}]},
+    {"name": "a", "command": "x", "files": [{"path": "b", "content_base64": "?"}]},
+    {"name": "a", "command": "x", "resources": {"memory": 16}},
+    {"name": "a", "command": "x", "resources": {"cpus": "0"}},
+    {"name": "a", "command": "x", "timeouts": {"grace": "0s"}},
+    {"name": "a", "command": "x", "timeouts": {"run": "366d"}},
+    {"name": "a", "command": "x", "timeouts": {"lost_after": "59s"}},
+    {"name": "a", "command": "x", "restarts": {"backoff": "1ms"}},
+    {"name": "a", "command": "x", "exit_codes": {"success": "3"}},
+    {"name": "a", "command": "x", "ports": ["b", "b"]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "directory": "/dev/shm"}]},
+    {"name": "a", "command": "x", "secrets": [{"secret": "b", "env": "RANK"}]},
 ]
 
 
@@ -52,9 +93,25 @@ def test_what_loads_is_valid(document: dict[str, Any]) -> None:
     assert list(validator.iter_errors(dump_job(spec))) == []
 
 
-@pytest.mark.parametrize("document", BAD, ids=json.dumps)
+@pytest.mark.parametrize("document", BAD, ids=lambda document: json.dumps(document)[:80])
 def test_what_is_refused_is_invalid(document: dict[str, Any]) -> None:
     assert not Draft202012Validator(job_schema()).is_valid(document)
+
+
+@pytest.mark.parametrize("document", BAD, ids=lambda document: json.dumps(document)[:80])
+def test_what_the_schema_refuses_is_refused_by_the_reader(document: dict[str, Any]) -> None:
+    with pytest.raises(JobFileError):
+        load_job(json.dumps(document), "job.json")
+
+
+@settings(max_examples=60)
+@given(any_job)
+def test_no_valid_job_is_refused(spec: JobSpec) -> None:
+    assert list(Draft202012Validator(job_schema()).iter_errors(dump_job(spec))) == []
+
+
+def test_the_schema_has_an_id_by_which_editors_know_it() -> None:
+    assert job_schema()["$id"] == "urn:muster:job-file"
 
 
 def test_the_schema_is_itself_valid() -> None:
@@ -64,7 +121,8 @@ def test_the_schema_is_itself_valid() -> None:
 def properties(node: object) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(node, dict):
         yield from node.get("properties", {}).items()
-    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+    inside = {key: value for key, value in node.items() if key != "allOf"} if isinstance(node, dict) else {}
+    for inner in inside.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         yield from properties(inner)
 
 
