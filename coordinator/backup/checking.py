@@ -16,6 +16,7 @@ from coordinator.store.directory import FLEET_SECRET_BYTES, StateDirectory
 from coordinator.store.fleet_row import open_readonly
 from coordinator.store.logs.file import StoredLogFile, damaged_lines
 from coordinator.store.schema import VERSION
+from coordinator.store.schema_version import FIRST
 from muster.domain.errors import MusterError
 from muster.trust.certificates import matches_key, verify
 from muster.trust.sealing import SealingKey, key_name
@@ -78,7 +79,10 @@ def _database(database: Path, progress: BackupProgress, *, quick: bool) -> Itera
             version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
             if version is None or version[0] != VERSION:
                 shown = version[0] if version else "none"
-                yield f"it has the schema {shown}, this program {VERSION}; start this program once, or take a newer one"
+                remedy = (
+                    "no program of today reads it" if shown < FIRST else "start this program once, or take a newer one"
+                )
+                yield f"it has the schema {shown}, this program {VERSION}; {remedy}"
             words = "quick_check" if quick else "integrity_check"
             for (text,) in connection.execute(f"PRAGMA {words}({_MOST})"):
                 if text != "ok":

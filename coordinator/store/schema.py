@@ -27,7 +27,7 @@ from coordinator.store.codec import encode
 from muster.domain.fleet.access import Project
 from muster.domain.jobs.event import JobEvent
 
-VERSION = "0011"
+VERSION = "0100"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}

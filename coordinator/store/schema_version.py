@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Engine, inspect, text
@@ -12,12 +13,27 @@ from coordinator.store.schema import VERSION
 from coordinator.store.store import StoreError
 
 
-def bring_up_to_date(database: Path | str) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The migrations that there are."""
+
+    newest: str = VERSION
+    folder: str = ""
+    """A folder of migrations after those of this program; empty: there is none."""
+
+
+OWN = History()
+
+FIRST = "0100"
+"""The first migration. Lower numbers were used before the first release, and nothing leads from them to here."""
+
+
+def bring_up_to_date(database: Path | str, history: History = OWN) -> None:
     """Migrate a new or older database; nothing to do, and cheap, for a current one.
 
     An older SQLite file is copied first, so that the older program can have it back.
 
-    Raises StoreError for a database that is newer than this program or belongs to another program.
+    Raises StoreError for a database that is newer than this program, from before the first release, or of others.
     """
     if isinstance(database, Path):
         _make_private(database)
@@ -26,8 +42,8 @@ def bring_up_to_date(database: Path | str) -> None:
     try:
         with explained(engine):
             present = _version(engine)
-            if present != VERSION:
-                _migrate(engine, present)
+            if present != history.newest:
+                _migrate(engine, present, history)
     finally:
         engine.dispose()
 
@@ -52,19 +68,25 @@ def _version(engine: Engine) -> str | None:
     return None
 
 
-def _migrate(engine: Engine, present: str | None) -> None:
+def _migrate(engine: Engine, present: str | None, history: History) -> None:
+    if present and present < FIRST:
+        raise StoreError(
+            f"{engine.url.database} was written by a Muster from before its first release (schema {present}), and "
+            "nothing brings it to this version: move the state directory away and start with a new one",
+        )
     # Alembic takes longer to import than everything else here, and most starts do not need it.
     from coordinator.store import migrations  # noqa: PLC0415
 
-    if present and present not in migrations.known():
+    if present and present not in migrations.known(history.folder):
         raise StoreError(
-            f"{engine.url.database} was written by a newer Muster (schema {present}, this one knows up to {VERSION}): "
+            f"{engine.url.database} was written by a newer Muster (schema {present}, this one knows up to "
+            f"{history.newest}): "
             "install that version again, or restore a backup from before the upgrade",
         )
     file = Path(engine.url.database or "") if engine.dialect.name == "sqlite" else None
     if present and file is not None:
-        copy_before_migration(file, VERSION)
+        copy_before_migration(file, history.newest)
     with engine.begin() as connection:
-        migrations.upgrade(connection)
+        migrations.upgrade(connection, folder=history.folder)
     if present and file is not None:
         prune_copies(file)

@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from coordinator.store import migrations
 from coordinator.store.dialect import connect
 from coordinator.store.trust.audit_reserve import RESERVE_SIZE
 from coordinator.store.trust.sql import PRUNED, SqlTrust
@@ -189,22 +188,6 @@ def test_it_is_read_in_pages_from_either_end(store: SqlTrust) -> None:
     assert numbers(store, limit=3, oldest_first=True, beyond=3) == [4, 5, 6]
     until = NOW + timedelta(seconds=4)
     assert numbers(store, until=until, since=NOW + timedelta(seconds=2)) == [2, 3]
-
-
-def test_entries_of_an_older_database_are_chained_when_it_is_brought_up_to_date(database: Path | str) -> None:
-    engine = connect(database, foreign_keys=False)
-    with engine.begin() as connection:
-        migrations.upgrade(connection, "0004")
-        for number in (1, 2, 3):
-            row = f"({number}, '2026-05-01 12:00:0{number}.000000', 'ada', 'jobs.stop', 'j', '', 'ok')"
-            connection.execute(text(f"INSERT INTO audit VALUES {row}"))
-    engine.dispose()
-    store = SqlTrust.open(database)
-    assert broken(store) is None
-    assert numbers(store) == [1, 2, 3]
-    store.commit_trust([], [entry(4)])
-    assert broken(store) is None
-    store.close()
 
 
 def test_room_is_kept_for_the_audit_log_on_a_disk_that_somebody_else_fills(tmp_path: Path) -> None:

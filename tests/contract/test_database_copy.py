@@ -10,11 +10,12 @@ import pytest
 from coordinator.store.database_copy import copy_database, prune_copies
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.schema import VERSION
+from coordinator.store.schema_version import History, bring_up_to_date
 from coordinator.store.store import StoreError
-from tests.contract.older_databases import write_older
 from tests.contract.records import gang
 
-NEWEST = int(VERSION)
+LATER = History(newest="0101", folder=str(Path(__file__).parent / "later_migrations"))
+"""The history of a later version."""
 
 
 def read(database: Path, statement: str) -> list[tuple[object, ...]]:
@@ -22,14 +23,21 @@ def read(database: Path, statement: str) -> list[tuple[object, ...]]:
         return connection.execute(statement).fetchall()
 
 
+def write(database: Path) -> None:
+    store = SqlStore.open(database)
+    store.commit(gang("a", size=1))
+    store.close()
+
+
 def test_a_migration_leaves_a_copy_from_before_it(tmp_path: Path) -> None:
-    database, copy = tmp_path / "coordinator.db", tmp_path / f"coordinator.db.before-v{NEWEST}"
-    write_older(database, "0003")
+    database, copy = tmp_path / "coordinator.db", tmp_path / "coordinator.db.before-v101"
+    write(database)
 
-    SqlStore.open(database).close()
+    bring_up_to_date(database, LATER)
 
-    assert read(database, "SELECT version_num FROM alembic_version") == [(VERSION,)]
-    assert read(copy, "SELECT version_num FROM alembic_version") == [("0003",)]
+    assert read(database, "SELECT version_num FROM alembic_version") == [("0101",)]
+    assert read(database, "SELECT id, note FROM jobs") == [("a", "")]
+    assert read(copy, "SELECT version_num FROM alembic_version") == [(VERSION,)]
     assert read(copy, "SELECT id FROM jobs") == [("a",)]
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
@@ -43,13 +51,13 @@ def test_neither_a_first_nor_a_later_start_makes_a_copy(tmp_path: Path) -> None:
 
 def test_a_database_that_cannot_be_copied_is_not_migrated(tmp_path: Path) -> None:
     database = tmp_path / "coordinator.db"
-    write_older(database, "0003")
-    (tmp_path / f"coordinator.db.before-v{NEWEST}").mkdir()
+    write(database)
+    (tmp_path / "coordinator.db.before-v101").mkdir()
 
     with pytest.raises(StoreError, match=r"cannot copy .*coordinator\.db to .*before-v"):
-        SqlStore.open(database)
+        bring_up_to_date(database, LATER)
 
-    assert read(database, "SELECT version_num FROM alembic_version") == [("0003",)]
+    assert read(database, "SELECT version_num FROM alembic_version") == [(VERSION,)]
     assert not list(tmp_path.glob("*.new"))
 
 

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,11 +24,9 @@ from coordinator.store.quick_check import require_whole
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import Snapshot, StoreError
 from coordinator.store.trust import schema as trust_schema
-from muster.domain.fleet.access import Policy, Project
 from muster.domain.ids import JobId
 from muster.domain.jobs.lifecycle import State
-from tests.contract.older_databases import write_older
-from tests.contract.records import AT, execution, gang, job, puts
+from tests.contract.records import execution, gang, job, puts
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,42 +111,16 @@ def test_people_can_query_whose_jobs_there_are(store: SqlStore, database: Path) 
     assert query(database, "SELECT job, name, value FROM job_labels") == [("a", "paper", "icml")]
 
 
-def test_a_job_of_an_older_database_has_its_project_and_belongs_to_the_local_account(database: Path) -> None:
-    write_older(database, "0008")
-
-    SqlStore.open(database).close()
-
-    assert query(database, "SELECT project, owner FROM jobs") == [("default", "local")]
-
-
-def test_the_projects_of_an_older_database_are_carried_over(database: Path) -> None:
-    """Up to version 0010 they were kept as columns, the policy as JSON or not at all."""
-    write_older(database, "0010")
-    policy = '{"capabilities": ["SYS_PTRACE"], "privileged": false, "host_paths": ["/data"], "pids": 100}'
-    change(database, f"INSERT INTO projects VALUES ('vision', '2026-11-21 08:48:50.123456', '{policy}')")
-    change(database, "INSERT INTO projects VALUES ('default', '2026-11-21 08:48:50.000000', NULL)")
-
-    store = SqlStore.open(database)
-    kept = store.load().projects
+def test_a_database_from_before_the_first_release_is_refused_in_plain_words(store: SqlStore, database: Path) -> None:
     store.close()
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0009'")
+        connection.commit()
 
-    opened = Policy(capabilities=frozenset({"SYS_PTRACE"}), host_paths=("/data",), pids=100)
-    assert kept == (
-        Project(name="default", created_at=AT.replace(microsecond=0)),
-        Project(name="vision", created_at=AT, policy=opened),
-    )
+    with pytest.raises(StoreError, match=r"from before its first release \(schema 0009\).* start with a new one"):
+        SqlStore.open(database)
 
-
-def test_the_transitions_of_an_older_database_are_still_there(database: Path) -> None:
-    """Up to version 0003 they were a table."""
-    write_older(database, "0003")
-
-    SqlStore.open(database).close()
-
-    assert query(database, "SELECT state FROM transitions WHERE execution = 'a-1-0' ORDER BY at") == [
-        ("queued",),
-        ("placed",),
-    ]
+    assert query(database, "SELECT version_num FROM alembic_version") == [("0009",)]
 
 
 def test_a_full_database_refuses_the_whole_batch_and_goes_on_later(database: Path) -> None:

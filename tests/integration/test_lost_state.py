@@ -10,7 +10,6 @@ import pytest
 
 from coordinator.store.directory import StateDirectory
 from coordinator.store.fleet_row import read_fleet_id
-from tests.contract.older_databases import write_older
 from tests.integration.programs import ROOT, coordinator
 
 LIMIT = 60
@@ -133,20 +132,6 @@ def test_a_directory_that_was_moved_starts_without_a_word(state: Path, tmp_path:
     subprocess.run(["cp", "-a", str(moved), str(tmp_path / "again")], check=True)
     shutil.rmtree(moved)
     assert start(tmp_path / "again").returncode == 0
-
-
-def test_a_fleet_from_before_fleet_ids_is_taken_up(state: Path) -> None:
-    (state / "coordinator.db").unlink()
-    write_older(state / "coordinator.db", "0003")
-    (state / "fleet.json").unlink()
-    (state / "trust" / "fleet-id").unlink()
-    keys = (state / "fleet.key").read_bytes(), (state / "trust" / "authority.pem").read_bytes()
-
-    taken = start(state)
-
-    assert taken.returncode == 0, taken.stderr
-    assert keys == ((state / "fleet.key").read_bytes(), (state / "trust" / "authority.pem").read_bytes())
-    assert read_fleet_id(state / "coordinator.db") == (state / "trust" / "fleet-id").read_text().strip()
 
 
 async def test_logs_of_jobs_that_the_database_does_not_know_are_put_aside(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ logins = typer.Typer(invoke_without_command=True)
 
 @logins.callback()
 def listed(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List the coordinators that you are logged in to; a star marks the one that commands ask.
+    """List the coordinators you are logged in to. A star marks the one that commands ask.
 
     Examples:
       muster logins
@@ -44,7 +44,7 @@ def listed(context: typer.Context, *, output: Output = Format.TABLE) -> None:
 async def use(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Address of the coordinator, or the beginning of it.")],
 ) -> None:
-    """Have commands ask another coordinator from now on, until the next `muster login`, `muster up` or `logins use`.
+    """Choose the coordinator that commands ask. It holds until the next `muster login` or `muster up`.
 
     Examples:
       muster logins use fleet.example.org:7460

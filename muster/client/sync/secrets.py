@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from muster.client.services.secrets import SecretsClient
 from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.secret import Secret, SecretKind
-from muster.domain.jobs.job import DEFAULT_PROJECT
 
 
 class SyncSecretsClient:
@@ -21,7 +20,7 @@ class SyncSecretsClient:
         values: Mapping[str, bytes],
         *,
         kind: SecretKind = SecretKind.GENERIC,
-        project: str = DEFAULT_PROJECT,
+        project: str = "",
         replace: bool = False,
     ) -> Secret:
         """Store a secret with these values and no others; ConflictError if one is there that must not be replaced.
@@ -30,14 +29,14 @@ class SyncSecretsClient:
         """
         return self._loop.run(self._own.set(name, values, kind=kind, project=project, replace=replace))
 
-    def list(self, project: str = DEFAULT_PROJECT) -> tuple[Secret, ...]:
+    def list(self, project: str = "") -> tuple[Secret, ...]:
         """What is known of a project's secrets, by name; never a value.
 
         >>> names = [secret.name for secret in client.secrets.list("vision")]
         """
         return self._loop.run(self._own.list(project))
 
-    def remove(self, name: str, project: str = DEFAULT_PROJECT) -> None:
+    def remove(self, name: str, project: str = "") -> None:
         """Forget a secret; executions that have it keep it until they end.
 
         >>> client.secrets.remove("wandb", "vision")

@@ -1,0 +1,14 @@
+"""A migration that is not there yet: jobs get a note."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0101"
+down_revision = "0100"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add an empty column."""
+    op.add_column("jobs", sa.Column("note", sa.String(), nullable=False, server_default=""))
