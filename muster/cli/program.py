@@ -162,9 +162,9 @@ def _add_login(app: typer.Typer) -> None:
 
 
 def _add_logins(app: typer.Typer) -> None:
-    from muster.cli.commands import logins  # noqa: PLC0415
+    from muster.cli.commands import login  # noqa: PLC0415
 
-    app.add_typer(logins.logins, name="logins")
+    app.add_typer(login.logins, name="logins")
 
 
 def _add_version(app: typer.Typer) -> None:
