@@ -272,7 +272,7 @@ def _welcomed(welcome: pb.Welcome, clock: Clock) -> Welcomed:
     lease = welcome.lease.ToTimedelta().total_seconds()
     if interval <= 0 or lease <= 0:
         raise wire.WireError("Welcome", "has no heartbeat interval or no lease")
-    checks.between(welcome.protocol, protocol.VERSION, protocol.VERSION, "Welcome.protocol")
+    checks.between(welcome.protocol, protocol.PROTOCOL_VERSION, protocol.PROTOCOL_VERSION, "Welcome.protocol")
     return Welcomed(interval=interval, lease=clock.shown(lease))
 
 

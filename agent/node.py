@@ -172,7 +172,7 @@ class Introduction:
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
             features=sorted(ALL_FEATURES),
-            protocol=protocol.VERSION,
+            protocol=protocol.PROTOCOL_VERSION,
         )
 
     def applied(self, stream: int) -> int:

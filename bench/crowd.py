@@ -162,7 +162,7 @@ class Agent:
             inventory=self._inventory,
             executions=self._reports.values(),
             opened=self._opened,
-            protocol=protocol.VERSION,
+            protocol=protocol.PROTOCOL_VERSION,
         )
 
 

@@ -57,7 +57,7 @@ class Node:
             call = stub.Connect()
             hello = pb.Hello(node=self._name, identity=self._name, version="bench", address="10.0.0.1")
             hello.inventory.CopyFrom(self._inventory)
-            hello.opened, hello.protocol = self._opened, protocol.VERSION
+            hello.opened, hello.protocol = self._opened, protocol.PROTOCOL_VERSION
             await call.write(pb.AgentMessage(hello=hello))
             welcome = await call.read()
             if not isinstance(welcome, pb.CoordinatorMessage) or not welcome.HasField("welcome"):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from agent.core.local import MOVES, LocalExecution, LocalState
 
-SENTENCES: Mapping[LocalState, str] = {
+BEGINNINGS: Mapping[LocalState, str] = {
     LocalState.PREPARING: "execution is being prepared",
     LocalState.ARMING: "execution is being armed",
     LocalState.STARTING: "execution is being started",

@@ -50,7 +50,7 @@ OPTIONS = (
     ("grpc.max_send_message_length", LONGEST_MESSAGE),
     ("grpc.enable_http_proxy", 0),
 )
-SERVER_OPTIONS = (
+PEER_SERVER_OPTIONS = (
     *OPTIONS,
     ("grpc.so_reuseport", 0),
     ("grpc.max_concurrent_streams", 64),
@@ -117,7 +117,7 @@ async def answering(
 
     A node without a certificate is one of `muster up`: it answers in plain text, and only on this machine.
     """
-    server = grpc.aio.server(options=SERVER_OPTIONS, maximum_concurrent_rpcs=MOST_AT_ONCE)
+    server = grpc.aio.server(options=PEER_SERVER_OPTIONS, maximum_concurrent_rpcs=MOST_AT_ONCE)
     authority, listen = shown().authority, _joined(address, port)
     peers = PeerServer(node, respondent, certified=authority is not None)
     agents_pb2_grpc.add_PeerServiceServicer_to_server(peers, server)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import assert_never
 
 from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prepare, Remove, Start
-from agent.core.beginnings import SENTENCES, fields_of
+from agent.core.beginnings import BEGINNINGS, fields_of
 from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Removed, Started
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
 from agent.core.step import AgentState
@@ -68,7 +68,7 @@ class Actions:
     def _begin(self, execution: ExecutionId, act: Callable[[], Awaitable[Event]]) -> None:
         local = self._state.ledger.get(execution)
         if local is not None and log.isEnabledFor(logging.INFO):
-            log.info(SENTENCES[local.phase], extra=fields_of(local, self._bench.guard.site.node))
+            log.info(BEGINNINGS[local.phase], extra=fields_of(local, self._bench.guard.site.node))
         self._work.begin(execution, self._reported(execution, act))
 
     async def _reported(self, execution: ExecutionId, act: Callable[[], Awaitable[Event]]) -> None:

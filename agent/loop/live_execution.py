@@ -12,7 +12,7 @@ from agent.logs.spool import LogSpool
 from agent.runtimes.runtime import Sandbox
 from muster.domain.jobs.job import RuntimeKind
 
-NOTED_AFTER = 1.0
+START_NOTED_AFTER = 1.0
 """Seconds from the start of user code until that is to be noted: all of a gang start at once, and some end at once."""
 
 
@@ -33,7 +33,7 @@ class LiveExecution:
 
     def have_noted(self, begin: Callable[[], None]) -> None:
         """Have that begun in a while, unless it is closed by then."""
-        self.noting = asyncio.get_running_loop().call_later(NOTED_AFTER, begin)
+        self.noting = asyncio.get_running_loop().call_later(START_NOTED_AFTER, begin)
 
     async def note_start(self, at: datetime) -> None:
         """Have it noted when user code was started.

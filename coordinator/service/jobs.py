@@ -33,7 +33,7 @@ from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView
 
 ENDED = frozenset(phase for phase in JobPhase if phase.ended)
-PAGE = 100
+JOBS_PAGE = 100
 """Jobs of one page unless the caller says how many."""
 MAX_PAGE = 1000
 """Most jobs of one page."""
@@ -161,7 +161,7 @@ class JobOperations:
     async def list(self, caller: Caller, wanted: JobFilter, *, page: str = "", size: int = 0) -> JobsPage:
         """A page of jobs that the caller sees, newest first; `size` 0: as many as usual."""
         async with self._operations.begin(caller, "jobs.list"):
-            before, most, among = page_start(page), min(size or PAGE, MAX_PAGE), wanted.among(caller)
+            before, most, among = page_start(page), min(size or JOBS_PAGE, MAX_PAGE), wanted.among(caller)
 
             def read(cluster: Cluster, _: datetime) -> tuple[list[JobView], int | None]:
                 def fits(job: Job) -> bool:

@@ -20,7 +20,7 @@ from muster.domain.fleet.access import Access
 from muster.domain.fleet.node import NodeView
 from muster.domain.ids import NodeId
 
-PAGE = 1000
+NODES_PAGE = 1000
 """Most nodes of one page."""
 REASON = 200
 """Most characters of a reason for a cordon."""
@@ -55,7 +55,7 @@ class NodeOperations:
     async def list(self, caller: Caller, *, page: str = "", size: int = 0) -> NodesPage:
         """A page of nodes in natural order; `size` 0: as many as a page has at most."""
         async with self._operations.begin(caller, "nodes.list"):
-            start, size = page_start(page) or 0, min(size or PAGE, PAGE)
+            start, size = page_start(page) or 0, min(size or NODES_PAGE, NODES_PAGE)
             found = await self._engine.read(
                 lambda cluster, _: [
                     _seen_by(caller, cluster, view)

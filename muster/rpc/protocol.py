@@ -6,15 +6,15 @@ told by words (`muster.domain.fleet.features`). The number goes up only when one
 
 from muster.domain.errors import ConflictError
 
-VERSION = 1
+PROTOCOL_VERSION = 1
 
 
 def require_spoken(version: int) -> None:
     """Raise ConflictError for an agent that speaks another version of the protocol."""
-    if version == VERSION:
+    if version == PROTOCOL_VERSION:
         return
     spoken = f"version {version}" if version else "an unnumbered version"
-    older = "agent" if version < VERSION else "coordinator"
+    older = "agent" if version < PROTOCOL_VERSION else "coordinator"
     raise ConflictError(
-        f"the agent speaks {spoken} of the protocol, the coordinator version {VERSION}; upgrade the {older}"
+        f"the agent speaks {spoken} of the protocol, the coordinator version {PROTOCOL_VERSION}; upgrade the {older}"
     )

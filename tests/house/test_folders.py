@@ -77,6 +77,24 @@ def doubled(root: Path) -> dict[str, list[str]]:
     return {name: paths for name, paths in where.items() if len(paths) > 1}
 
 
+def vague(root: Path) -> dict[str, list[str]]:
+    """Public constants whose name is used twice, so that it does not say of what."""
+    where = defaultdict(list)
+    for folder in _folders(root):
+        for path in sorted(folder.glob("*.py")):
+            for name in _constants(ast.parse(path.read_text())):
+                where[name].append(str(path.relative_to(root)))
+    return {name: paths for name, paths in where.items() if len(paths) > 1}
+
+
+def _constants(tree: ast.Module) -> Iterator[str]:
+    """Names in capitals that a module gives to others; type variables are letters."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names = [each.id for target in targets if target for each in ast.walk(target) if isinstance(each, ast.Name)]
+        yield from (name for name in names if len(name) > 1 and name.isupper() and not name.startswith("_"))
+
+
 def _arrows(root: Path, folder: Path) -> dict[str, set[str]]:
     """For each module and sub-folder of a folder the others that it imports."""
     prefix = ".".join(folder.relative_to(root).parts) + "."
@@ -162,6 +180,10 @@ def test_the_name_of_a_public_class_exists_once() -> None:
     assert doubled(ROOT) == {}
 
 
+def test_a_constant_says_of_what() -> None:
+    assert vague(ROOT) == {}
+
+
 def test_no_modules_of_a_folder_import_each_other() -> None:
     assert circles(ROOT) == []
 
@@ -226,6 +248,12 @@ def test_a_silent_folder_would_be_found(house: Path) -> None:
 def test_a_second_class_of_a_name_would_be_found(house: Path) -> None:
     _write(house, "coordinator/core/step.py", "class Step: ...\nclass _Step: ...")
     assert doubled(house) == {"Step": ["coordinator/core/step.py", "agent/loop/step.py"]}
+
+
+def test_a_constant_that_could_be_anybodys_would_be_found(house: Path) -> None:
+    _write(house, "agent/loop/exits.py", "EXIT_PATIENCE, PATIENCE = 2, 1\n_LIMIT = 3")
+    _write(house, "agent/logs/push.py", "PATIENCE: float = 1.0\n_LIMIT = 4")
+    assert vague(house) == {"PATIENCE": ["agent/logs/push.py", "agent/loop/exits.py"]}
 
 
 def test_two_that_import_each_other_would_be_found(house: Path) -> None:

@@ -31,7 +31,7 @@ def hello(node: str = "x", **fields: object) -> pb.AgentMessage:
         "identity": "stranger",
         "address": "127.0.0.99",
         "inventory": wire.inventory_to_wire(Inventory(cpus=1, memory=1 << 30)),
-        "protocol": protocol.VERSION,
+        "protocol": protocol.PROTOCOL_VERSION,
         **fields,
     }
     return pb.AgentMessage(hello=pb.Hello(node=node, **given))

@@ -150,7 +150,7 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
     """Welcomes agents, and ends their streams at once."""
 
     hellos = 0
-    protocol = protocol.VERSION
+    protocol = protocol.PROTOCOL_VERSION
 
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
         assert (await anext(aiter(messages))).HasField("hello")

@@ -86,7 +86,7 @@ async def node(fleet: Secured, name: str) -> AsyncIterator[Node]:
     offers = tuple(RuntimeOffer(kind=kind, version="1") for kind in RuntimeKind)
     inventory = wire.inventory_to_wire(Inventory(cpus=8, memory=1 << 30, runtimes=offers))
     said = pb.Hello(node=name, identity=name, address="127.0.0.9", inventory=inventory)
-    said.protocol = protocol.VERSION
+    said.protocol = protocol.PROTOCOL_VERSION
     said.features.extend(ALL_FEATURES)
     async with open_channel(fleet.doors.agents, shown) as channel:
         stub: Any = agents_pb2_grpc.AgentServiceStub(channel)

@@ -82,7 +82,7 @@ async def test_an_agent_that_says_more_of_itself_than_is_known_is_welcome(tmp_pa
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
         call = stub.Connect(metadata=SHOWN.metadata)
         await call.write(hello(features=["secrets", "of-tomorrow"]))
-        assert (await call.read()).welcome.protocol == protocol.VERSION
+        assert (await call.read()).welcome.protocol == protocol.PROTOCOL_VERSION
 
 
 @pytest.mark.parametrize(

@@ -370,7 +370,7 @@ def _event(node: NodeId, session: AgentStream, message: pb.AgentMessage, number:
 
 
 def _welcome() -> pb.CoordinatorMessage:
-    welcome = pb.Welcome(version=__version__, protocol=protocol.VERSION)
+    welcome = pb.Welcome(version=__version__, protocol=protocol.PROTOCOL_VERSION)
     welcome.heartbeat_interval.FromTimedelta(HEARTBEAT_INTERVAL)
     welcome.lease.FromTimedelta(LEASE)
     return pb.CoordinatorMessage(welcome=welcome)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from agent.core.beginnings import SENTENCES, fields_of
+from agent.core.beginnings import BEGINNINGS, fields_of
 from agent.core.events import Armed, Fenced, Prepared, Started
 from agent.core.local import MOVES, LocalState
 from muster.domain.gangs.plan import Desired, Goal
@@ -21,7 +21,7 @@ def said(agent: Agent) -> tuple[str, dict[str, object]]:
     """What is said of the action that is under way."""
     local = agent.ledger.get(ME)
     assert local is not None
-    return SENTENCES[local.phase], fields_of(local, "gpu-3")
+    return BEGINNINGS[local.phase], fields_of(local, "gpu-3")
 
 
 def armed() -> Agent:
@@ -64,4 +64,4 @@ def test_an_execution_that_the_agent_cuts_off_by_itself_has_that_as_its_cause() 
 def test_every_state_with_an_action_under_way_has_a_sentence() -> None:
     reached = {after for after in MOVES.values() if after.endswith("ing") and after is not LocalState.RUNNING}
 
-    assert reached == SENTENCES.keys()
+    assert reached == BEGINNINGS.keys()
