@@ -51,7 +51,7 @@ class AgentPrograms:
     launcher: Launcher
     keeper: Killer
     shown_to_peers: Shown
-    """With what they ask other nodes and answer them."""
+    """Certificates for asking other nodes and for answering them."""
     secrets: Path | None
     """Directory in memory; None: there is none."""
 

@@ -61,7 +61,7 @@ class NodeConfig:
     coordinator: Coordinator
     declared: Declared
     shown_to_peers: Shown = lambda: NOTHING
-    """With what it asks other nodes and answers them; nothing: in plain text, and only on this machine."""
+    """Certificates for asking other nodes and for answering them; nothing: plain text, and only on this machine."""
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     docker_socket: Path | None = None

@@ -33,7 +33,7 @@ class AgentSettings:
     address: str | None = None
     """Where peers reach executions: an address, an interface or a CIDR; None: as the route to the coordinator says."""
     join_token: str | None = field(default=None, repr=False)
-    """With which it joins the fleet, if it has not joined yet."""
+    """The token with which it joins the fleet, if it has not joined yet."""
     token_file: Path | None = None
     """Where the token of `muster up` is; None: the agent shows the certificate of its node."""
     ports: tuple[int, int] = AGENT_PORTS
@@ -47,8 +47,7 @@ class AgentSettings:
     secrets_dir: Path | None = None
     """Directory in memory where executions find their secrets; None: a usual one."""
     job_user: JobUser | None = NOBODY
-    """As whom user code runs whose role names nobody; None: as the user that the image names, and processes as the
-    agent's own."""
+    """The user of roles that name nobody; None: the user that the image names, and the agent's own for processes."""
     process_users: Sequence[int] = ()
     """Numbers of users of which each plain process has one for itself; none: all run as the user for jobs."""
     labels: Mapping[str, str] = field(default_factory=dict)

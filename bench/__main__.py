@@ -71,7 +71,7 @@ class Run:
     sections: list[str]
     version: str
     deadline: float
-    """On the monotonic clock."""
+    """The end on the monotonic clock."""
 
     async def measure(self) -> bool:
         """Take the sections in turn; one that fails is reported and the others go on. True: none failed."""

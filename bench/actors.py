@@ -22,7 +22,7 @@ BAR = Bar(figure="first start of 8: Muster / Ray", limit=0.1)
 
 
 async def measure(setting: Setting) -> None:
-    """In turn."""
+    """Measure them in turn."""
     if not setting.has("ray"):
         return
     turns = Turns(setting.repeats(7, 2))

@@ -50,7 +50,7 @@ OPTIONS: Mapping[str, Any] = {
     "NanoCpus": Resources().cpu_millis * 1_000_000,
 }
 OWN_MOUNTS = ("config", "outputs", "home")
-"""Of an execution."""
+"""Directories of an execution."""
 
 
 async def measure(setting: Setting) -> None:
@@ -89,7 +89,7 @@ async def _compare(setting: Setting, muster: Fleet, docker: aiodocker.Docker, si
 
 
 def _make_open(directory: Path) -> None:
-    """For containers that do not run as root."""
+    """Open a directory for containers that do not run as root."""
     for each in (directory, *(directory / name for name in OWN_MOUNTS)):
         each.mkdir()
         each.chmod(0o777)

@@ -45,7 +45,7 @@ QUEUES = (100, 1000, 10_000, 100_000)
 NOTHING_BAR = Bar(figure="scheduling cycle, 5,000 nodes, 10,000 queued jobs: nothing changed", limit=5, unit="ms")
 SUBMIT_BAR = Bar(figure="scheduling cycle, 5,000 nodes, 10,000 queued jobs: one job submitted", limit=10, unit="ms")
 SLOPE = 0.15
-"""Of a log-log fit: what does not depend on size has 0, what is proportional to it has 1."""
+"""Most slope of a log-log fit: what does not depend on size has 0, what is proportional to it has 1."""
 CYCLE = "scheduling cycle, nothing changed"
 """No event, and so without a bar for its slope; what it may take is said for 5,000 nodes and 10,000 jobs."""
 
@@ -235,7 +235,7 @@ def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Of the straight line through the points on logarithmic scales."""
+    """The slope of the straight line through the points on logarithmic scales."""
     xs, ys = [math.log(size) for size in sizes], [math.log(value) for value in values]
     mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
     above = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))

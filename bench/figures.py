@@ -76,7 +76,7 @@ class Verdict:
     section: str
     """Which part of the benchmarks it belongs to."""
     busy: float = 0.0
-    """As for a series; the busiest of those that it follows from."""
+    """How busy others were, as for a series; the busiest of those that it follows from."""
     spread: tuple[float, float] | None = None
     """Least and greatest of the single values; of a comparison, of the pairs that were taken one after the other."""
 
@@ -119,11 +119,11 @@ class Findings:
     verdicts: list[Verdict] = field(default_factory=list)
     parts: dict[str, Part] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
-    """Of the section that is at work."""
+    """Remarks of the section that is at work."""
     others: Callable[[], float] = lambda: 0.0
     """Share of all CPUs that others have used since the machine was last looked at."""
     pace: list[float] = field(default_factory=list)
-    """As in `Part`, of the section that is at work."""
+    """The pace as in `Part`, of the section that is at work."""
     section: str = ""
     """Which part of the benchmarks is at work."""
 
@@ -233,7 +233,7 @@ def number(value: float) -> str:
 
 
 def _finite(found: Any) -> Any:  # noqa: ANN401 - whatever JSON may hold
-    """With null where a value is infinite, for which JSON has no word."""
+    """The value with null where it is infinite, for which JSON has no word."""
     match found:
         case float() if math.isinf(found):
             return None

@@ -50,7 +50,7 @@ class Fleet:
     """The coordinator's directory: its authority, the admin's token."""
     join_token: str
     coordinator: int
-    """Its process id."""
+    """The coordinator's process id."""
     agents: list[int] = field(default_factory=list)
 
     def command_line(self) -> tuple[Sequence[str | Path], Mapping[str, str]]:
@@ -117,7 +117,7 @@ async def coordinator(directory: Path, log_level: str = LOG_LEVEL) -> AsyncItera
 
 
 def credentials(state: Path) -> Credentials:
-    """Of the admin of a coordinator, from its directory."""
+    """Credentials of the admin of a coordinator, from its directory."""
     return Credentials(authority=(state / AUTHORITY).read_bytes(), token=read_secret(state / "admin-token"))
 
 

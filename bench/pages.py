@@ -31,11 +31,11 @@ PROJECT = "small"
 OTHERS = tuple(f"team-{number}" for number in range(20))
 PAGE = 20
 LETTERS = 6
-"""Of an id, which are enough for one of so few jobs."""
+"""Letters of an id, which are enough for one of so few jobs."""
 ROUNDS = {"find by id": 50, "find by beginning of id": 10, "find by name": 50, "first page of 20": 1}
 """How often each question is asked, of each of the small project's jobs where it names one, for a single value."""
 RATIO = 2.0
-"""At most; a hundred times as many jobs leave less of each in the caches of a CPU."""
+"""The most that is allowed; a hundred times as many jobs leave less of each in the caches of a CPU."""
 
 
 def jobs_of_many(count: int) -> Iterator[Record]:

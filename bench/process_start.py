@@ -69,7 +69,7 @@ class Rooms:
         self._count = 0
 
     def order(self, *command: str) -> ProgramOrder:
-        """To run a command in a room of its own."""
+        """An order to run a command in a directory of its own."""
         self._count += 1
         room = self._directory / str(self._count)
         room.mkdir()
@@ -124,7 +124,7 @@ async def one_by_one(launcher: Launcher, rooms: Rooms, repeats: int) -> dict[str
 
 
 def spawned(command: list[str]) -> "subprocess.Popen[bytes]":
-    """As a supervisor does it."""
+    """Start a command as a supervisor does it."""
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True)
 
@@ -211,7 +211,7 @@ async def at_once(launcher: Launcher, rooms: Rooms, count: int) -> dict[str, flo
 
 
 async def memory(launcher: Launcher, rooms: Rooms, count: int) -> dict[str, float]:
-    """Of one supervisor among many, while their programs run."""
+    """Memory of one supervisor among many, while their programs run."""
     armed = [await arm(launcher, rooms.order("/bin/sleep", "1000")) for _ in range(count)]
     records = [await each.release() for each in armed]
     shares = [_share(each.supervisor.pid) for each in records]

@@ -23,7 +23,7 @@ GRPC_NAMES = ("grpc", "event_engine", "timer", "default-exec", "resolver-exec", 
 """How the names begin that gRPC's C core gives its threads; Python gives none, so its others cannot be told apart."""
 PROGRAM_WITHIN = 30.0
 WITHOUT_SSL = "import sys\nsys.modules['ssl'] = None\n"
-"""As agents do (agent/__main__.py)."""
+"""Python's line that switches ssl off, as agents do (agent/__main__.py)."""
 CHANNEL = """
 async def use():
     ready = grpc.aio.secure_channel('127.0.0.1:1', grpc.ssl_channel_credentials()).channel_ready()
@@ -100,7 +100,7 @@ class _Used:
 
     @classmethod
     def by(cls, muster: Fleet) -> "_Used":
-        """Of all that coordinator and agents have used since they were started."""
+        """All that coordinator and agents have used since they were started."""
         it = cls(Counter(), Counter())
         it._add("coordinator, ", [muster.coordinator])
         it._add("agents, ", muster.agents)
@@ -123,7 +123,7 @@ class _Used:
 
 
 def _thread_names(pid: int) -> Iterator[tuple[Path, str]]:
-    """Of those that have not ended meanwhile."""
+    """Names of threads that have not ended meanwhile."""
     with suppress(OSError):
         for thread in list(Path(f"/proc/{pid}/task").iterdir()):
             with suppress(OSError):
@@ -151,7 +151,7 @@ async def _layers(setting: Setting) -> None:
 
 
 async def _starts(setting: Setting) -> None:
-    """In turn, so that they share what the machine is like."""
+    """Start them in turn, so that they share what the machine is like."""
     times: dict[str, list[float]] = {name: [] for name in STARTS}
     for _ in range(setting.repeats(15, 5)):
         for name, code in STARTS.items():

@@ -41,7 +41,7 @@ async def finished(command: Sequence[object], limit: float, **more: str) -> str:
 
 
 def run(command: Sequence[object], limit: float, more: Mapping[str, str] | None = None) -> str:
-    """As `finished`. Blocks."""
+    """Do what `finished` does. Blocks."""
     words = list(map(str, command))
     environment = {**os.environ, **(more or {})}
     try:

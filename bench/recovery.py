@@ -44,9 +44,9 @@ STEADY = 2.0
 ROOM = (*PROCESSES, "--ports", "20000-21999")
 """Ports for all gangs on each node, which has an address of its own."""
 CHILD = "sleep 3600 & "
-"""In front of the script: a child that outlives a worker that is killed, and holds its output, as data loaders do."""
+"""Words in front of the script: a child that outlives a killed worker, and holds its output, as data loaders do."""
 BARS = {"others stopped": 0.3, "new attempt": 1.5, "in control": 2.0}
-"""In seconds."""
+"""Bars in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ WORKER = PROGRAMS / "gloo_barrier.py"
 GLOO = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PATH": os.environ["PATH"]}
 """All that a rank finds in its environment, beside how to meet the others."""
 TORCHRUN_EVERY = 7
-"""It takes so much longer that fewer repeats say enough."""
+"""Turns between two of its measurements; it takes so much longer that fewer repeats say enough."""
 FIRST_LINE = ", first line of the last rank"
 
 
@@ -106,7 +106,9 @@ class Ranks:
         return times
 
     def _in_any_order(self) -> list[int]:
-        """On one machine whoever is started first tends to be ready first; were that always rank 0, few would wait."""
+        """The ranks in any order: on one machine whoever is started first tends to be ready first, and few would
+        wait.
+        """
         return random.Random(self._count).sample(range(self.size), self.size)  # noqa: S311 - an order, not a secret
 
     def _file(self) -> Path:
@@ -128,7 +130,7 @@ class Ranks:
 
 
 def _only(more: Mapping[str, object]) -> list[str]:
-    """In front of a command: it finds this in its environment, and nothing of ours."""
+    """Words in front of a command: it finds this in its environment, and nothing of ours."""
     return ["env", "-i", *(f"{name}={value}" for name, value in {**GLOO, **more}.items())]
 
 

@@ -43,7 +43,7 @@ are not as fast in one minute as in the next: so they are compared in multiples 
 GANGS, GANG = 32, 32
 LONG_QUEUE = 100_000
 MOST_MEMORY = 6 * 2**30
-"""Of a coordinator, in bytes: one that grows without end must not take the machine with it."""
+"""Most bytes of a coordinator: one that grows without end must not take the machine with it."""
 
 
 @dataclass(slots=True)

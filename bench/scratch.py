@@ -52,7 +52,7 @@ class Scratch:
 
     @property
     def _environment(self) -> Path:
-        """Of the interpreter that runs this; another one gets its own."""
+        """The environment of the interpreter that runs this; another one gets its own."""
         return self.path / f"venv-{platform.python_version()}"
 
     def fresh(self, name: str) -> Path:

@@ -18,7 +18,7 @@ class Setting:
     scratch: Scratch
     findings: Findings
     peers: frozenset[str]
-    """Those that are wanted."""
+    """Peers that are wanted."""
     quick: bool
     patience: float
     """Seconds to wait for a quiet machine before each measurement."""

@@ -31,7 +31,7 @@ LARGE = 1024**3
 
 
 def execution(attempt: int, rank: int, steps: int) -> Execution:
-    """As it is on its way: placed on a GPU node, with ports, time-stamped so many times."""
+    """An execution on its way: placed on a GPU node, with ports, time-stamped so many times."""
     return Execution(
         id=execution_id(J, attempt, rank),
         job=J,

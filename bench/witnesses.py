@@ -1,4 +1,6 @@
-"""Who sees workers begin and end, by the clock of the program that measures: a pipe, and descriptors of processes."""
+"""Witnesses of workers that begin and end, by the clock of the program that measures: a pipe, and descriptors of
+processes.
+"""
 
 import asyncio
 import os

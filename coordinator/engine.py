@@ -1,6 +1,6 @@
 """The engine: the one task that owns the cluster. It takes all pending events, steps each, commits once, then acts.
 
-Nobody is answered before what he asked for is durable, and nobody reads what is not.
+Nobody is answered before what was asked for is durable, and nobody reads what is not.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class _Question(Generic[T]):
             self.answer.set_exception(error)
 
     def refuse(self, error: MusterError) -> None:
-        """It will not be read."""
+        """Tell whoever waits that it will not be read."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
@@ -119,7 +119,7 @@ class Engine:
         self._cluster = self._loaded(store.load())
         self._inbox: asyncio.Queue[_Asked | _Question[object]] = asyncio.Queue(QUEUE)
         self._taken: list[_Asked | _Question[object]] = []
-        """Of the turn that is under way: those for which somebody waits."""
+        """Events and questions of the turn that is under way for which somebody waits."""
         self._in_turn = False
         """Whether the cluster may hold what is not durable."""
         self._sessions: dict[int, AgentStream] = {}
@@ -184,7 +184,7 @@ class Engine:
             self._turn_away()
 
     async def look(self, question: Callable[[Cluster, datetime], T]) -> T:
-        """As `read`, but without waiting for what only stands in line and nobody was answered."""
+        """Answer from the last commit, without waiting for events that are still queued."""
         return await self.read(question) if self._in_turn else question(self._cluster, self._clock.now())
 
     def glance(self, question: Callable[[Cluster], T]) -> T:

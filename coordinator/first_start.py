@@ -1,4 +1,4 @@
-"""What a first start makes: the fleet's authority, the first admin and his token; and what every start renews."""
+"""What a first start makes: the fleet's authority, the first admin with a token; and what every start renews."""
 
 import asyncio
 import logging

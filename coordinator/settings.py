@@ -45,7 +45,7 @@ class CoordinatorSettings:
     log_quota_project: int = NO_LOG_QUOTA
     """MiB that are kept of the logs of one project; 0: no limit of its own."""
     secrets_key: str = "keep"
-    """Of the key with which secrets are kept: `keep`, `rotate`, or `replace` it with the loss of what it opens."""
+    """What to do with the key that keeps secrets: `keep`, `rotate`, or `replace` it with the loss of what it opens."""
     bundle_signers: frozenset[str] = frozenset()
     """Fingerprints of the keys one of which must have signed a bundle that is uploaded; none: any bundle is taken."""
     ready_file: Path | None = None
@@ -60,7 +60,7 @@ class CoordinatorSettings:
     audit_file: Path | None = None
     """Where the audit log is written as JSON lines, too."""
     audit_syslog: SyslogTarget | None = None
-    """Who gets the audit log as messages, too."""
+    """The server that gets the audit log as messages, too; None: there is none."""
 
 
 def default_state(environ: Mapping[str, str]) -> Path:

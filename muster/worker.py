@@ -1,4 +1,4 @@
-"""Who am I, and who are the others? For code that runs inside a Muster job; needs only the standard library.
+"""What code in a Muster job asks: who am I, and who are the others? It needs only the standard library.
 
     from muster import worker
 
@@ -56,7 +56,7 @@ class Worker:
     rank: int
     world_size: int
     local_rank: int
-    """Its place among the executions of this attempt on the same node."""
+    """The place among the executions of this attempt on the same node."""
     local_world_size: int
     attempt: int
     job: str

@@ -58,7 +58,7 @@ def gpus(node: str, count: int, model: str = "NVIDIA H100") -> tuple[Gpu, ...]:
 
 
 def inventory(node: str, count: int = 0, *, cpus: int = 64, memory: int = 512 * GIB, **fields: object) -> Inventory:
-    """Of a node with so many GPUs."""
+    """The inventory of a node with so many GPUs."""
     known = {"cpus": cpus, "memory": memory, "gpus": gpus(node, count), "runtimes": OFFERS}
     return Inventory(**{**known, **fields})  # type: ignore[arg-type]  # a builder takes any field
 
@@ -107,7 +107,9 @@ def limits(*, check_in: float = 600, run: float | None = None) -> Timeouts:
 
 
 def report(execution: ExecutionId, stage: Stage, **fields: object) -> Report:
-    """With address and port from PREPARED on, and an exit code of 0 or the reason of a failure where it needs one."""
+    """A report with address and port from PREPARED on, and an exit code of 0 or the reason of a failure where it
+    needs one.
+    """
     known: dict[str, object] = {"execution": execution, "stage": stage, "at": AT}
     if stage not in {Stage.PREPARING, Stage.STOPPED, Stage.FAILED}:
         known |= {"address": "10.0.0.1", "ports": (PortLease(name=MASTER_PORT_NAME, host_port=1, container_port=1),)}
@@ -133,7 +135,7 @@ class Follower:
         return {execution: line.goal for execution, line in self.desired.items()}
 
     def apply(self, plan: Plan) -> bool:
-        """As agents do: a whole plan always, a change only to the revision that it builds on."""
+        """Apply a plan as agents do: a whole one always, a change only to the revision that it builds on."""
         self.plans.append(plan)
         if plan.base not in {0, self.revision}:
             return False
@@ -270,7 +272,7 @@ class World:
                 self.tell(job, rank, stage, **fields)
 
     def heartbeat(self, node: str, revision: int | None = None) -> None:
-        """By default with the revision that the agent really has."""
+        """Send a heartbeat, by default with the revision that the agent really has."""
         applied = self.followers[NodeId(node)].revision if revision is None else revision
         self.turn(HeartbeatReceived(node=NodeId(node), plan_revision=applied))
 
@@ -305,7 +307,7 @@ class World:
         return self.cluster.gangs.rank((job, self.cluster.jobs[job].attempt), rank)
 
     def states(self, job: JobId) -> list[State]:
-        """By rank."""
+        """The states by rank."""
         return [member.state for member in self.cluster.gangs.members((job, self.cluster.jobs[job].attempt))]
 
     def seats(self, job: JobId) -> list[str | None]:

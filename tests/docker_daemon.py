@@ -108,7 +108,7 @@ class PrivateDaemon:
 
     @contextlib.contextmanager
     def hanging(self) -> Iterator[None]:
-        """It takes connections, and does not answer."""
+        """Take connections, and do not answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         try:
@@ -117,7 +117,7 @@ class PrivateDaemon:
             self._process.send_signal(signal.SIGCONT)
 
     def _environment(self) -> dict[str, str]:
-        """With a stand-in for NVIDIA's hook in PATH, so that dockerd accepts requests for GPUs."""
+        """Variables with a stand-in for NVIDIA's hook in PATH, so that dockerd accepts requests for GPUs."""
         if not self._gpu_hook:
             return dict(os.environ)
         programs = self._root / "programs"
@@ -174,7 +174,7 @@ def _ip(*arguments: str) -> None:
 
 
 def _kill_survivors(root: Path) -> None:
-    """With live restore, containers that could not be removed outlive the daemon: kill them and what watches them."""
+    """Kill containers that could not be removed, and what watches them: with live restore they outlive the daemon."""
     for directory in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if directory.name.isdigit() and str(root).encode() in (directory / "cmdline").read_bytes():

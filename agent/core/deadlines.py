@@ -11,17 +11,17 @@ LONGEST_SLEEP = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDeadline:
-    """Of one execution."""
+    """When one execution must be dead, and where it runs."""
 
     execution: str
     dead_by: float
-    """By CLOCK_BOOTTIME."""
+    """The moment by CLOCK_BOOTTIME, in seconds."""
     room: str
-    """Its directory, which tells of its processes."""
+    """The directory of the execution, which tells of its processes."""
     container: str = ""
     """What its container is called, if it is one."""
     socket: str = ""
-    """Of the Docker engine; empty: there is none."""
+    """The socket of the Docker engine; empty: there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def read(text: bytes) -> Notes:
 
 
 def _deadline(*, dead_by: float, **names: str) -> ExecutionDeadline:
-    """Of what was read, which may be anything; raises TypeError, ValueError or OverflowError."""
+    """The deadline in what was read, which may be anything; raises TypeError, ValueError or OverflowError."""
     if not isfinite(dead_by) or not all(isinstance(name, str) for name in names.values()):
         raise ValueError("these are no notes: a deadline is no time, or a name no text")
     return ExecutionDeadline(dead_by=float(dead_by), **names)

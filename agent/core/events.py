@@ -126,9 +126,9 @@ class GpuFaulted:
 
     gpu: GpuUuid
     index: int | None
-    """Its number on the node; None where that is not known."""
+    """The GPU's number on the node; None where that is not known."""
     message: str
-    """For people: `Xid 79: GPU has fallen off the bus`."""
+    """A sentence for people: `Xid 79: GPU has fallen off the bus`."""
     own: bool
     """Whether it is the GPU's own fault; False: the program's that uses it, or none that ends a program."""
 
@@ -174,7 +174,7 @@ class PeerAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FenceTimePassed:
-    """It is later."""
+    """Time has passed."""
 
 
 Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | Fenced | LogCompleted | Removed

@@ -90,7 +90,9 @@ class Fencing:
         return min(times, default=None)
 
     def deadlines(self) -> dict[ExecutionId, float]:
-        """By when user code must be dead, for whoever kills it if this agent cannot; without those that have none."""
+        """Moments by which user code must be dead, for the program that kills it if this agent cannot; without those
+        that have none.
+        """
         found = {each.execution: self._dead_by(each) for each in self._ledger.guarded()}
         return {execution: dead_by for execution, dead_by in found.items() if dead_by is not None}
 
@@ -116,9 +118,9 @@ class Fencing:
         return PeerWord.WITHOUT
 
     def no_permit_for(self, execution: ExecutionId, at: float) -> timedelta | None:
-        """For a report: how long ago a peer can last have been told WITHOUT; None while it still may be.
+        """How long ago a peer can last have been told WITHOUT, for a report; None while it still may be.
 
-        Of what a former life of this agent said nothing is known, so the time of its end is the best that can be told.
+        What a former life of this agent said is not known, so the time of its end is the best that can be told.
         """
         local = self._ledger.get(execution)
         terms = None if local is None else local.terms
@@ -163,7 +165,7 @@ class Fencing:
     # deadlines
 
     def _dead_by(self, guarded: Guarded) -> float | None:
-        """By when it must be dead, as far as is known now; None: it may run without the coordinator."""
+        """The moment by which it must be dead, as far as is known now; None: it may run without the coordinator."""
         terms = guarded.terms
         if guarded.execution in self._cut:
             return self._cut[guarded.execution]
@@ -181,12 +183,12 @@ class Fencing:
         return None if dead_by is None else dead_by - min(guarded.terms.grace, LONGEST_FENCE_GRACE).total_seconds()
 
     def _overdue(self, guarded: tuple[Guarded, ...], at: float) -> list[Decision]:
-        """Those whose deadline is over, whatever the news is."""
+        """What to do about executions whose deadline is over, whatever the news is."""
         over = [(each, self._dead_by(each)) for each in guarded if each.execution not in self._cut]
         return [self._cut_one(each, dead_by, at) for each, dead_by in over if dead_by is not None and at >= dead_by]
 
     def _cut_off(self, guarded: tuple[Guarded, ...], at: float) -> list[Decision]:
-        """Those that have to be stopped now to be dead in time."""
+        """What to do about executions that must be stopped now to be dead in time."""
         cut: list[Decision] = []
         for each in guarded:
             dead_by, stop_at = self._dead_by(each), self._stop_at(each)

@@ -13,7 +13,7 @@ REMEMBERED = 256
 """Faults that are remembered of a node; a broken GPU repeats itself, so the newest say enough."""
 
 RELATED = timedelta(seconds=60)
-"""For so long a fault that the program caused is worth a word when it ends; many are caught and survived."""
+"""How long a fault that the program caused is worth a word when it ends; many are caught and survived."""
 
 _EXPLAINED = frozenset({FailureKind.EXIT_CODE, FailureKind.SIGNAL})
 """Ends that may have another cause; running out of memory is its own."""

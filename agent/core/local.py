@@ -14,7 +14,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit, Failure
 
 DEFAULT_GRACE = timedelta(seconds=10)
-"""For executions whose assignment is not known (any more)."""
+"""The grace of executions whose assignment is not known, or not any more."""
 
 
 class LocalState(StrEnum):

@@ -67,7 +67,7 @@ class Broke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTimePassed:
-    """It is later."""
+    """Time has passed."""
 
 
 StreamEvent = Opened | Welcomed | Acknowledged | PlanHeard | Heard | Broke | StreamTimePassed

@@ -12,7 +12,7 @@ AttemptKey = tuple[JobId, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Whose attempt it is, and on which terms it may run while the coordinator is out of reach."""
+    """The attempt that an execution belongs to, and how it may run while the coordinator is out of reach."""
 
     job: JobId
     attempt: int

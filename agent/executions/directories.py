@@ -55,7 +55,9 @@ class ExecutionDirectories:
             self._add_spare()
 
     def take_spare(self, room: ExecutionDirectory, record: ExecutionRecord) -> bool:
-        """As `make`, in so little time that no thread is worth it; False where there is no spare. Raises OSError."""
+        """Do what `make` does, in so little time that no thread is worth it; False where there is no spare. Raises
+        OSError.
+        """
         try:
             self._spares.popleft().path.rename(room.path)
         except (IndexError, OSError):  # there is none, somebody has removed it, or there is such a room already
@@ -100,7 +102,7 @@ class ExecutionDirectories:
 
 
 def _make_files(room: ExecutionDirectory) -> None:
-    """Those that an execution will have, empty."""
+    """Make the empty files that an execution will have."""
     for path in (room.log, room.path / EXECUTION_RECORD, room.path / PROCESS_RECORD):
         write_unseen(path, b"", PRIVATE_RECORD)
     for name in CONFIG_FILES:
@@ -118,7 +120,7 @@ def _keep_outputs(room: ExecutionDirectory, outputs: Path) -> None:
 
 
 def _remove(room: ExecutionDirectory) -> None:
-    """As a rule nothing is left in it but a few files, and a tree need not be walked."""
+    """Remove the directory. As a rule nothing but a few files is left in it, and a tree need not be walked."""
     try:
         os.rmdir(room.work)  # noqa: PTH106 (path objects cost more than the calls)
         for directory in map(str, (room.config, room.path)):

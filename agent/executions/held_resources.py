@@ -30,15 +30,15 @@ class HeldResources:
     ) -> None:
         self._ports = ports
         self._gpus = gpus
-        """Those of an execution that is here."""
+        """The GPUs of executions that are here."""
         self._patience = patience
         self._leaving: dict[ExecutionId, asyncio.Event] = {}
         """Executions that have ended and of which something may run; each with what is set when nothing does."""
 
     async def lease(self, assignment: Assignment, progress: Callable[[str], None]) -> tuple[PortLease, ...]:
-        """Its ports, held until it starts; raises ExecutionError that names who is in the way.
+        """Ports for an execution, held until it starts; raises ExecutionError that names who is in the way.
 
-        Those who have ended are waited for, nobody else is.
+        Executions that have ended are waited for, others are not.
         """
         if self._leaving:
             await self._wait(assignment, progress)
@@ -57,7 +57,7 @@ class HeldResources:
         self._ports.adopt(execution, leases, published=published)
 
     def leave(self, execution: ExecutionId, *, vacant: bool) -> None:
-        """It has ended; unless `vacant`, something of it may still run. Harmless when repeated."""
+        """Note that an execution has ended; unless `vacant`, something of it may still run. Harmless when repeated."""
         if vacant:
             self.vacate(execution)
         else:
@@ -93,7 +93,7 @@ class HeldResources:
         return next((each for each in self._leaving if each in owners or self._shared(each, assignment)), None)
 
     def _owners(self, assignment: Assignment) -> Collection[ExecutionId | None]:
-        """Who has the ports that it asks for by number; on bridge networking these are its container's own."""
+        """Executions with the ports that it asks for by number; on bridge networking these are its container's own."""
         if assignment.network is Network.BRIDGE:
             return ()
         requests = port_requests(assignment)

@@ -23,7 +23,7 @@ class ExecutionDirectory:
 
 
 BELL = "bell"
-"""Of the named pipe in the room."""
+"""The named pipe in an execution's directory."""
 
 
 GRACE = "grace"
@@ -31,11 +31,11 @@ GRACE = "grace"
 
 
 EXECUTION_RECORD = "room.json"
-"""Of the file in the room."""
+"""File in an execution's directory."""
 
 
 PROCESS_RECORD = "process.json"
-"""Of the file in the room."""
+"""File in an execution's directory."""
 
 
 STARTED = "started"
@@ -43,4 +43,4 @@ STARTED = "started"
 
 
 FENCED = "fenced"
-"""In the room: why it was killed."""
+"""File in an execution's directory that says why it was killed."""

@@ -1,4 +1,4 @@
-"""Whose the directories of an execution are: user code writes to them, and need not run as the agent's user."""
+"""Owners of an execution's directories: user code writes to them, and need not run as the agent's user."""
 
 import os
 import posixpath

@@ -74,7 +74,7 @@ class PortLedger:
         _close(self._sockets.pop(execution, []))
 
     def owner(self, number: int) -> ExecutionId | None:
-        """Who has a port leased."""
+        """The execution that has a port leased."""
         return self._owners.get(number)
 
     def vacate(self, execution: ExecutionId) -> None:
@@ -184,7 +184,7 @@ def ephemeral_range() -> tuple[int, int] | None:
 
 
 def culprit(number: int) -> str:
-    """Who listens on a TCP port, in words: `process 4242 (python)`, as far as this user may see."""
+    """The process that listens on a TCP port, in words: `process 4242 (python)`, as far as this user may see."""
     with suppress(psutil.Error, OSError):
         found = [each for each in psutil.net_connections(kind="tcp") if each.laddr and each.laddr.port == number]
         for pid in (each.pid for each in found if each.pid is not None and not each.raddr):

@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 
 PRIVATE_RECORD = 0o600
-"""It has the secret of the attempt."""
+"""Rights of the file, which has the secret of the attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRecord:
-    """Whose room it is and what was told to the coordinator."""
+    """What an execution is, and what was told to the coordinator."""
 
     job: str
     attempt: int
@@ -45,7 +45,7 @@ class ExecutionRecord:
 
     @property
     def terms(self) -> Terms | None:
-        """On which terms it runs without the coordinator."""
+        """The terms on which it runs without the coordinator."""
         if self.fence is None:
             return None
         return Terms(job=JobId(self.job), attempt=self.attempt, grace=self.grace, fence=self.fence)

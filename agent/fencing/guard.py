@@ -67,9 +67,9 @@ class FenceGuard:
         self._deadlines: Mapping[ExecutionId, float] = {}
         """What the loop said last."""
         self._noted: Mapping[ExecutionId, float] = {}
-        """On disk."""
+        """Deadlines on disk."""
         self._told: Mapping[ExecutionId, float] = {}
-        """To the keeper."""
+        """Deadlines that the keeper was told."""
         self._due: tuple[float, asyncio.TimerHandle] | None = None
         """After how long they are to be noted, and what sees to it."""
         self._noting = asyncio.Lock()

@@ -19,7 +19,7 @@ ENGINE_LIMIT = 3.0
 """Seconds in which the engine answers; after that it is taken to be away."""
 LONGEST_ENGINE_ANSWER = 4 << 20
 LABEL_OF_EXECUTIONS = "muster.execution"
-"""As the runtime gives it to containers, whose code would make the keeper ten times as large."""
+"""The label that the runtime gives to containers; the code of the runtime would make the killer ten times as large."""
 
 _OK, _NOT_FOUND = 200, 404
 

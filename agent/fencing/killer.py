@@ -60,7 +60,7 @@ class Killer:
                 self._start()
 
     def tell_at_once(self, state: Path, notes: Notes) -> bool:
-        """As `tell`, if that takes no time; False: it would, and nothing was done. Never blocks."""
+        """Do what `tell` does if that takes no time; False: it would, and nothing was done. Never blocks."""
         if not self._lock.acquire(blocking=False):
             return False
         try:

@@ -60,7 +60,7 @@ class DeadlineWatch:
         self._notes: dict[Path, Notes] = {}
         self._boot = boot_id()
         self._kills: dict[str, _Finding] = {}
-        """Those that are at work, by room."""
+        """Kills that are at work, by directory."""
         self._readings: dict[Path, _Finding] = {}
         """The last ones."""
 

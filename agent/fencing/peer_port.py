@@ -16,7 +16,7 @@ from muster.domain.jobs.job import PortRequest
 log = logging.getLogger(__name__)
 
 PEER_PORT_FILE = "peer_port"
-"""Of the file in the state directory."""
+"""File in the state directory with the number of the port."""
 
 AGENT = ExecutionId("the agent itself")
 """Stands in the ledger of ports for who has it, so that it is never leased."""
@@ -26,7 +26,7 @@ CANDIDATES = 100
 
 
 class PeerPort:
-    """Of one node."""
+    """The port on which one node answers its peers."""
 
     def __init__(self, state: Path, ports: PortLedger, shown: Shown) -> None:
         self._path = state / PEER_PORT_FILE

@@ -68,10 +68,10 @@ CLIENT_OPTIONS = (
 
 
 class Respondent(Protocol):
-    """Who knows the answers."""
+    """The part of the agent that knows the answers."""
 
     def secret(self, attempt: AttemptKey) -> bytes | None:
-        """With what questions about an attempt are signed; None: it is not known here."""
+        """The key with which questions about an attempt are signed; None: it is not known here."""
         ...
 
     def answer(self, attempt: AttemptKey) -> PeerWord:

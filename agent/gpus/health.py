@@ -28,7 +28,7 @@ XIDS: Mapping[int, str] = {
 """NVIDIA's words, shortened. Xids that are not here reach the listener with their number only."""
 
 CRITICAL_XIDS = frozenset({48, 63, 64, 74, 79, 92, 94, 95, 119, 120})
-"""Those that are the GPU's own; the others come from what the application did."""
+"""Faults that are the GPU's own; the others come from what the application did."""
 
 RECORDED_XIDS = frozenset({63, 92})
 """Critical ones that warn of what is to come: the GPU is not to be used further, but no program ends by them."""

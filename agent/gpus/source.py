@@ -17,7 +17,7 @@ class GpuReading:
     """The GPUs of a node at one moment."""
 
     gpus: tuple[Gpu, ...] = ()
-    """In the driver's order. One that was seen before and is not there any more stays, with a problem."""
+    """The GPUs in the driver's order. One that was seen before and is not there any more stays, with a problem."""
     driver: str | None = None
     cuda: str | None = None
     """Highest CUDA version that the driver supports, like `12.8`."""
@@ -32,7 +32,7 @@ class GpuFault:
     uuid: GpuUuid
     xid: int
     message: str
-    """For people: `Xid 31: GPU memory page fault`."""
+    """A sentence for people: `Xid 31: GPU memory page fault`."""
     own: bool
     """Whether it is the GPU's own and ends programs; False: a program's doing, or only a warning."""
 

@@ -1,1 +1,1 @@
-"""Who an agent is: joining the fleet, its certificate and the renewals."""
+"""The identity of an agent: joining the fleet, its certificate and the renewals."""

@@ -17,7 +17,7 @@ CERTIFICATE_PROGRAM = "agent.identity.certificate_program"
 CERTIFICATE_LIMIT = 40.0
 """Seconds for one answer, the start of the program included.
 
-It needs a tenth of one, but the node may be busy, and who is asked for what he shows has half of them."""
+It needs a tenth of one, but the node may be busy, and whoever asks for what it shows has half of them."""
 LONGEST_CERTIFICATE_ANSWER = 1 << 20
 
 

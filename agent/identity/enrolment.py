@@ -48,7 +48,7 @@ _KEY_END = b"-----END PRIVATE KEY-----\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """That the node has joined."""
+    """What a node has once it has joined."""
 
     certificate: bytes
     key: bytes = field(repr=False)
@@ -284,8 +284,8 @@ class Enrolment:
 async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> Membership:
     """Join a fleet.
 
-    Whoever answers is first asked for the fleet's authority, without being believed; what he says counts only if it has
-    the fingerprint in the token. The token itself is sent to none but who that authority has certified.
+    Whoever answers is first asked for the fleet's authority, without being believed: the answer counts only if it has
+    the fingerprint in the token. The token itself is sent to none but a coordinator which that authority has certified.
     """
     async with Certificates() as certificates:
         return await _join(coordinator, token, node, key, certificates)

@@ -57,7 +57,7 @@ class Mask:
 
     @classmethod
     def of(cls, values: Iterable[bytes]) -> "Mask":
-        """For these values in all their forms."""
+        """A mask for these values in all their forms."""
         return cls(pattern for value in values for pattern in _patterns(value))
 
     def __bool__(self) -> bool:
@@ -126,7 +126,7 @@ class Mask:
 
 MASK_NOTHING = Mask(())
 MASK_EVERYTHING = Mask((), everything=True)
-"""For what an execution printed whose secrets nobody knows any more."""
+"""The mask for output of an execution whose secrets nobody knows any more."""
 
 
 class MaskedSplitter:
@@ -160,11 +160,11 @@ class MaskedRecords:
         self._held: tuple[LogRecord, bool, int] | None = None
         """A record, whether it is new, and how many bytes its end lacks."""
         self._rest = b""
-        """Those bytes."""
+        """Bytes that wait for the rest of their line."""
         self._begun = False
 
     def of(self, found: Iterable[tuple[LogRecord, bool]]) -> list[LogRecord]:
-        """Those that are known now, of records that are new or not: readings begin with some that were read before."""
+        """The records that are known now, of new and old ones: readings begin with some that were read before."""
         masked: list[LogRecord] = []
         for record, new in found:
             self._begun |= new
@@ -215,7 +215,7 @@ def _patterns(value: bytes) -> Iterator[bytes]:
 
 
 def _in_base64(value: bytes) -> Iterator[bytes]:
-    """In both alphabets; of small ones also as it looks in the middle of something."""
+    """Forms in both alphabets of base64; for small values also as they look in the middle of something."""
     for before in range(3 if len(value) <= ALIGNED_MOST else 1):
         text = binascii.b2a_base64(b"\0" * before + value, newline=False)
         begin = (0, 2, 3)[before]  # the characters before it are not the value's alone

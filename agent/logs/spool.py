@@ -35,7 +35,9 @@ class LogSpool(LogFile):
         return grown
 
     async def end(self) -> None:
-        """As `finish`, once the log says all that was lost of it: on a full disk, when there is room for that."""
+        """Do what `finish` does, once the log says all that was lost of it: on a full disk, when there is room for
+        that.
+        """
         while not self.settle():  # noqa: ASYNC110 - nobody tells when there is room
             await asyncio.sleep(FULL_DISK_PAUSE)
         self.finish()

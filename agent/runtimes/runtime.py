@@ -27,7 +27,7 @@ class Sandbox(Protocol):
 
     @property
     def execution(self) -> ExecutionId:
-        """Whose sandbox it is."""
+        """The execution to which this sandbox belongs."""
         ...
 
     @property

@@ -52,7 +52,7 @@ class SecretRooms:
         return self._room(execution) / "files"
 
     def directories(self, execution: ExecutionId, secrets: Handover) -> Mapping[str, Path]:
-        """Those by the paths at which a container sees them."""
+        """Directories with secrets, by the paths at which a container sees them."""
         return {
             path: self.files(execution) / room_name(path, number) for number, path in enumerate(sorted(secrets.files))
         }
@@ -124,7 +124,7 @@ class SecretRooms:
 
 
 def variables(env: Mapping[str, bytes]) -> bytes:
-    """As the program reads them that becomes user code."""
+    """Variables in the form in which the program that becomes user code reads them."""
     return b"".join(name.encode() + b"=" + value + b"\0" for name, value in env.items())
 
 

@@ -19,7 +19,7 @@ Ask = Callable[[ExecutionId], Awaitable[tuple[DeliveredSecret, ...]]]
 
 
 async def nobody(execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
-    """For agents without a coordinator: there are none."""
+    """No secrets, for agents without a coordinator."""
     del execution
     return ()
 
@@ -34,7 +34,7 @@ class ExecutionSecrets:
         self._handovers: dict[ExecutionId, Handover] = {}
         self._masks: dict[ExecutionId, Mask] = {}
         self._untidy: set[ExecutionId] = set()
-        """Those of which something may be in a directory."""
+        """Executions of which something may be in a directory."""
 
     async def fetch(self, assignment: Assignment, progress: Callable[[str], None]) -> None:
         """Have what the role of an execution names; raises ExecutionError where that cannot be had, or not be used."""
@@ -53,7 +53,7 @@ class ExecutionSecrets:
         self._masks[assignment.execution] = Mask.of(found.masked)
 
     async def login(self, execution: ExecutionId, image: str) -> RegistryLogin | None:
-        """With what the image of an execution is pulled; None: without credentials."""
+        """Credentials for pulling the image of an execution; None: it is pulled without."""
         return login(image, await self._ask(execution))
 
     def added(self, assignment: Assignment, launch: Launch) -> Launch:
@@ -80,14 +80,14 @@ class ExecutionSecrets:
             self._untidy.add(execution)
 
     def handed_over(self, execution: ExecutionId) -> None:
-        """It runs: nobody needs the values here any more."""
+        """Drop the values of an execution that runs: nobody needs them here any more."""
         self._delivered.pop(execution, None)
         self._handovers.pop(execution, None)
 
     async def clear(self, execution: ExecutionId) -> None:
-        """It is over, and its log complete: nothing is left of its secrets. Harmless when repeated.
+        """Remove the secrets of an execution that is over and whose log is complete. Harmless when repeated.
 
-        To be repeated at the end of all, as an arming that was interrupted may just have written something.
+        This is repeated at the end of all, as an arming that was interrupted may just have written something.
         """
         self.handed_over(execution)
         self._masks.pop(execution, None)
@@ -95,7 +95,7 @@ class ExecutionSecrets:
             await asyncio.to_thread(self.rooms.clear, execution)
 
     async def forget(self, execution: ExecutionId) -> None:
-        """It is being cleared away."""
+        """Forget an execution that is being cleared away."""
         await self.clear(execution)
         self._untidy.discard(execution)
 

@@ -56,7 +56,7 @@ def lines(medians: dict[str, float], patterns: dict[str, str]) -> dict[str, list
 
 
 def slope(values: list[tuple[int, float]]) -> str:
-    """Of the straight line through the points on logarithmic scales."""
+    """The slope of the straight line through the points on logarithmic scales."""
     if len(values) < LEAST_FOR_SLOPE:
         return ""
     sizes, medians = np.log(np.array(values)).T

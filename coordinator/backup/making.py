@@ -31,7 +31,7 @@ class BackupWish:
     keys_file: Path | None = None
     """Where the keys go; None: into the backup."""
     passphrase_file: Path | None = None
-    """With which the keys are sealed; None: they are not."""
+    """File with the passphrase that seals the keys; None: they are not sealed."""
 
 
 def make_backup(directory: StateDirectory, wish: BackupWish, now: datetime, progress: BackupProgress) -> BackupManifest:

@@ -19,7 +19,7 @@ class Wakes:
 
     tokens: int
     logins: int
-    """Those of the tokens that people got at an identity provider."""
+    """Tokens that people got at an identity provider."""
     join_tokens: int
     nodes: int
     jobs: tuple[str, ...]

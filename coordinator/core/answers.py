@@ -47,7 +47,7 @@ class NoneAccepted:
     """Nothing was changed, because of some of many jobs."""
 
     refused: Mapping[int, Refused]
-    """By place, from 0; of very many, the first ones."""
+    """Refusals by place, from 0; the first ones where there are very many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class ProjectKept:
 
     project: Project
     before: Project | None = None
-    """As it was; None: it is new."""
+    """The record as it was; None: it is new."""
 
 
 Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept

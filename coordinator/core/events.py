@@ -65,7 +65,7 @@ class NodeConnected:
     reports: tuple[Report, ...] = ()
     """Every execution that the agent knows of."""
     logs_kept: Collection[ExecutionId] = frozenset()
-    """Those of them whose log is complete and in the log store."""
+    """Executions of these whose log is complete and in the log store."""
     peer_port: int = 0
     features: frozenset[str] = frozenset()
     """Words for what the agent can."""

@@ -46,7 +46,7 @@ class Attempt:
     goal: Goal | None = None
     """The order that stands for all its executions; None while it is queued."""
     not_before: datetime | None = None
-    """It is not placed earlier: a pause after a failure."""
+    """The earliest time of its placement: a pause after a failure."""
     fenced_until: datetime | None = None
     """Until then the one before may still run on a node that was lost; not after `not_before`."""
     fence_noted_at: datetime | None = None

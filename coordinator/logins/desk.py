@@ -17,7 +17,7 @@ from muster.trust.tokens import digest
 MOST_LOGINS_WAITING = 500
 """Logins that may wait at once."""
 MOST_FROM_ONE = 20
-"""Of these from one address: an office behind one, yes; somebody who fills the desk, no."""
+"""Most open logins from one address: an office behind one fits, somebody who fills the desk does not."""
 FAILURES = 3
 """Times in a row that the provider may not answer before a login is given up."""
 SLOWER = timedelta(seconds=5)
@@ -60,7 +60,7 @@ class LoginDesk:
         return shown, login
 
     async def finish(self, shown: str, now: datetime) -> Person | timedelta:
-        """Who has confirmed; or how long to wait before asking again.
+        """The person who has confirmed; or how long to wait before asking again.
 
         Raises UnknownNameError, PermissionDeniedError and ProviderError; then the login has ended.
         """

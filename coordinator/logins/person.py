@@ -1,4 +1,4 @@
-"""Who a person is here whom the identity provider knows: from claims to an account, without asking anybody."""
+"""The way from an identity provider's claims to an account, without asking anybody."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Person:
     identity: str
     """Issuer and subject: what stays when name and groups change."""
     name: str
-    """As it would be the name of an account."""
+    """The name that an account of this person would have."""
     groups: frozenset[str]
 
 
@@ -64,15 +64,15 @@ def no_access(person: Person) -> PermissionDeniedError:
 
 
 def known_as(person: Person, accounts: Mapping[str, Account]) -> Account | None:
-    """The account that a person has already, whatever he is called now."""
+    """The account that a person has already, whatever the name is now."""
     return next((each for each in accounts.values() if each.identity == person.identity), None)
 
 
 def account_of(person: Person, grants: Mapping[str, Access], accounts: Mapping[str, Account], now: datetime) -> Account:
-    """The account of a person, old or new, with the access that his groups give now.
+    """The account of a person, old or new, with the access that the person's groups give now.
 
-    ConflictError where another account has the name: who can choose his name at the provider must not become somebody
-    else here.
+    ConflictError where another account has the name: somebody who can choose a name at the provider must not become
+    somebody else here.
     """
     known = known_as(person, accounts)
     if known is not None:

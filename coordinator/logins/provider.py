@@ -93,7 +93,9 @@ class Provider:
         return _begun(answer.said, served, nonce, now)
 
     async def finish(self, login: DeviceLogin, now: datetime) -> Outcome:
-        """Whether the person has confirmed; raises PermissionDeniedError where he will not, and ProviderError."""
+        """Whether the person has confirmed; raises PermissionDeniedError where the person refuses, and
+        ProviderError.
+        """
         form = {"grant_type": DEVICE_GRANT, "device_code": login.device_code}
         answer = await self._asked(login.served.token, form, login.served)
         if not answer.ok:

@@ -39,11 +39,11 @@ class LoginSettings:
     """An identity provider, and what those whom it knows may do here."""
 
     issuer: str
-    """Its name, which is the URL of all that it serves."""
+    """The provider's name, which is the URL of all that it serves."""
     client_id: str
     """What it calls this coordinator."""
     client_secret_file: Path | None = None
-    """With which the coordinator shows that it is that client; None: a public client, which has none."""
+    """File with which the coordinator shows that it is that client; None: a public client, which has none."""
     ca_file: Path | None = None
     """Authorities that signed the provider's certificate; None: those that this machine trusts."""
     name_claims: tuple[str, ...] = NAME_CLAIMS

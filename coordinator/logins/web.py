@@ -57,7 +57,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """With what a question is asked."""
+    """What a question is asked with."""
 
     client_id: str = ""
     client_secret: str = field(default="", repr=False)

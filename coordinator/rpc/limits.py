@@ -16,7 +16,7 @@ AGENT_STREAMS = 100
 """Calls of one agent at once: two streams, and one question for each execution that starts."""
 CLIENT_CONNECTIONS = 4_096
 AGENT_CONNECTIONS = 25_000
-"""For 10,000 nodes that come back before their old connections are noticed to be dead."""
+"""Most connections of agents: enough for 10,000 nodes that come back before their old ones are noticed to be dead."""
 CLIENT_CALLS = 10_000
 AGENT_CALLS = 50_000
 """Calls of all who are known that are being answered, streams included."""
@@ -55,7 +55,7 @@ _IDENTITY_ALONE = 1
 METADATA = 8 * 1024
 """Bytes that go with a call beside its message, at most twice as many are read; a token has 90."""
 CLIENT_IDLE = 1_800
-"""Seconds without a call after which a client's connection is closed; his next call opens another."""
+"""Seconds without a call after which a client's connection is closed; the next call opens another."""
 CLIENT_HANDSHAKE = 10
 AGENT_RECORD = 4 * 1024
 """Bytes of one TLS record to an agent; each connection has a buffer for one, and gRPC would make it 16 KiB."""

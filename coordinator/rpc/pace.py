@@ -18,7 +18,7 @@ STRANGERS_PER_SECOND = 50
 """Calls that anybody may make, from one address: 3,000 nodes behind it join at once; the join itself does not count."""
 LOGINS_AT_ONCE = 300
 LOGINS_PER_SECOND = 20
-"""Of these, calls by which somebody logs in: each may ask the identity provider something."""
+"""Calls a second by which somebody logs in: each may ask the identity provider something."""
 WRONG_AT_ONCE = 100
 WRONG_PER_SECOND = 1
 """Tokens and certificates that do not count, from one address; what follows hears that it is too much."""
@@ -39,7 +39,7 @@ _LOGIN = "/muster.rpc.v1.LoginService/"
 
 
 class TooFastError(ExhaustedError):
-    """Somebody calls more often than he may; says when to try again."""
+    """A caller calls more often than it may; the message says when to try again."""
 
     def __init__(self, what: str, wait: float) -> None:
         self.retry_after = max(1, -int(-wait // 1))
@@ -80,11 +80,11 @@ class Pace:
             raise TooFastError("too many calls come from this address", wait)
 
     def joined(self, peer: str) -> None:
-        """What a stranger called was a join on a token that counts: it is not held against his address."""
+        """Note that a stranger's call was a join on a token that counts: it is not held against the address."""
         self._strangers.give_back(place_of(peer))
 
     def known(self, who: Caller) -> None:
-        """Somebody calls who is known; the user of `muster up` has the machine to himself."""
+        """Note a call of somebody who is known; the user of `muster up` has the machine alone."""
         if who.kind is CallerKind.LOCAL:
             return
         buckets = self._nodes if who.kind is CallerKind.NODE else self._accounts

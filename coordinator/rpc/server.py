@@ -108,7 +108,7 @@ class Parts:
     bundles: BundleStore | None = None
     """None: bundles are neither kept nor served."""
     logins: LoginDesk | None = None
-    """Of people whom an identity provider knows; None: there is none."""
+    """Logins of people whom an identity provider knows; None: there is none."""
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
     reader_patience: float = READER_PATIENCE

@@ -50,7 +50,7 @@ class BundleStore:
             left.unlink(missing_ok=True)
 
     def all(self) -> tuple[KeptBundle, ...]:
-        """Those that are here, the newest version first."""
+        """The bundles that are here, the newest version first."""
         found = (_kept(path) for path in self._directory.glob(f"*{_SEPARATOR}*"))
         return tuple(sorted(filter(None, found), key=lambda each: (each.age, each.name), reverse=True))
 

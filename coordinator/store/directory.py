@@ -24,7 +24,7 @@ class DirectoryInUseError(StoreError):
 
 
 FLEET_SECRET_BYTES = 32
-"""Of the secret of a fleet."""
+"""Bytes of the secret of a fleet."""
 
 _OTHERS = 0o077
 """What no mode in a state directory has."""

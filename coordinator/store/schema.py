@@ -31,7 +31,9 @@ VERSION = "0100"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
-"""Of a column that follows from the key: written with a new row only, or its indexes would be with every change."""
+"""Mark of a column that follows from the key: written with a new row only, or its indexes would be with every
+change.
+"""
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -60,7 +62,7 @@ class UtcTime(TypeDecorator[datetime]):
         return value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """In UTC, as it was given."""
+        """The time in UTC, as it was given."""
         del dialect
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 

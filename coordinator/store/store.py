@@ -24,15 +24,15 @@ class Snapshot:
     """Everything that a store holds."""
 
     jobs: tuple[Job, ...] = ()
-    """By sequence."""
+    """The jobs by sequence."""
     attempts: tuple[Attempt, ...] = ()
-    """By job sequence, then number."""
+    """The attempts by job sequence, then number."""
     executions: tuple[Execution, ...] = ()
-    """By job sequence, then attempt, then rank."""
+    """The executions by job sequence, then attempt, then rank."""
     nodes: tuple[Node, ...] = ()
-    """By name."""
+    """The nodes by name."""
     projects: tuple[Project, ...] = ()
-    """By name."""
+    """The projects by name."""
 
 
 class Store(Protocol):
@@ -43,7 +43,9 @@ class Store(Protocol):
         ...
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
-        """Those of one attempt as last committed, by rank; any thread may ask, also while another one commits."""
+        """The executions of one attempt as last committed, by rank; any thread may ask, also while another one
+        commits.
+        """
         ...
 
     def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
@@ -70,7 +72,7 @@ def snapshot(
     nodes: Iterable[Node],
     projects: Iterable[Project],
 ) -> Snapshot:
-    """These records in the order that the contract asks for."""
+    """The given records in the order that the contract asks for."""
     in_order = sorted(jobs, key=lambda job: (job.sequence, job.id))
     place = {job.id: number for number, job in enumerate(in_order)}
     return Snapshot(

@@ -141,7 +141,7 @@ class _Writer:
         yield _placed(self._event(key, JobEventKind.STOPPING, text, cause), attempt)
 
     def _slowest(self, key: AttemptKey, state: State) -> str:
-        """Who came last, where there are several."""
+        """The rank that came last, where there are several."""
         last = self._last.get((key, state))
         if last is None or self._cluster.jobs[key[0]].spec.size == 1:
             return ""

@@ -45,7 +45,7 @@ class Accounts:
         return kept_as(self.accounts, name, "account")
 
     def identity_of(self, name: str) -> str:
-        """Who an account is at the identity provider; empty: it is not known there, or it is no account."""
+        """The person of an account at the identity provider; empty: it is not known there, or it is no account."""
         account = self.accounts.get(name)
         return "" if account is None else account.identity
 

@@ -41,7 +41,7 @@ class FleetAuthority:
         """How long the certificates of nodes last."""
         self._changing = asyncio.Lock()
         self.server: Identity
-        """With which the coordinator serves; made anew at every start."""
+        """The identity with which the coordinator serves; made anew at every start."""
         self.renew_server(now)
 
     @property

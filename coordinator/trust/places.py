@@ -4,11 +4,11 @@ import ipaddress
 from urllib.parse import unquote
 
 _SITE = 64
-"""Bits of an IPv6 address that tell one customer from another; the rest is his to choose."""
+"""Bits of an IPv6 address that tell one customer from another; the rest is the customer's to choose."""
 
 
 def place_of(peer: str) -> str:
-    """Where a peer is, as gRPC names him: his address without the port; of IPv6 addresses the network."""
+    """The place of a peer that gRPC names: its address without the port; of an IPv6 address the network."""
     kind, _, rest = peer.partition(":")
     host = unquote(rest).rpartition(":")[0].strip("[]").partition("%")[0]
     if kind != "ipv6":

@@ -22,11 +22,11 @@ class Closed:
 
     role: str
     key: str
-    """As the job file names it."""
+    """The key as the job file names it."""
     wish: str
     """What the role asks for."""
     option: str
-    """Of `muster projects allow`, that opens the project for it."""
+    """The option of `muster projects allow` that opens the project for it."""
 
     def __str__(self) -> str:
         return f"role {self.role}, {self.key}: {self.wish} ({self.option})"

@@ -120,7 +120,7 @@ class Registry(Accounts):
         )
 
     def still_counts(self, caller: Caller, now: datetime) -> bool:
-        """Whether somebody who was let in would be let in again, with no less than he had."""
+        """Whether a caller who was let in would be let in again, with no less than before."""
         if caller.kind is CallerKind.NODE:
             assert caller.node is not None
             node = self.nodes.get(caller.node)
@@ -214,7 +214,7 @@ class Registry(Accounts):
         return revoked.token
 
     async def prune_tokens(self, tokens: Collection[str], now: datetime, entry: AuditEntry) -> Sequence[IssuedToken]:
-        """Those of these tokens that counted, revoked now; those that did not count any more are forgotten."""
+        """Tokens that counted, revoked now; those that did not count any more are forgotten."""
         async with self._writing:
             found = [kept_as(self.tokens, token, "token") for token in tokens]
             revoked = [_revoked(stored, now) for stored in found if stored.token.valid(now)]

@@ -20,7 +20,7 @@ _MOST = 64 * 1024
 
 
 class CoordinatorLoop(asyncio.SelectorEventLoop):
-    """As asyncio's own; gRPC's handler is called once for all that waits for it."""
+    """An event loop like asyncio's own; gRPC's handler is called once for all that waits for it."""
 
     def add_reader(self, fd: "FileDescriptorLike", callback: Callable[[*Given], object], *args: *Given) -> None:
         """Have a callback called when there is something to be read."""

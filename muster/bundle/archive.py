@@ -17,13 +17,13 @@ INSTALLER = "install.sh"
 
 SIGNATURE = "bundle.sig"
 PUBLIC_KEY = "bundle.pub"
-"""Who signed the manifest: both follow it, or none of them is there."""
+"""The key that signed the manifest: both it and the signature follow the manifest, or neither does."""
 
 LONGEST_MANIFEST = 1 << 20
 LONGEST_SIGNATURE = 4096
 _CHUNK = 1 << 20
 _MADE = 315532800
-"""Of every file, when it was made: 1980, the earliest that wheels can say, too."""
+"""The time at which every file is said to be made: 1980, the earliest that wheels can say, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +40,13 @@ class BundleHead:
     """What a bundle begins with."""
 
     text: bytes
-    """Its manifest as it stands there, which is what was signed."""
+    """The manifest's text as it stands there, which is what was signed."""
     signature: SignatureFiles | None
     """Not checked."""
 
 
 def sha256(file: IO[bytes]) -> str:
-    """Of all that is left to read, in hexadecimal digits."""
+    """The digest of all that is left to read, in hexadecimal digits."""
     digest = hashlib.sha256()
     while chunk := file.read(_CHUNK):
         digest.update(chunk)

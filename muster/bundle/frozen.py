@@ -28,7 +28,7 @@ _PATIENCE = 1800
 """Seconds; a minute is usual."""
 _NEEDED_GLIBC = re.compile(rb"GLIBC_(\d{1,3})\.(\d{1,3})")
 _OLDEST_GLIBC = (2, 17)
-"""Of what PyInstaller itself brings along."""
+"""The version that PyInstaller's own files need."""
 _LEFT_OUT = (
     *("tkinter", "test", "unittest", "pydoc", "pip", "setuptools", "IPython", "numpy"),
     *("grpc_tools", "pytest", "_pytest", "mypy", "hypothesis", "ast_serialize", "yaml", "PyInstaller"),

@@ -8,7 +8,7 @@ from importlib import import_module
 from muster.daemon.own_programs import MODULE_OPTION
 
 PROGRAMS_BY_NAME = {"muster-agent": "agent", "muster-coordinator": "coordinator"}
-"""By the name it was called by; any other one is the command line."""
+"""Programs by the name under which they are called; any other name is the command line."""
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ class Wheel:
 
     file: str
     name: str
-    """In the normal form: lower case, with dashes."""
+    """The package's name in the normal form: lower case, with dashes."""
     version: str
     sha256: str
 
@@ -60,7 +60,7 @@ class BundleManifest:
 
     version: str
     platforms: tuple[str, ...]
-    """With wheels for each, like `cp311-x86_64`."""
+    """Platforms with wheels, like `cp311-x86_64`."""
     extras: tuple[str, ...] = ()
     """Extras of Muster whose requirements are among the wheels."""
     wheels_glibc: str

@@ -133,7 +133,7 @@ def _sources(ours: OwnDistribution) -> Iterator[tuple[str, bytes]]:
 
 
 def _metadata(ours: OwnDistribution) -> str:
-    """Of a checkout, what its pyproject.toml says now; else what was installed."""
+    """The metadata of this Muster: what pyproject.toml says in a checkout; else what was installed."""
     project = _project(ours)
     if project is None:
         return _installed(ours).read_text("METADATA") or ""

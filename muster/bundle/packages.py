@@ -25,10 +25,10 @@ class Package:
     """One distribution, as its metadata says."""
 
     name: str
-    """In the normal form."""
+    """The package's name in the normal form."""
     version: str
     expression: str = ""
-    """Its licence as an SPDX expression; empty where it gives none."""
+    """The licence as an SPDX expression; empty where it gives none."""
     licences: tuple[str, ...] = ()
     """Names of its licences where it gives no expression."""
     requires: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from muster.bundle.packages import Package
 
 BILL_NAME = "sbom.cdx.json"
-"""Its name in the bundle."""
+"""Name of the bill in the bundle."""
 LARGEST_BILL = 16 << 20
 """Bytes of one."""
 
@@ -30,7 +30,7 @@ class WheelPart:
     """A wheel that is in the bundle."""
 
     file: str
-    """Its name in the bundle."""
+    """Name of the file in the bundle."""
     sha256: str
     package: Package
 

@@ -1,4 +1,4 @@
-"""Who has signed a bundle, and whether that is somebody who is believed."""
+"""The signature of a bundle: who made it, and whether that signer is believed."""
 
 import re
 from collections.abc import Collection, Iterable

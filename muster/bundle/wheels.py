@@ -10,7 +10,9 @@ from pathlib import Path
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError
 
 GLIBC = "2.28"
-"""Of the oldest systems that wheels are taken for: RHEL 8, Debian 10, Ubuntu 20.04 are as new as that or newer."""
+"""The version in the oldest systems that wheels are taken for: RHEL 8, Debian 10, Ubuntu 20.04 have that or a newer
+one.
+"""
 
 _OLDER = range(28, 4, -1)
 _OLD_NAMES = ("manylinux2014", "manylinux2010", "manylinux1")
@@ -31,7 +33,7 @@ class Platform:
     python: str
     """Like `3.11`."""
     architecture: str
-    """As the kernel calls it."""
+    """The architecture in the kernel's word."""
 
     def __str__(self) -> str:
         return f"cp{self.python.replace('.', '')}-{self.architecture}"

@@ -30,12 +30,12 @@ class Questions:
         return said.strip().lower() in {"y", "yes"}
 
     async def passphrase(self, file: Path) -> str:
-        """That of a key file."""
+        """The passphrase of a key file."""
         self._need_terminal(f"{file} needs a passphrase; put the key into the SSH agent (ssh-add {file})")
         return _asked(lambda: getpass.getpass(f"passphrase of {file}: "))
 
     async def password(self) -> str:
-        """For sudo, asked once; used wherever sudo wants one."""
+        """The password for sudo, asked once; used wherever sudo wants one."""
         if self._password is None:
             self._need_terminal("sudo there asks for a password; allow it without (NOPASSWD), or log in as root")
             self._password = _asked(lambda: getpass.getpass("password for sudo: "))

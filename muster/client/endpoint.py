@@ -33,7 +33,7 @@ class Login:
     token: str | None = field(default=None, repr=False)
     """None: one has none."""
     account: str = ""
-    """Who one is there; empty: it was never told."""
+    """The name of the account there; empty: it was never told."""
 
 
 def home(environ: Mapping[str, str]) -> Path:

@@ -67,7 +67,7 @@ def _refuse(parser: argparse.ArgumentParser, problem: str) -> NoReturn:
 
 
 def _value(action: argparse.Action, value: object) -> object:
-    """As the command line would have given it; raises ValueError or ArgumentTypeError."""
+    """The value that the command line would have given; raises ValueError or ArgumentTypeError."""
     if action.nargs == 0:
         if not isinstance(value, bool):
             raise ValueError(f"{_shown(value)} is neither true nor false")

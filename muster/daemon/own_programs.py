@@ -26,7 +26,9 @@ def command_of(module: str, *arguments: str) -> list[str]:
 
 
 def environment_of_ours(environ: Mapping[str, str]) -> dict[str, str]:
-    """In which `command_of` finds us however this program was started, and imports nothing from a working directory."""
+    """Variables with which `command_of` finds us however this program was started, and imports nothing from a
+    working directory.
+    """
     path = ":".join(each for each in (str(PACKAGES_ROOT), environ.get("PYTHONPATH", "")) if each)
     return {**environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
 

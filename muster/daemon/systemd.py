@@ -22,7 +22,7 @@ class Systemd:
         self._limit = int(limit) / 1e6 if meant else 0.0
 
     def ready(self, status: str) -> None:
-        """It serves, whatever its peers do."""
+        """Tell systemd that the program serves, whatever its peers do."""
         self._say(f"READY=1\nSTATUS={status}")
 
     def status(self, text: str) -> None:
@@ -30,7 +30,7 @@ class Systemd:
         self._say(f"STATUS={text}")
 
     def stopping(self) -> None:
-        """It ends in an orderly way."""
+        """Tell systemd that the program ends in an orderly way."""
         self._say("STOPPING=1")
 
     async def keep_alive(self) -> None:

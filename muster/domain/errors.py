@@ -49,7 +49,7 @@ class UnavailableError(MusterError):
     """A peer did not answer in time, or is not there."""
 
     address: str | None = None
-    """Of the coordinator that was asked; None where it was somebody else."""
+    """The address of the coordinator that was asked; None where it was somebody else."""
 
 
 class ExhaustedError(MusterError):
@@ -61,12 +61,12 @@ class PermissionDeniedError(MusterError):
 
 
 class JobsRefusedError(MusterError):
-    """Of a list of jobs not all were accepted."""
+    """Some jobs of a list were refused, so none was accepted."""
 
     def __init__(self, names: Sequence[str], refused: Mapping[int, MusterError], accepted: Sequence[JobId]) -> None:
         super().__init__(names, refused, accepted)
         self.names = names
-        """Of all jobs in the list."""
+        """The names of all jobs in the list."""
         self.refused = refused
         """Why, by place in the list from 0; of very many the first ones."""
         self.accepted = tuple(accepted)

@@ -152,11 +152,11 @@ PLAIN = r"[^\u0000]*"
 SEEN = r"[^\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 """The pattern of a character that can be seen, but for a few that only other alphabets have."""
 _STAYS = r"(?!(.*/)?\.\.(/|$))"
-"""Of a path: it does not climb."""
+"""A path that does not climb."""
 _NOT_OURS = r"(?!/+muster(/|$))"
-"""Of a path: Muster does not fill it itself."""
+"""A path that Muster does not fill itself."""
 _SOME = r"(?=.*[1-9])"
-"""Of a quantity: it is more than nothing."""
+"""A quantity that is more than nothing."""
 
 
 def _size(least: int) -> WithJsonSchema:
@@ -185,7 +185,7 @@ Cpus = Annotated[
     ),
 ]
 _YEARS = r"(?!(36[6-9]|3[7-9][0-9]|[4-9][0-9]{2}|[0-9]{4,})d)"
-"""Of a duration: its days are not more than a year."""
+"""A duration whose days are not more than a year."""
 
 
 def _span_text(limits: str = _YEARS) -> dict[str, str]:

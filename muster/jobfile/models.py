@@ -32,7 +32,7 @@ from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
 from muster.jobfile.section import Also, ExitCodesKeys, Section, SecurityKeys, key
 
 NEEDED = ...
-"""In place of a default: the key must be there."""
+"""The mark of a key without a default: it must be there."""
 CONTENTS = ("content", "content_base64", "source")
 """Keys of a file, exactly one of which is there."""
 SHELL = ("/bin/sh", "-c")
@@ -41,7 +41,7 @@ SHELL = ("/bin/sh", "-c")
 
 @dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
 class _OrShort:
-    """In the JSON Schema, the short form beside the map."""
+    """The short form beside the map, in the JSON Schema."""
 
     schema: dict[str, Any]
 

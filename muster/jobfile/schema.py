@@ -66,7 +66,7 @@ _BRIDGE = _with("network", {"const": "bridge"})
 
 
 def _who_runs() -> _Schema:
-    """At most one key says who runs in the containers."""
+    """One key at most says who runs in the containers."""
     both = {**_with("security", _with("image_user", {"const": True})), "required": ["security", "user"]}
     return {"not": both, "properties": {"roles": {"items": {"not": both}}}}
 

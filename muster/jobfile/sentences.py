@@ -116,7 +116,7 @@ SENTENCES: Mapping[str, Callable[[object, Mapping[str, Any]], str]] = {
     "model_type": lambda value, _: f"must be a map, not {kind(value)}",
     "list_type": lambda value, _: f"must be a list, not {kind(value)}",
 }
-"""By type of pydantic's error; a test finds out which types the models can give."""
+"""Sentences by type of pydantic's error; a test finds out which types the models can give."""
 
 
 def _known_key(loc: Loc) -> str | None:

@@ -45,7 +45,7 @@ CHANNEL_OPTIONS: Sequence[tuple[str, int]] = (
     # Two channels of one process to one coordinator never share a connection that one of them has broken.
     ("grpc.use_local_subchannel_pool", 1),
 )
-"""For whoever dials."""
+"""Options of channels that dial."""
 
 AGENT_LINK: Mapping[str, int] = {
     # Agents say something every 10 s anyway, and who is heard is not asked. On thousands of links that are asked every
@@ -55,7 +55,7 @@ AGENT_LINK: Mapping[str, int] = {
     "grpc.http2.bdp_probe": 0,
     "grpc.http2.lookahead_bytes": 512 * 1024,
 }
-"""Of both ends of the links of agents."""
+"""Options of both ends of the links of agents."""
 
 AGENT_CHANNEL_OPTIONS: Sequence[tuple[str, int]] = tuple(
     {
@@ -65,7 +65,7 @@ AGENT_CHANNEL_OPTIONS: Sequence[tuple[str, int]] = tuple(
         "grpc.min_reconnect_backoff_ms": 10_000,
     }.items()
 )
-"""For agents that dial a coordinator."""
+"""Options of agents that dial a coordinator."""
 
 SERVER_OPTIONS: Sequence[tuple[str, int]] = (
     *_COMMON,
@@ -81,12 +81,12 @@ SERVER_OPTIONS: Sequence[tuple[str, int]] = (
     # A second coordinator on the same address is refused instead of sharing it.
     ("grpc.so_reuseport", 0),
 )
-"""For whoever listens."""
+"""Options of servers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Whom one believes, and what one shows."""
+    """The authority that a caller believes, and what it shows of itself."""
 
     authority: bytes | None = None
     """Certificate (PEM) of who signed the coordinator's; None: plain text, which only `muster up` speaks."""

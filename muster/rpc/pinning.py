@@ -22,11 +22,11 @@ class Reader(Protocol):
     """Looks at certificates."""
 
     async def shown(self, address: str) -> bytes:
-        """That of whoever answers with TLS at `host:port`; raises UnavailableError."""
+        """The certificate of whoever answers with TLS at `host:port`; raises UnavailableError."""
         ...
 
     async def fingerprint(self, certificate: bytes) -> str:
-        """Of a certificate's key; raises CertificateError."""
+        """The fingerprint of a certificate's key; raises CertificateError."""
         ...
 
     async def handed_over(self, statement: bytes, authority: bytes, now: datetime) -> str:
@@ -38,13 +38,13 @@ class ReaderHere:
     """Does so in this program, with libraries that agents do without."""
 
     async def shown(self, address: str) -> bytes:
-        """That of whoever answers."""
+        """The certificate of whoever answers."""
         from muster.trust.handshake import shown_at  # noqa: PLC0415
 
         return await asyncio.to_thread(shown_at, address)
 
     async def fingerprint(self, certificate: bytes) -> str:
-        """Of a certificate's key."""
+        """The fingerprint of a certificate's key."""
         from muster.trust.certificates import fingerprint  # noqa: PLC0415
 
         return fingerprint(certificate)

@@ -1,1 +1,1 @@
-"""Who is who: certificates, the secrets in tokens, and the files in which both are kept."""
+"""Identities: certificates, the secrets in tokens, and the files in which both are kept."""

@@ -1,7 +1,7 @@
 """Keys and certificates as bytes in PEM form; the only module that knows the library for them.
 
-The fleet has one authority. It signs the coordinator's certificate and those of the nodes, and nothing else, so whoever
-shows a certificate of it with the name SERVER_NAME is the coordinator, at whatever address he was reached.
+The fleet has one authority. It signs the coordinator's certificate and those of the nodes, and nothing else. So whoever
+shows a certificate of it with the name SERVER_NAME is the coordinator, at whatever address the caller has reached it.
 """
 
 import hashlib
@@ -105,7 +105,7 @@ def request_certificate(key: bytes, node: NodeId) -> bytes:
 def issue_node(authority: Identity, request: bytes, node: NodeId, now: datetime, life: timedelta = NODE_LIFE) -> bytes:
     """The certificate of a node, for nothing but being that client.
 
-    Of the request only the key counts; who asked and for which node he may is the caller's to know.
+    Nothing but the key of the request counts; the caller knows who asked, and for which node that may be.
     """
     key = _request(request).public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
@@ -133,7 +133,7 @@ def fingerprints(bundle: bytes) -> tuple[str, ...]:
 
 
 def requested_key(request: bytes) -> str:
-    """The fingerprint of the key in a request whose sender has proved that he has it."""
+    """The fingerprint of the key in a request whose sender has proved to have it."""
     return _fingerprint(_request(request).public_key())
 
 

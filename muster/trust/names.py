@@ -5,8 +5,8 @@ from muster.domain.ids import NodeId
 SERVER_NAME = "coordinator.muster"
 """The name that every server certificate carries, beside the addresses that it happens to have.
 
-The fleet's authority signs it for the coordinator alone, so it says enough at whatever address he was reached: through
-a tunnel, a forwarded port, an address that he does not know of.
+The fleet's authority signs it for the coordinator alone, so it says enough at whatever address a caller has reached it:
+through a tunnel, a forwarded port, an address that the coordinator does not know of.
 """
 
 _NODE_URI = "muster://node/"

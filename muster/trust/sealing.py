@@ -34,7 +34,7 @@ class SealingKey:
 
     @property
     def name(self) -> str:
-        """By which it is told from others; says nothing of the key itself."""
+        """The name by which it is told from others; it says nothing of the key itself."""
         return hashlib.sha256(b"name of a sealing key\0" + self.secret).digest()[:_NAME_BYTES].hex()
 
 

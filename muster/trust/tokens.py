@@ -24,7 +24,7 @@ class TokenFormError(MusterError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinToken:
-    """With it a node joins: who lets it in, and how it knows the coordinator."""
+    """What a node joins with: who lets it in, and how it knows the coordinator."""
 
     id: str
     secret: str = field(repr=False)
@@ -37,7 +37,7 @@ class JoinToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiToken:
-    """With it a person or a program is known to the coordinator."""
+    """What a person or a program is known by to the coordinator."""
 
     id: str
     secret: str = field(repr=False)

@@ -9,7 +9,7 @@ hears now and then only that the call ended, not why it was refused (https://git
 
 
 def bundle_to_wire(bundle: KeptBundle) -> pb.Bundle:
-    """As a message."""
+    """The bundle as a message."""
     return pb.Bundle(
         name=bundle.name,
         size=bundle.size,

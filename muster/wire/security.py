@@ -42,5 +42,5 @@ def known_capabilities(names: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def known_pids(count: int, where: str) -> int | None:
-    """At most so many processes and threads; raises WireError."""
+    """Most processes and threads; raises WireError."""
     return checks.between(count, 1, MOST_PIDS, where) if count else None

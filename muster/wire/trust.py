@@ -187,7 +187,7 @@ def audit_page_from_wire(message: pb.ListAuditResponse) -> AuditPage:
 
 
 def myself_to_wire(myself: Myself) -> pb.WhoAmIResponse:
-    """Who one is."""
+    """What the caller is."""
     return pb.WhoAmIResponse(
         name=myself.name,
         kind=myself.kind,
@@ -199,7 +199,7 @@ def myself_to_wire(myself: Myself) -> pb.WhoAmIResponse:
 
 
 def myself_from_wire(message: pb.WhoAmIResponse) -> Myself:
-    """Who one is; raises WireError."""
+    """What the caller is; raises WireError."""
     return Myself(
         name=message.name,
         kind=message.kind,

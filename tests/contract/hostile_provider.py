@@ -32,7 +32,7 @@ class Hostile:
 
     issuer: str = ""
     answers: dict[str, object] = field(default_factory=dict)
-    """By path; a list is said one after the other, a pair is a status and a body, None is silence."""
+    """Answers by path; a list is said one after the other, a pair is a status and a body, None is silence."""
     asked: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
     """Path, form and headers."""
 
@@ -54,7 +54,7 @@ class Hostile:
         self.answers["/token"] = (400, {"error": "authorization_pending"})
 
     def provider(self, **chosen: object) -> Provider:
-        """It as a coordinator sees it that has little patience."""
+        """The provider as a coordinator sees it that has little patience."""
         said: Mapping[str, Any] = {"client_id": "muster", "grants": (RULE,), **chosen}
         return Provider(LoginSettings(issuer=self.issuer, **said), Web(patience=1.0))
 

@@ -206,5 +206,5 @@ async def trial(
 
 
 def ignored(progress: str) -> None:
-    """For tests that do not care how preparing goes on."""
+    """Drop the progress, for tests that do not care how preparing goes on."""
     del progress

@@ -62,7 +62,7 @@ async def with_secrets(place: Place, directory: Path, role: Role, secrets: Hando
 
 
 def digest(value: bytes) -> bytes:
-    """As `sha256sum` prints it of its input: what is masked cannot be compared."""
+    """The digest that `sha256sum` prints of its input: what is masked cannot be compared."""
     return hashlib.sha256(value).hexdigest().encode() + b"  -"
 
 

@@ -80,7 +80,7 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
 
 
 async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost(tmp_path: Path) -> None:
-    """It would run on beside the next attempt when the node is cut off."""
+    """Left alone, the execution would run on beside the next attempt when the node is cut off."""
     async with mortal_agent(tmp_path, "setsid sleep 1000 & wait") as agent:
         await agent.start()
     [path] = (tmp_path / "rooms").iterdir()

@@ -228,7 +228,7 @@ INSTALLER = Path(__file__).parents[2] / "muster" / "bundle" / "install.sh"
 
 
 def test_the_installer_runs_no_module_of_the_directory_in_which_it_was_called(tmp_path: Path, shelf: Path) -> None:
-    """It is called as root, and that may be /tmp."""
+    """The installer is called as root, and the directory may be /tmp."""
     strangers, here = tmp_path / "strangers", tmp_path / "here"
     strangers.mkdir()
     here.mkdir()

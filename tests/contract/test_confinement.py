@@ -36,7 +36,7 @@ MEMORY = 64 << 20
 
 @pytest.fixture
 def cgroups(tmp_path: Path) -> Iterator[Cgroups]:
-    """Those of this machine."""
+    """The cgroups of this machine."""
     found = own_cgroups(tmp_path.name[-4:] + str(os.getpid()))
     if found.says == "no cgroups":
         pytest.skip("this machine has no cgroups that a test may make")
@@ -200,7 +200,7 @@ def _lowest() -> str:
 
 @pytest.fixture
 def lowered() -> Iterator[str]:
-    """This process has the lowest score that it can have."""
+    """Give this process the lowest score that it can have."""
     own, lowest = Path(SCORE), _lowest()
     before = own.read_text()
     own.write_text(lowest)

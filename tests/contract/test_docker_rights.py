@@ -1,4 +1,4 @@
-"""As whom containers run, and what they may: nothing beyond a plain user's rights, unless their role asks for it."""
+"""Users and rights of containers: nothing beyond a plain user's rights, unless their role asks for it."""
 
 import os
 import socket
@@ -256,7 +256,7 @@ async def test_the_agent_keeps_what_it_gave_to_a_job(place: DockerPlace, tmp_pat
 
 
 async def test_an_abstract_socket_of_the_node_tells_who_comes(place: DockerPlace, tmp_path: Path) -> None:
-    """Who is on the node's network reaches them, so that what listens there must look at who comes."""
+    """Whoever is on the node's network reaches such sockets, so that what listens there must look at who comes."""
     name = f"\0muster-test-{tmp_path.name}"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(name)

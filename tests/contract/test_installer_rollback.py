@@ -51,11 +51,11 @@ class Machine:
         return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, env={"PATH": path})
 
     def upgrade(self, role: str = "coordinator") -> subprocess.CompletedProcess[str]:
-        """To 2.0; what starts the services, and what happens where they do not start."""
+        """Upgrade to 2.0; what starts the services, and what happens where they do not start."""
         return self.run(f"role={role}\nswitch_version 2.0\nrestart_all || refuse_start\nswitched_from=")
 
     def go_back(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """To the version before, as far as that is possible without systemd's directory."""
+        """Go back to the version before, as far as that is possible without systemd's directory."""
         return self.run(f"role=cli {' '.join(options)}\nrollback_role\nswitched_from=")
 
     @property

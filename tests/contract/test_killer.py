@@ -183,7 +183,7 @@ def test_notes_of_any_length_replace_each_other(tmp_path: Path) -> None:
 
 
 def test_notes_that_change_are_written_into_the_same_file(tmp_path: Path) -> None:
-    """To make one and to free one again takes some file systems a hundred times as long."""
+    """Making a file and freeing one again takes some file systems a hundred times as long."""
     write_notes(tmp_path, notes_of(tmp_path / "room", 1.0))
     before = (tmp_path / "deadlines.json").stat().st_ino
     with (tmp_path / "deadlines.json").open("rb"):

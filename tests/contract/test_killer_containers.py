@@ -95,7 +95,7 @@ class Overdue:
 
 
 async def started(place: DockerPlace, directory: Path, text: str = STUBBORN) -> Overdue:
-    """It runs, and its agent has gone without a word."""
+    """An execution that runs, and whose agent has gone without a word."""
     assignment = assigned(script(text))
     room = room_for(directory, assignment.execution)
     with closing(LogSpool(room.log)) as spool:

@@ -183,7 +183,7 @@ def test_the_last_lines_of_a_large_file_are_found_without_reading_it(logs: LogSt
 
 
 def bytes_read() -> int:
-    """By this process, from anywhere, since it began."""
+    """Bytes that this process has read, from anywhere, since it began."""
     found = re.search(r"rchar: (\d+)", Path("/proc/self/io").read_text())
     assert found is not None
     return int(found[1])

@@ -106,7 +106,9 @@ async def test_what_it_gets_is_its_own(state: Path) -> None:
 
 
 async def test_what_another_process_of_the_user_puts_in_the_way_is_not_followed(state: Path) -> None:
-    """Whose gang waits for its members can have other code run on the node, which knows where the files will be."""
+    """A user whose gang waits for its members can have other code run on the node, which knows where the files will
+    be.
+    """
     outside = state / "outside"
     outside.mkdir()
     role = Role(command=shell("cat deep/down"), files=(InlineFile(path="deep/down", content=b"x\n"),))
@@ -269,7 +271,9 @@ async def test_what_containers_may_ask_for_is_refused(state: Path) -> None:
 
 
 async def test_a_setuid_program_gains_it_nothing(state: Path) -> None:
-    """With no_new_privs; `su` would at least ask for a password, a copy of a shell that is root's would not."""
+    """The kernel keeps the user (no_new_privs); `su` would at least ask for a password, a copy of root's shell would
+    not.
+    """
     shell_of_root = Path(shutil.copy("/bin/sh", state / "sh"))
     shell_of_root.chmod(0o4755)  # noqa: ASYNC240 - what only takes a moment
     assert await printed(state, f"{shell_of_root} -p -c 'id -u'") == ["65534"]

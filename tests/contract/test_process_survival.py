@@ -273,7 +273,7 @@ async def test_a_supervisor_that_is_killed_before_it_is_needed_is_replaced(tmp_p
 
 
 def ringers(room: ExecutionDirectory) -> list[int]:
-    """Who has the bell of a room in the hand."""
+    """Processes that hold the bell of a directory."""
     bell = room.path / "bell"
     children = [child.pid for child in psutil.Process().children(recursive=True)]
     return [pid for pid in children if bell in {path.resolve() for path in Path(f"/proc/{pid}/fd").iterdir()}]

@@ -54,7 +54,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, rooms: SecretRooms) ->
 
 
 async def let_go(it: Trial) -> None:
-    """As an agent does that ends."""
+    """Let go as an agent does that ends."""
     assert isinstance(it.sandbox, DockerSandbox)
     await it.sandbox.let_go()
 

@@ -1,4 +1,4 @@
-"""Of all that an execution of plain processes has started nothing runs once its end is told, or once it is fenced."""
+"""Ends of plain processes: nothing that an execution has started runs once its end is told, or once it is fenced."""
 
 import asyncio
 import sys
@@ -115,7 +115,7 @@ async def test_after_a_stop_nothing_runs_that_did_not_listen(place: ProcessPlace
 async def test_a_worker_in_a_session_of_its_own_may_use_the_grace_of_a_stop(
     place: ProcessPlace, tmp_path: Path
 ) -> None:
-    """It is longer than what is left to processes that outlive a program that ends by itself."""
+    """The grace is longer than what is left to processes that outlive a program that ends by itself."""
     save = "trap 'sleep 2.5; echo saved; exit' TERM; echo ready; while :; do sleep 0.05; done"
     role = Role(command=("sh", "-c", f"setsid sh -c '{save.replace(chr(39), chr(34))}' & wait"))
     async with trial(place, tmp_path, role) as it:

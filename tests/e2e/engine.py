@@ -66,7 +66,7 @@ class Engine:
 
     @property
     def pid(self) -> int:
-        """Of dockerd, which is in the node's network."""
+        """The process id of dockerd, which is in the node's network."""
         return self.daemons[Daemon.DOCKERD].pid
 
     def call(
@@ -157,7 +157,9 @@ class Engine:
 
 
 def _containerd(directory: Path) -> list[str]:
-    """Of its own even where the system has one, because containers on host networking live in containerd's network."""
+    """A containerd of its own even where the system has one, because containers on host networking live in its
+    network.
+    """
     config = directory / "containerd.toml"
     config.write_text(
         "version = 2\n"

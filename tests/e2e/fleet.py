@@ -108,7 +108,7 @@ class Node(Place):
     def __init__(self, slot: Slot, number: int) -> None:
         super().__init__(slot, f"node{number}", FIRST_NODE + number - 1)
         self.env = {"PATH": f"{slot.directory / GPU_HOOK_DIRECTORY}:{os.environ['PATH']}"}
-        """In which a daemon finds what only the testbed has."""
+        """Variables with which a daemon finds what only the testbed has."""
         self.engine = Engine(self.directory, self.enter, bridge=f"172.31.{number}.1/24", env=self.env)
 
 

@@ -15,7 +15,7 @@ class ProgramError(AssertionError):
 
 
 def environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
-    """This process's environment without proxies, which would catch the calls between the nodes."""
+    """Variables of this process without proxies, which would catch the calls between the nodes."""
     kept = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     return {**kept, **extra}
 
@@ -38,7 +38,7 @@ class Program:
 
     @property
     def pid(self) -> int:
-        """Its process id, seen from here."""
+        """The process id, seen from here."""
         return self._process.pid
 
     @property
@@ -62,7 +62,7 @@ class Program:
             self._process.send_signal(number)
 
     def wait(self, within: float) -> int:
-        """Its exit code, as subprocess has it; ProgramError after `within` seconds."""
+        """The exit code, as subprocess has it; ProgramError after `within` seconds."""
         try:
             return self._process.wait(within)
         except subprocess.TimeoutExpired:

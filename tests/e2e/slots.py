@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.e2e.waiting import until
 
 ROOT = Path(os.environ.get("MUSTER_FLEET_DIR", "/var/tmp/muster-fleet"))
-"""On a disk: the nodes' images lie here."""
+"""The directory of the testbed, on a disk: the nodes' images lie here."""
 
 SLOTS = 32
 """So many runs fit side by side."""
@@ -111,7 +111,7 @@ def _quietly(*argv: str) -> str:
 
 
 def _processes(namespaces: list[str]) -> frozenset[int]:
-    """Those in the namespaces and their descendants: containers have namespaces of their own."""
+    """Processes in the namespaces and their descendants: containers have namespaces of their own."""
     found = {int(pid) for name in namespaces for pid in _quietly("ip", "netns", "pids", name).split()}
     parents = _parents()
     while more := {pid for pid, parent in parents.items() if parent in found and pid not in found}:

@@ -14,7 +14,7 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.fleet import Fleet
 
 SEED = 314
-"""With which nine of the thirteen kinds of faults come up, both disks among them; long runs have them all."""
+"""The seed with which nine of the thirteen kinds of faults come up, both disks among them; long runs have them all."""
 
 SECONDS = 30
 
@@ -28,7 +28,7 @@ def directory(fleet: Fleet) -> Iterator[Path]:
 
 @pytest.fixture
 def disks(fleet: Fleet, directory: Path) -> Iterator[Mapping[str, Disk]]:
-    """Those that can be filled."""
+    """Disks that can be filled."""
     with small_disks(fleet, directory) as made:
         yield made
 

@@ -44,7 +44,7 @@ def _line(pattern: str) -> list[str]:
 
 @pytest.fixture
 def environment(tmp_path: Path, python: Path) -> Iterator[dict[str, str]]:
-    """That of a user whose `muster up` runs."""
+    """The environment of a user whose `muster up` runs."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
     path = f"{python}:{own['PATH']}"
     environment = {**own, "MUSTER_HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PATH": path}

@@ -18,6 +18,6 @@ fuzzed = settings(
     deadline=timedelta(seconds=30),
     suppress_health_check=list(HealthCheck),
 )
-"""For every test here but those that take long to make what they try."""
+"""Settings for every test here but those that take long to make what they try."""
 
 fuzzed_less = settings(fuzzed, max_examples=max(1, fuzzed.max_examples // 6))

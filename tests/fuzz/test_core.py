@@ -28,7 +28,7 @@ SMALL = 40
 PAUSES = (0.0, 1.0, 30.0, 600.0)
 ROUNDS = 12
 AGES = timedelta(days=400)
-"""That pass at once, as for a coordinator that was asleep: a job may ask for a start in each second of them."""
+"""Time that passes at once, as for a coordinator that was asleep: a job may ask for a start in each second of it."""
 
 
 @fuzzed_less

@@ -17,7 +17,7 @@ SYNC = CLIENT / "sync"
 PREFIX = "Sync"
 INDENT = 4
 MOST_ARGUMENTS = 6
-"""Of a function; more need a word about it."""
+"""Parts of a function; more need a word about it."""
 
 _STREAM = re.compile(r"AsyncGenerator\[(.+), None\]")
 _WORDS = {"async with ": "with ", "async for ": "for ", "await ": "", "muster.Client(": "muster.SyncClient("}
@@ -195,7 +195,7 @@ def _dotted(path: Path) -> str:
 
 
 def _formatted(text: str) -> str:
-    """As ruff would have it."""
+    """The source as ruff would have it."""
     ruff = [sys.executable, "-m", "ruff"]
     for words in (["check", "--quiet", "--select", "I,F401", "--fix", "-"], ["format", "--quiet", "-"]):
         command = [*ruff, *words[:-1], "--stdin-filename", "muster/client/sync/made.py", "-"]

@@ -96,7 +96,7 @@ def _constants(tree: ast.Module) -> Iterator[str]:
 
 
 def _arrows(root: Path, folder: Path) -> dict[str, set[str]]:
-    """For each module and sub-folder of a folder the others that it imports."""
+    """Arrows of a folder: for each module and sub-folder the others that it imports."""
     prefix = ".".join(folder.relative_to(root).parts) + "."
     arrows: dict[str, set[str]] = defaultdict(set)
     for path in folder.rglob("*.py"):

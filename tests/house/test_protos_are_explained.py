@@ -22,7 +22,7 @@ Place: TypeAlias = tuple[int, ...]
 MESSAGES, ENUMS, SERVICES = 4, 5, 6
 FIELDS, NESTED_MESSAGES, NESTED_ENUMS, ONEOFS = 2, 3, 4, 8
 MEMBERS = 2
-"""Of an enum: its values. Of a service: its calls."""
+"""Where the members stand: an enum's values, a service's calls."""
 
 
 def test_everything_in_the_protos_has_a_comment(tmp_path: Path) -> None:

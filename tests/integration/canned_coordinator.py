@@ -28,11 +28,11 @@ from muster.rpc.v1.jobs_pb2_grpc import JobServiceServicer, add_JobServiceServic
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceServicer, add_NodeServiceServicer_to_server
 
 Broken = grpc.StatusCode
-"""In a script: the call ends with this status."""
+"""A step of a script: the call ends with this status."""
 
 
 class Pause(Enum):
-    """In a script: nothing more is sent for a while."""
+    """A step of a script: nothing more is sent for a while."""
 
     UNTIL_STOP = "until somebody orders the job to stop"
     FOR_EVER = "until the client leaves"

@@ -64,11 +64,11 @@ class Fleet:
     journal: Journal
     client: Client = field(init=False)
     engine: Engine = field(init=False)
-    """Of the coordinator that runs."""
+    """The engine of the coordinator that runs."""
     address: str = f"{LOOPBACK}:0"
-    """Of the coordinator; stays the same when it is restarted."""
+    """The coordinator's address; it stays the same when it is restarted."""
     reader_patience: float = READER_PATIENCE
-    """Of a coordinator that is started from here on."""
+    """The patience of a coordinator that is started from here on."""
     _authority: Identity = field(default_factory=lambda: make_authority(wall_time()))
     _members: dict[str, _Member] = field(default_factory=dict)
     _coordinator: "asyncio.Task[None] | None" = None
@@ -175,7 +175,7 @@ class Fleet:
         return sorted(room.name for room in self.directory.glob("nodes/*/executions/*"))
 
     def _shown_to_peers(self, node: NodeId) -> Credentials:
-        """As nodes that have joined speak to each other, however they speak to this coordinator."""
+        """Credentials with which nodes that have joined speak to each other, however they speak to this coordinator."""
         key = new_key()
         certificate = issue_peer(self._authority, request_certificate(key, node), node, wall_time())
         return Credentials(authority=self._authority.certificate, certificate=certificate, key=key)
@@ -263,7 +263,7 @@ async def running_fleet(directory: Path, *nodes: str) -> AsyncIterator[Fleet]:
 
 
 def executions(job: JobView) -> tuple[ExecutionView, ...]:
-    """Those of the newest attempt, by rank."""
+    """The executions of the newest attempt, by rank."""
     return job.attempts[-1].executions
 
 

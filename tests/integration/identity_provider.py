@@ -31,7 +31,7 @@ PEOPLE: Mapping[str, Mapping[str, Any]] = {
     "p-mallory": {"preferred_username": "admin", "groups": ["vision"]},
     "p-nobody": {"preferred_username": "nobody", "groups": []},
 }
-"""By subject."""
+"""People by subject."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from muster.trust.files import read_secret
 
 ROOT = Path(__file__).parents[2]
 PORTS = range(30_180, 30_200)
-"""Of the agent."""
+"""Ports of the agent."""
 READY_WITHIN = 60.0
 
 
@@ -52,7 +52,7 @@ async def coordinator(directory: Path, listen: str = "127.0.0.1:0") -> AsyncIter
 async def coordinator_program(
     directory: Path, listen: str = "127.0.0.1:0", *options: str, before: Sequence[str] = ()
 ) -> AsyncIterator[Coordinator]:
-    """As `coordinator`, for whoever kills it or reads its log; `before`: words that start it, as of another program."""
+    """A `coordinator` for whoever kills it or reads its log; `before`: words that start it, as of another program."""
     state = directory / "coordinator"
     program = await _started(
         "coordinator", "--local", "--state", str(state), "--listen", listen, *options, before=before

@@ -26,7 +26,7 @@ async def stranger(fleet: Fleet) -> AsyncIterator[Stub]:
 
 
 def hello(node: str = "x", **fields: object) -> pb.AgentMessage:
-    """With which an agent begins."""
+    """The message with which an agent begins."""
     given: dict[str, Any] = {
         "identity": "stranger",
         "address": "127.0.0.99",

@@ -144,7 +144,7 @@ async def test_messages_that_never_end_hold_little_memory_and_give_it_back(tmp_p
 
 @pytest.mark.parametrize("path", [AUTHORITY, REFLECTION])
 async def test_a_message_that_says_it_is_huge_is_refused_before_it_comes(tmp_path: Path, path: str) -> None:
-    """As gRPC does it from 1.84 on; before, it took in all that came."""
+    """gRPC refuses it from 1.84 on; before, it took in all that came."""
     async with open_coordinator(tmp_path) as coordinator, connections(coordinator, 1) as (stranger,):
         number = await stranger.begin(path)
         assert await stranger.send(number, framed(bytes(64 << 20), 1 << 30)) < 2 << 20

@@ -106,7 +106,7 @@ async def test_a_bundle_has_a_name_that_leads_nowhere(tmp_path: Path, name: str)
 
 
 async def _put(address: str, fleet: Secured, pieces: AsyncIterator[pb.PutBundlePiece]) -> None:
-    """As a client that is not ours."""
+    """Upload a bundle like a client that is not ours."""
     shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
     async with open_channel(address, shown) as channel:
         try:

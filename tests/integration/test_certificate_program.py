@@ -21,7 +21,7 @@ A = NodeId("a")
 
 
 def programs() -> list[psutil.Process]:
-    """Those that an agent in this process asks."""
+    """Programs that an agent in this process asks."""
     return [each for each in psutil.Process().children() if "agent.identity.certificate_program" in each.cmdline()]
 
 

@@ -35,4 +35,4 @@ async def test_a_fixed_master_is_the_port_of_rank_0_so_that_the_others_may_be_be
     async with running_fleet(tmp_path, "a", "b") as fleet:
         job = await fleet.run(shell("echo $MASTER_PORT", 3, ports={"master": PORT}))
         assert (job.phase, {execution.node for execution in executions(job)}) == (JobPhase.SUCCEEDED, {"a"})
-        assert sorted(await fleet.texts(job.id)) == [f"{rank} {PORT}" for rank in range(3)]
+        assert sorted(await fleet.texts(job.id, follow=True)) == [f"{rank} {PORT}" for rank in range(3)]

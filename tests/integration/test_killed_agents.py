@@ -61,7 +61,7 @@ async def submit_urgent(fleet: Fleet, spec: JobSpec) -> JobId:
 
 
 async def failure_of(fleet: Fleet, job: JobId) -> Failure | None:
-    """Of its first attempt, once that has ended."""
+    """The failure of its first attempt, once that has ended."""
     with fleet.engine.signals.listen(job) as listener:
         while (attempt := await fleet.engine.read(lambda cluster, _: cluster.attempts[(job, 1)])).ended_at is None:
             await listener.wait()

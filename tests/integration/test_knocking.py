@@ -1,4 +1,4 @@
-"""Who knocks at a port of a fleet with something else than what belongs there: nothing opens, and nobody notices."""
+"""Strangers at a port of a fleet with something else than what belongs there: nothing opens, and nobody notices."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ UP_TO = 5.0
 
 
 async def answered(address: str, noise: bytes) -> bytes:
-    """What somebody says to noise until he hangs up, or has had his time."""
+    """The answer to noise until the other side hangs up, or has had its time."""
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     said = b""

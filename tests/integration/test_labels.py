@@ -1,4 +1,4 @@
-"""By which labels jobs choose nodes, and who can give a node such a label."""
+"""Labels by which jobs choose nodes, and who can give a node such a label."""
 
 from pathlib import Path
 

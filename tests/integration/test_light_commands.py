@@ -32,7 +32,7 @@ HEAVY = {
 OF_OTHERS = {
     f"muster.{name}" for name in ("domain.explanation", "domain.fence", "domain.node", "domain.secret", "spec.load")
 }
-"""Of ours; each class that is a value takes half a millisecond to make."""
+"""Modules of ours; each class that is a value takes half a millisecond to make."""
 JOB = replace(
     values.job(JobPhase.SUCCEEDED, attempt(execution(0, State.SUCCEEDED)), started=1, ended=3), id=JobId("new1")
 )

@@ -52,7 +52,7 @@ async def test_a_connection_that_breaks_in_any_phase_changes_nothing(tmp_path: P
 
 
 async def test_a_connection_that_breaks_while_an_execution_is_stopped_does_not_end_it_early(tmp_path: Path) -> None:
-    """Its GPUs are not free before the node says so."""
+    """The GPUs of such an execution are not free before the node says so."""
     async with running_fleet(tmp_path) as fleet:
         late = RuntimeWithObstacles()
         late.gates["arm"].close()
@@ -166,7 +166,7 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
 
 
 class CoordinatorThatSendsNonsense(CoordinatorThatDropsStreams):
-    """Its first answer is no welcome."""
+    """A coordinator whose first answer is no welcome."""
 
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ANN401, N802
         await context.write(pb.CoordinatorMessage(plan=pb.Plan(revision=1)))
@@ -302,7 +302,7 @@ async def revision(inbox: Inbox) -> int:
 
 
 async def test_a_plan_that_cannot_be_read_is_left_and_the_stream_goes_on() -> None:
-    """It would come again at once on a new stream, and meanwhile the node is away for everybody."""
+    """The same plan would come again at once on a new stream, and meanwhile the node is away for everybody."""
     coordinator, inbox = CoordinatorWithUnreadablePlans(), Inbox()
     async with linked(coordinator, inbox) as journal:
         assert await revision(inbox) == 2

@@ -135,7 +135,7 @@ def test_a_directory_that_was_moved_starts_without_a_word(state: Path, tmp_path:
 
 
 async def test_logs_of_jobs_that_the_database_does_not_know_are_put_aside(tmp_path: Path) -> None:
-    """As after the restore of an older database."""
+    """Such logs are there after the restore of an older database."""
     directory = StateDirectory(tmp_path / "coordinator")
     async with coordinator(tmp_path):
         pass

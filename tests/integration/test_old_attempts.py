@@ -23,7 +23,7 @@ from tests.integration.parts import working_parts
 OFTEN: Job = replace(
     job("a"), spec=replace(job("a").spec, name="often", roles=(Role(count=2),)), attempt=30, ended_at=AT
 )
-"""It has ended with its thirtieth attempt."""
+"""A job that has ended with its thirtieth attempt."""
 
 
 @asynccontextmanager

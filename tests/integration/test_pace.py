@@ -1,4 +1,4 @@
-"""Who calls too often, or brings too much, is told so at the door; whoever is known goes on."""
+"""Callers that call too often, or bring too much, are told so at the door; known ones go on."""
 
 import asyncio
 from pathlib import Path

@@ -25,7 +25,7 @@ ENDS_WITHIN = 3.0
 LIMIT = 30.0
 COORDINATOR = ("coordinator", "--local", "--listen", "127.0.0.1:0")
 PROCESSES = ("--processes", "--job-user", "none")
-"""Of the user who runs the tests: others do not get to the directories of tests."""
+"""Options that run processes as the user of the tests: others do not get to the directories of tests."""
 AGENT = (
     "agent",
     "--no-docker",

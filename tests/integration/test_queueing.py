@@ -1,4 +1,4 @@
-"""Who gets which GPUs of which node, who waits, and for what."""
+"""GPUs of nodes: who gets which, who waits, and for what."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whose a job is: its owner and labels, and lists of one person, project or label."""
+"""Owners of jobs: their names and labels, and lists of one person, project or label."""
 
 from pathlib import Path
 from typing import Any

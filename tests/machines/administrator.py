@@ -30,7 +30,7 @@ class Said:
 
     @property
     def document(self) -> Any:  # noqa: ANN401 - what JSON can say
-        """Its answer for programs."""
+        """The answer for programs."""
         return json.loads(self.out)
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ def make_bundle(directory: Path, *, frozen: bool = False) -> Path:
 
 
 def unpack(bundle: Path, directory: Path) -> None:
-    """In a new directory, as people do it; Python takes archives apart safely from 3.11.4 on only."""
+    """Unpack it in a new directory, as people do it; Python takes archives apart safely from 3.11.4 on only."""
     directory.mkdir()
     sh("tar", "-C", str(directory), "--no-same-owner", "-xf", str(bundle))
 
@@ -103,7 +103,7 @@ def _rewrite(
 
 
 def _python() -> str:
-    """Of the machines that have one, as `3.11`."""
+    """The Python of the machines that have one, as `3.11`."""
     top = trees.layers(Flavour.BARE)[0]
     return (top / "usr/bin/python3").readlink().name.removeprefix("python")
 

@@ -56,7 +56,7 @@ class Machine:
         self.key = key
         """The private key that logs in as root and as the administrator."""
         self.place = place
-        """Its network, to cut and to heal."""
+        """The machine's network, to cut and to heal."""
         self.known_hosts = place.directory / "known_hosts"
         """Has its host key."""
         self._root = place.directory / "root"
@@ -169,7 +169,7 @@ class Machine:
         return state.strip() == "running"
 
     def _leader(self) -> int:
-        """Its first process, by the number that it has here; LookupError while there is none."""
+        """The number that its first process has here; LookupError while there is none."""
         assert self._program is not None, f"{self.name} is off"
         for children in Path(f"/proc/{self._program.pid}/task").glob("*/children"):
             for pid in children.read_text().split():
@@ -202,7 +202,7 @@ class Yard:
         self._made = 0
         self.directory = slot.directory
         self.address = slot.address(1)
-        """Of the machine that runs the tests, as the others see it."""
+        """The address of the machine that runs the tests, as the others see it."""
         self.key = slot.directory / "key"
         _make_key(self.key)
 
@@ -239,7 +239,9 @@ class Yard:
 
 
 WATCHERS = Path("/proc/sys/fs/inotify/max_user_instances")
-"""Of one user. The machines share root with each other and with all else that runs, and each systemd needs several."""
+"""The limit of one user. The machines share root with each other and with all else that runs, and each systemd needs
+several.
+"""
 ENOUGH_WATCHERS = 2048
 
 
@@ -294,7 +296,7 @@ def _make_key(path: Path) -> None:
 
 
 def _write_identity(machine: Machine) -> None:
-    """Its name, its host key, and whom it lets in."""
+    """Write its name, its host key, and the keys that it lets in."""
     machine.file("/etc/hostname").write_text(f"{machine.name}\n")
     machine.file("/etc/hosts").write_text(f"127.0.0.1 localhost\n{machine.address} {machine.name}\n")
     host_key = machine.file("/etc/ssh/ssh_host_ed25519_key")

@@ -55,7 +55,7 @@ class Site:
         until(lambda: self.ask("show", job)["phase"] == phase, within=300, what=f"{phase} of {job}")
 
     def containers(self) -> dict[str, str]:
-        """Of jobs, by the agents that have one: id and when it started."""
+        """Containers of jobs, by the agents that have one: id and when it started."""
         found = {}
         for agent in self.agents:
             for each in agent.run("docker", "ps", "--quiet", "--filter", "label=muster.execution").split():

@@ -23,13 +23,13 @@ TRACES = ("/opt/muster", "/etc/muster", STATE, "/run/muster", "/etc/systemd/syst
 
 @pytest.fixture(scope="module")
 def bundle(frozen_bundle: Path) -> Path:
-    """For machines with Python and without."""
+    """A bundle for machines with Python and without."""
     return frozen_bundle
 
 
 @pytest.fixture(scope="module")
 def newer_bundle(bundle: Path) -> Path:
-    """For machines with Python."""
+    """A newer bundle, for machines with Python."""
     return newer(altered(bundle, "only-wheels", _without_frozen), "99.1")
 
 
@@ -98,7 +98,7 @@ def _main_process(machine: Machine, unit: str) -> int:
 
 
 def _watched_closely(machine: Machine, unit: str) -> None:
-    """As it is, only sooner."""
+    """Have a unit watched as it is, only sooner."""
     directory = machine.file(f"/etc/systemd/system/{unit}.d")
     directory.mkdir()
     (directory / "soon.conf").write_text("[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\n")

@@ -33,7 +33,7 @@ OPTIONS = {
     "network_mode": "--network",
     "pid": "--pid",
 }
-"""Of `docker run`, by their names in the Compose file."""
+"""Options of `docker run`, by their names in the Compose file."""
 
 
 def _services() -> Mapping[str, Any]:

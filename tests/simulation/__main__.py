@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _outcomes(arguments: argparse.Namespace, seeds: Iterable[int]) -> Iterator[Outcome]:
-    """In the order of the seeds, whoever plays them."""
+    """Outcomes in the order of the seeds, whoever plays them."""
     play = partial(_play, large=arguments.large, family=arguments.family)
     if arguments.jobs == 1:
         yield from map(play, seeds)

@@ -168,7 +168,7 @@ class AgentProgram:
         )
 
     def freeze(self, seconds: float) -> None:
-        """It is paused, as a debugger does it; user code and keeper go on."""
+        """Pause the agent, as a debugger does it; user code and keeper go on."""
         if self._life is not None:
             self._world.tell(f"agent is paused for {seconds:.1f} s", self.node.name)
             self._life.freeze(seconds)

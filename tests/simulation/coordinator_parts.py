@@ -30,7 +30,7 @@ class Asked:
 
 
 class Observer(Protocol):
-    """Who checks what the coordinator does."""
+    """A check of what the coordinator does."""
 
     def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None: ...
 

@@ -57,9 +57,9 @@ class CoordinatorProgram:
         """Told after a crash that nobody ordered."""
         self.cluster = Cluster(by_priority)
         self.started_at = 0.0
-        """In true seconds."""
+        """The start in true seconds."""
         self.on_start: list[Callable[[], None]] = []
-        """Who waits for it to listen."""
+        """Calls for when it listens."""
         self.clock = Clock(world, clock_rate)
         self._world = world
         self._observer = observer

@@ -307,4 +307,4 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "fickle": (0.05, _fickle),
     "ambushed": (0.05, _ambushed),
 }
-"""By name: how often, and what it makes of what was drawn."""
+"""Families by name: how often, and what it makes of what was drawn."""

@@ -192,7 +192,7 @@ class Faults:
         self._world.after(10.0, deaf.start)
 
     def _cut_from_coordinator(self, agent: AgentProgram, *, up: bool) -> None:
-        """It hears nothing of the coordinator, which may still hear it; peers it reaches."""
+        """Cut an agent from the coordinator, which may still hear it; peers it reaches."""
         paths = [agent.node.down, agent.node.up][: 2 if up else 1]
         spell = self._spell()
         self._cut_paths(paths, spell, f"hears nothing of the coordinator for {spell:.1f} s", (agent,))
@@ -281,7 +281,7 @@ class Faults:
             self._world.after(self._spell(), node.restore_engine)
 
     def _lose_node(self) -> None:
-        """It never comes back; after some time an operator says so. One node at least stays."""
+        """Lose a node for ever; after some time an operator says so. One node at least stays."""
         agent = self._any()
         node = agent.node
         if agent.gone or sum(not each.gone for each in self._agents.values()) == 1:

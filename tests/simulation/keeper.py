@@ -29,7 +29,7 @@ class Keeper:
         return dict(self._deadlines)
 
     def note(self, deadlines: Mapping[ExecutionId, float]) -> None:
-        """By when user code must be dead; what is not named any more has ended, or has no deadline."""
+        """Note by when user code must be dead; what is not named any more has ended, or has no deadline."""
         if deadlines == self._deadlines:
             return
         self._deadlines = dict(deadlines)

@@ -65,7 +65,7 @@ class Channel:
         self._latest = 0
         """When the last message comes: none may come before it."""
         self._last_number: int | None = None
-        """Of the last message that still comes; None: the channel is open."""
+        """The number of the last message that still comes; None: the channel is open."""
 
     def send(self, message: object, *, safely: bool = False) -> None:
         """Put a message on its way; `safely`: nothing but the end of the stream keeps it from coming, in order."""

@@ -24,7 +24,7 @@ class Scale:
     nodes: tuple[int, int]
     jobs: tuple[int, int]
     seconds: tuple[float, float]
-    """Of trouble; afterwards it must come to rest."""
+    """Seconds of trouble; afterwards it must come to rest."""
 
 
 SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 400.0))
@@ -58,7 +58,7 @@ class Scenario:
     """Drawn from a seed."""
 
     parts: tuple[Parts, ...]
-    """Of each node."""
+    """The parts of each node."""
     specs: tuple[tuple[float, JobSpec], ...]
     """When each job comes."""
     seconds: float

@@ -66,12 +66,12 @@ class Sandbox:
     started: bool = False
     exit: Exit | None = None
     on_exit: Callable[[], None] | None = None
-    """Who waits for the end."""
+    """The call for the end of it."""
     ending: Timer | None = None
     lost: Loss | None = None
     """Why nobody can tell how it ended."""
     note: Note | None = None
-    """On the node's disk."""
+    """The note on the node's disk."""
     start_noted: bool = False
     """Whether its agent noted that it was about to start it."""
     terminated: bool = False
@@ -145,13 +145,13 @@ class SimulatedNode:
         self.engine_away = False
         """Whether Docker does not answer."""
         self.on_engine: list[Callable[[], None]] = []
-        """Who waits for Docker to go or to come back."""
+        """Calls for when Docker goes or comes back."""
         self.boots = 0
         self.keeper = Keeper(clock, name, self._kill_overdue)
         self._parts = parts
 
     def inventory(self) -> Inventory:
-        """As somebody who looks now sees it."""
+        """The inventory that somebody sees who looks now."""
         offers = [RuntimeOffer(kind=RuntimeKind.PROCESS, version="1")]
         if self._parts.docker:
             problem = "Docker does not work" if self.engine_away else None

@@ -114,7 +114,7 @@ class Clock:
         self._set += by
 
     def left(self, until: datetime) -> float:
-        """Its seconds until it shows a time."""
+        """Seconds by this clock until it shows a time."""
         return max(0.0, (until - self.now).total_seconds())
 
 
@@ -152,7 +152,7 @@ class Life:
         return timer
 
     def soon(self, act: Callable[[], None]) -> None:
-        """At once, or when it is not frozen any more."""
+        """Do something at once, or when it is not frozen any more."""
         if self.clock.world.at < self._frozen_until:
             self.after(0.0, act)
         elif self.ended_at is None:

@@ -48,7 +48,7 @@ AGAIN = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Whom it disturbs."""
+    """The coordinator that is disturbed."""
 
     address: str
     authority: bytes

@@ -63,7 +63,7 @@ class ContainerSite:
     """The facts of the node and of the execution's directories on which a container depends."""
 
     identity: str
-    """Of the agent; other agents of the same daemon leave its containers alone."""
+    """The agent's identity; other agents of the same daemon leave its containers alone."""
     cpus: int
     """Docker refuses a limit above this."""
     init: bool
@@ -71,9 +71,9 @@ class ContainerSite:
     config: PurePath
     outputs: PurePath
     user: JobUser | None = None
-    """As whom user code runs; None: as the user that the role or the image names, which may be root."""
+    """The user of user code; None: the user that the role or the image names, which may be root."""
     home: PurePath | None = None
-    """Its home directory."""
+    """The home directory of that user."""
 
 
 def container_name(execution: ExecutionId, part: ContainerPart) -> str:
@@ -114,7 +114,7 @@ def user_body(
 
 
 def rehearsal_body(assignment: Assignment, site: ContainerSite, image: Image) -> Body:
-    """As the container that will run user code, except that it runs the holder program and sees no other member."""
+    """The container that will run user code, except that it runs the holder program and sees no other member."""
     body = user_body(assignment, site, image, Launch(env={}), holder=None, hosts=None)
     return {
         **body,
@@ -157,7 +157,9 @@ def holder_body(assignment: Assignment, site: ContainerSite, image: str, ports: 
 
 
 def hostname(assignment: Assignment) -> str:
-    """On bridge networking; never the name of a member in the roster, which stands for its address on the node."""
+    """The host name on bridge networking; never the name of a member in the roster, which stands for its address on
+    the node.
+    """
     return f"rank-{assignment.rank}"
 
 

@@ -16,7 +16,7 @@ _RESERVED = ("/muster/config", "/muster/outputs", "/muster/home", "/muster/secre
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryLogin:
-    """With what a registry lets images be pulled."""
+    """Credentials with which a registry lets images be pulled."""
 
     username: str
     password: str = field(repr=False)
@@ -45,7 +45,9 @@ def room_name(directory: str, number: int) -> str:
 
 
 def without_clashes(secrets: Handover, role: Role, launch: Launch) -> Handover:
-    """They outweigh what the job file says of a variable, but never what tells an execution who it is."""
+    """The secrets that an execution gets. They outweigh the job file's variables, but never what tells an execution
+    who it is.
+    """
     ours = launch.env.keys() - role.env.keys()
     return replace(secrets, env={name: value for name, value in secrets.env.items() if name not in ours})
 

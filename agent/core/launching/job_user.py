@@ -1,4 +1,4 @@
-"""As which user of the node user code runs."""
+"""The user of the node that user code runs as."""
 
 from muster.domain.fleet.user import NOBODY, JobUser, numeric
 from muster.domain.jobs.job import Role

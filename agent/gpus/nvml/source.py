@@ -21,7 +21,9 @@ from muster.domain.ids import GpuUuid
 log = logging.getLogger(__name__)
 
 ANSWER_DEADLINE = timedelta(seconds=10)
-"""For one reading, the start of the process included; a busy driver with eight GPUs needs less than two."""
+"""Longest wait for one reading, the start of the process included; a busy driver with eight GPUs needs less than two
+seconds.
+"""
 
 LEAVE = timedelta(seconds=1)
 """How long a killed process is waited for when the source is closed; one that is stuck in the driver never goes."""
@@ -145,7 +147,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self._on_fault = on_fault
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._catching_up: deque[asyncio.Future[None]] = deque()
-        """Those who wait for that, in the order in which they will be answered."""
+        """Callers that wait for that, in the order in which they will be answered."""
         self._unfinished = b""
         self._transport: asyncio.SubprocessTransport
 
@@ -162,7 +164,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
 
     @property
     def pid(self) -> int | None:
-        """Its process id, for the log."""
+        """The process id, for the log."""
         return self._transport.get_pid()
 
     async def ask(self) -> Answer:

@@ -99,9 +99,9 @@ class ContainerState:
     """What the engine noticed; on some kernels it does not."""
     memory_limited: bool
     address: str
-    """On the bridge; empty elsewhere."""
+    """The address on the bridge; empty elsewhere."""
     user: str
-    """As whom it runs, as the request or the image says it."""
+    """The user that it runs as, in the words of the request or the image."""
     missed: bool
     """Whether it ended before this engine began to listen, as far as the engine's socket tells."""
 

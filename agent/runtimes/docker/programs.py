@@ -34,7 +34,7 @@ class Sought:
     search: str
     """The PATH that they come from."""
     image: str
-    """As the job names it."""
+    """The image as the job names it."""
     image_id: str
     mounts: frozenset[str]
     """Where the job has something mounted: there the container may differ from its image."""

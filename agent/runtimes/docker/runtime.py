@@ -63,11 +63,11 @@ class Confines:
     """What jobs may have of the node."""
 
     mount_roots: Sequence[Path] = ()
-    """They may mount what lies below these directories."""
+    """Directories below which jobs may mount."""
     private: Sequence[Path] = ()
     """But nothing that lies in these, or contains one."""
     job_user: JobUser | None = None
-    """As whom roles run that name no user; None: as the user that the image names."""
+    """The user of roles that name none; None: the user that the image names."""
 
 
 class DockerRuntime:

@@ -54,7 +54,7 @@ class Holder:
 
     id: str
     address: str
-    """On the bridge."""
+    """The address on the bridge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class PreparedContainer:
     image: Image
     holder: Holder | None
     architecture: str
-    """Of the engine's processor."""
+    """The architecture of the engine's processor."""
     programs: ContainerPrograms
 
 
@@ -100,7 +100,7 @@ class DockerSandbox:
 
     @property
     def execution(self) -> ExecutionId:
-        """Whose sandbox it is."""
+        """The execution to which this sandbox belongs."""
         return self._containers.execution
 
     @property

@@ -25,7 +25,7 @@ _LONGEST_PASSWD = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSecrets:
-    """Those of one execution; there are some."""
+    """Secrets of one execution that has some."""
 
     execution: ExecutionId
     rooms: SecretRooms

@@ -169,7 +169,7 @@ class Cgroups:
 
 
 def own_cgroups(name: str) -> Cgroups:
-    """Those that this process may make; `name` tells them from other agents'."""
+    """Cgroups that this process may make; `name` tells them from other agents'."""
     try:
         mounts, memberships = (Path(f"/proc/self/{each}").read_text() for each in ("mountinfo", "cgroup"))
     except OSError:

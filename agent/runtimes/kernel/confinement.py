@@ -30,7 +30,7 @@ class Confinement:
     def __init__(self, groups: Sequence[Sequence[str]], score: str = SCORE) -> None:
         self._groups = tuple((group, home) for group, home in groups)
         self._entered = 0
-        """In how many of them the supervisor is, counted from the first."""
+        """How many of them the supervisor is in, counted from the first."""
         self._ready = False
         """Whether what starts now is confined."""
         self._score_file = score

@@ -22,7 +22,7 @@ class Stat:
 
     state: str
     started: int
-    """In clock ticks since the node did."""
+    """When it was started, in clock ticks since the node was."""
     parent: int = 0
     session: int = 0
 

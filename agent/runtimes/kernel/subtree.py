@@ -37,7 +37,7 @@ class Subtree:
 
     supervisor: Process
     program: Process | None = None
-    """It leads the first session."""
+    """The leader of the first session."""
     execution: str = ""
     """What the environment says; empty: nobody looks there."""
     user: int | None = None

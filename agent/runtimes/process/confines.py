@@ -20,7 +20,7 @@ class Confined:
     """How the processes of an execution are told from all others."""
 
     own_user: int | None = None
-    """As whom nothing else runs; None: there is none."""
+    """The user that nothing else runs as; None: there is none."""
     cgroups: Cgroups = field(default_factory=lambda: Cgroups((), ""))
 
 

@@ -49,7 +49,7 @@ class Launcher:
 
     @property
     def pid(self) -> int | None:
-        """Of the launcher, while there is one."""
+        """The launcher's process id, while there is one."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:

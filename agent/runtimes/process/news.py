@@ -63,7 +63,7 @@ class Bell:
     """Rung when there is something new for the agent; that nobody listens does no harm."""
 
     _BOTH = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
-    """For reading, too: a pipe without a reader could neither be opened nor be written to."""
+    """Flags for opening the pipe, for reading too: one without a reader could neither be opened nor be written to."""
 
     def __init__(self, room: str) -> None:
         path = f"{room}/{BELL}"
@@ -79,5 +79,5 @@ class Bell:
             os.write(self._pipe, b".")
 
     def close(self) -> None:
-        """Who listens hears the end."""
+        """Close the bell; listeners hear the end."""
         os.close(self._pipe)

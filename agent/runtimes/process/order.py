@@ -39,7 +39,7 @@ class ProgramOrder:
     log_limit: int
     command: tuple[str, ...]
     path: str
-    """Of the executable."""
+    """Path of the executable."""
     env: Mapping[str, str] = field(repr=False)
     workdir: str
     user: tuple[int, int] | None = None
@@ -57,11 +57,11 @@ class ProgramOrder:
         return self.user[0] if self.user is not None and self.own_user else None
 
     def splitter(self, stream: Stream) -> LineSplitter | MaskedSplitter:
-        """For what the program prints."""
+        """A splitter of lines for what the program prints."""
         if not self.masked:
             return LineSplitter(stream)
         return MaskedSplitter(stream, Mask(pattern.encode("latin-1") for pattern in self.masked))
 
     def line(self) -> bytes:
-        """As it goes over the connection."""
+        """The order as it goes over the connection."""
         return json.dumps({each.name: getattr(self, each.name) for each in fields(self)}).encode() + b"\n"

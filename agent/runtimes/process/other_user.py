@@ -101,7 +101,7 @@ def _become(start: UserStart) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Those that a process keeps which was not root before either."""
+    """Drop capabilities that a process keeps if it was not root before either."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
     none = (ctypes.c_uint32 * 6)()
     if _libc.capset(header, none) != 0:

@@ -32,7 +32,9 @@ class FollowedProgram:
         """Everything that it starts."""
         self._damaged = record.damaged
         self.ended: asyncio.Future[int | ExecutionError] = self._loop.create_future()
-        """Its return code, as Python gives it, or why nobody knows it; told when all that it started has ended."""
+        """The program's return code, as Python gives it, or why nobody knows it; told when all that it started has
+        ended.
+        """
         self.complete = asyncio.Event()
         """Set when nothing more comes into the spool."""
         self.gone = asyncio.Event()

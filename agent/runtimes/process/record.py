@@ -27,7 +27,7 @@ class ProcessRecord:
 
     supervisor: Process
     program: Process | None = None
-    """It leads the session of everything that it starts. None if its supervisor was killed just at the start."""
+    """The leader of the session of everything that it starts. None if its supervisor was killed just at the start."""
     code: int | None = None
     """How it ended, as Python tells it: minus the signal for what a signal ended."""
     complete: bool = False
@@ -39,7 +39,7 @@ class ProcessRecord:
     user: int | None = None
     """The user as whom only this program runs; None: others may, too."""
     groups: tuple[str, ...] = ()
-    """Its cgroups."""
+    """Cgroups of the program."""
     out_of_memory: bool = False
     """Whether the kernel killed anything of it because the memory that it may use was used up."""
 

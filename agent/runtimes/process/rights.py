@@ -4,7 +4,7 @@ from pathlib import Path
 
 _CHOWN, _DAC_OVERRIDE, _KILL, _SETGID, _SETUID = 0, 1, 5, 6, 7
 _NEEDED = sum(1 << number for number in (_CHOWN, _DAC_OVERRIDE, _KILL, _SETGID, _SETUID))
-"""To become another user, to give it its directories, to end what it runs, and to clear away what it left."""
+"""Capabilities to become another user, give it its directories, end what it runs, and clear away what it left."""
 
 
 def may_switch() -> bool:

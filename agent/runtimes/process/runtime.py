@@ -72,7 +72,7 @@ class ProcessRuntime:
         self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
 
     async def offer(self) -> RuntimeOffer:
-        """It works wherever the agent does, on Linux 5.3 or newer."""
+        """What this runtime is; it works wherever the agent does, on Linux 5.3 or newer."""
         version = (
             f"Python {platform.python_version()} on {platform.system()} {platform.release()}, {self._cgroups.says}"
         )
@@ -130,7 +130,7 @@ class ProcessRuntime:
         await self._launcher.close()
 
     async def _chosen(self, room: ExecutionDirectory) -> JobUser | None:
-        """As whom the program will run, who can get to the room from here on; None: as the agent."""
+        """The user that the program will run as, who can get to the directory from here on; None: the agent's."""
         if self._user is None:
             return None
         async with self._choosing:  # nobody else shall find the same one free
@@ -139,7 +139,7 @@ class ProcessRuntime:
         return user
 
     async def _own(self, room: ExecutionDirectory) -> int | None:
-        """As whom nothing but this execution runs; None: there is nobody."""
+        """The user that nothing but this execution runs as; None: there is none."""
         return await asyncio.to_thread(own_user, room, self._users) if self._users else None
 
     def _remember(self, sandbox: "ProcessSandbox") -> "ProcessSandbox":
@@ -156,9 +156,9 @@ class Preparation:
     launcher: Launcher
     secrets: SecretRooms
     user: JobUser | None
-    """As whom the program runs; None: as the agent."""
+    """The user that the program runs as; None: the agent's."""
     groups: Groups
-    """Its cgroups, each with the one to which its supervisor returns."""
+    """The program's cgroups, each with the one to which its supervisor returns."""
 
 
 class ProcessSandbox:
@@ -180,14 +180,14 @@ class ProcessSandbox:
         self._preparation = preparation
         self._supervisor = supervisor
         self._name = ""
-        """Of the program, as the user wrote it."""
+        """The program's name, as the user wrote it."""
         self._secretive = False
         """Whether its supervisor has been told secrets."""
         self._program: FollowedProgram | None = None
 
     @property
     def execution(self) -> ExecutionId:
-        """Whose sandbox it is."""
+        """The execution to which this sandbox belongs."""
         return self._execution
 
     @property
@@ -379,7 +379,7 @@ class ProcessSandbox:
 
 
 def _home(room: ExecutionDirectory, user: JobUser | None) -> Mapping[str, str]:
-    """That of the agent's user is not for others."""
+    """Variables for the user's own home; the home of the agent's user is not for others."""
     if user is None:
         return {}
     return {"HOME": str(room.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}

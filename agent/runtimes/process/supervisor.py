@@ -129,7 +129,7 @@ class Ready:
         return program, dict(zip(readers, Stream, strict=True))
 
     def _as_ordered(self, writers: Sequence[int]) -> int:
-        """As the user of the order; its pid."""
+        """Start it as the user of the order; returns its pid."""
         order = self._order
         if order.user is not None:
             from agent.runtimes.process import other_user  # noqa: PLC0415 - as above

@@ -77,7 +77,7 @@ def _progress(turn: Turn, execution: Execution, report: Report) -> None:
 
 
 def _checked_in(execution: Execution, report: Report) -> Execution:
-    """With the address and ports, which stay as they were first reported."""
+    """The execution with the address and ports, which stay as they were first reported."""
     if execution.address is not None or execution.state not in PROGRESS:
         return execution
     return replace(execution, address=report.address, ports=report.ports, detail=report.detail)

@@ -198,7 +198,7 @@ class SortedIds:
             del self._chunks[place], self._firsts[place]
 
     def beginning_with(self, prefix: str) -> Iterator[JobId]:
-        """Those that begin with a text, from the first on."""
+        """Ids that begin with a text, from the first on."""
         if not self._chunks:
             return iter(())
         return takewhile(lambda job: job.startswith(prefix), self._from(JobId(prefix)))

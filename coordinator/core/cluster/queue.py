@@ -1,4 +1,4 @@
-"""Who waits for placement, in the order that scheduling asks for, and why a job did not fit when it was last tried."""
+"""Jobs that wait for placement, in the order that scheduling asks for, and why a job did not fit when last tried."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping

@@ -17,7 +17,7 @@ class Capacity:
 
     node: NodeId
     gpus: tuple[Gpu, ...] = ()
-    """Those that can be used, by index."""
+    """GPUs that can be used, by index."""
     cpu_millis: int = 0
     memory: int = 0
     runtimes: tuple[RuntimeOffer, ...] = ()
@@ -51,7 +51,7 @@ class NodeClass:
 
     sample: Capacity
     keys: list[Key]
-    """Its nodes in natural order."""
+    """The nodes in natural order."""
 
 
 class Capacities:

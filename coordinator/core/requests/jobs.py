@@ -16,7 +16,7 @@ from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 
 REFUSED = 100
-"""Of many jobs so many refusals are told; who has more of them has made one mistake many times."""
+"""Most refusals told of many jobs; more of them are one mistake made many times."""
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
 
 
 def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
-    """Its stream ended; an older stream of a node that is back already does not count."""
+    """A node's stream has ended; an older stream of a node that is back already does not count."""
     presence = turn.cluster.presence.get(event.node)
     if presence is not None and presence.session == event.session:
         turn.notice(event.node, NodeEventKind.UNREACHABLE, "its stream ended")
@@ -72,7 +72,7 @@ def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
 
 
 def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
-    """Its lease begins anew; a node that missed a plan gets the whole one. Refused if that stream does not count."""
+    """A node's lease begins anew; one that missed a plan gets the whole one. Refused if that stream does not count."""
     presence = turn.cluster.presence.get(event.node)
     if presence is None or not presence.counts(event.session):
         return Refused(cause=RefusalCause.CONFLICT, message="the stream is not open any more")
@@ -83,7 +83,7 @@ def renew(turn: Turn, event: HeartbeatReceived) -> Answer:
 
 
 def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
-    """It has other things than before."""
+    """A node has other things than before."""
     node, presence = turn.cluster.nodes.get(event.node), turn.cluster.presence.get(event.node)
     if node is not None and presence is not None and presence.counts(event.session):
         turn.put(replace(node, inventory=event.inventory))
@@ -92,7 +92,7 @@ def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
 
 
 def take_labels(turn: Turn, event: NodeLabelled) -> Answer:
-    """It has other labels than before; one that never connected gets them when it does."""
+    """A node has other labels than before; one that never connected gets them when it does."""
     node = turn.cluster.nodes.get(event.node)
     if node is not None:
         labels = relabelled(node.inventory.labels, event.labels)

@@ -43,7 +43,7 @@ def first_nodes(cluster: Cluster, key: AttemptKey) -> tuple[NodeId, ...]:
 
 
 def witnesses(first: tuple[NodeId, ...], node: NodeId) -> tuple[NodeId, ...]:
-    """Whom the agent of a node asks."""
+    """The nodes that the agent of a node asks."""
     return tuple(islice((each for each in first if each != node), WITNESSES))
 
 
@@ -117,9 +117,9 @@ def _contacts(cluster: Cluster, execution: Execution) -> Iterator[datetime]:
 
 
 def _last_words(cluster: Cluster, key: AttemptKey) -> dict[NodeId, datetime]:
-    """By node whose part is over and whose agent answers so: when it can last have told a peer to go on.
+    """When each node whose part is over, and whose agent answers so, can last have told a peer to go on.
 
-    A time of before the coordinator's start was told by a clock that may have been set since; it counts as the start.
+    A time before the coordinator's start was told by a clock that may have been set since; it counts as the start.
     """
     words: dict[NodeId, datetime] = {}
     silent: set[NodeId] = set()

@@ -34,14 +34,14 @@ class GangFacts:
         self._first: dict[AttemptKey, tuple[NodeId, ...]] = {}
 
     def seating(self, execution: Execution) -> Seating:
-        """Of an execution that is placed."""
+        """The seating of an execution that is placed."""
         key = _attempt_of(execution)
         if key not in self._seating:
             self._seating[key] = _seating(self._cluster.gangs.members(key))
         return self._seating[key][execution.rank]
 
     def fence(self, execution: Execution) -> Fence:
-        """Of an execution that is placed."""
+        """The fence of an execution that is placed."""
         key, node = _attempt_of(execution), execution.node or NodeId("")
         if key not in self._first:
             self._first[key] = fencing.first_nodes(self._cluster, key)

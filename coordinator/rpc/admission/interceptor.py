@@ -50,7 +50,7 @@ Refused = Callable[[Caller, str, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionPolicy:
-    """Whom a listener lets in, and how much each may hold open."""
+    """Rules of a listener: which callers it lets in, and how much each may hold open."""
 
     who: Who
     public: Callable[[str], bool]

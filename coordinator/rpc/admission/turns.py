@@ -30,7 +30,7 @@ class Reading:
 
 
 class Turns(Generic[Key, Waiter]):
-    """Who reads now and who waits; callers with a free turn of their own follow each other in a circle."""
+    """The reader now and those who wait; callers with a free turn of their own follow each other in a circle."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

@@ -18,13 +18,13 @@ MOMENT = 0.1
 
 
 class Heartbeats:
-    """Of all streams."""
+    """Heartbeats of all streams."""
 
     def __init__(self, engine: Engine, moment: float = MOMENT) -> None:
         self._engine = engine
         self._moment = moment
         self._taken: list[_Beat] = []
-        """Those of the moment that has begun."""
+        """Heartbeats of the moment that has begun."""
         self._rounds: set[asyncio.Task[None]] = set()
 
     def take(self, beat: "_Beat") -> None:

@@ -82,7 +82,7 @@ class LogIntake:
         return size, size < chunk.offset + len(chunk.data) and self._logs.complete(execution)
 
     async def _finish(self, execution: ExecutionId) -> None:
-        """Have the log complete, durably: whoever comes to the disk first takes all that wait with him."""
+        """Have the log complete, durably: one wait for the disk serves all that wait for it."""
         self.waiting.append(execution)
         async with self._disk:
             if execution not in self.waiting:

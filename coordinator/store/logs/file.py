@@ -59,7 +59,7 @@ class StoredLogFile:
         return cls(fd, 0)
 
     def read(self, offset: int, limit: int) -> tuple[list[LogRecord], int]:
-        """At most `limit` records from `offset` on, and the offset after them."""
+        """Up to `limit` records from `offset` on, and the offset after them."""
         block = os.pread(self.fd, max(0, min(MAX_BATCH, self.end - offset)), offset)
         whole = block.rfind(b"\n") + 1
         if not whole:  # nothing more, or a megabyte of damage that a reader must get past

@@ -184,10 +184,10 @@ class LogStore:
         tail: int | None = None,
         limit: int = 1000,
     ) -> LogBatch:
-        """At most `limit` records, and where to go on.
+        """Up to `limit` records, and where to go on.
 
-        The first call may choose where to begin: by time, by the number of last lines, or the later of both. Those that
-        follow pass `next_offset` as `offset`, and `since` again, as older records may follow newer ones by a little.
+        The first call may choose where to begin: by time, by the number of last lines, or the later of both. Further
+        calls pass `next_offset` as `offset`, and `since` again, as older records may follow newer ones by a little.
         """
         complete = self.complete(execution)
         with self._view(execution) as log:

@@ -14,9 +14,9 @@ class LogLimits:
     """Most bytes of logs; 0: as many as the disk has room for."""
 
     project: int = 0
-    """Of one project."""
+    """Bytes of one project."""
     total: int = 0
-    """Of all projects together."""
+    """Bytes of all projects together."""
 
 
 class LogQuota:

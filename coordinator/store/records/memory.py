@@ -45,7 +45,7 @@ class MemoryStore:
         )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
-        """Those of one attempt as last committed, by rank."""
+        """The executions of one attempt as last committed, by rank."""
         every = self._jobs.get(job, _Kept()).executions.values()
         return tuple(sorted((each for each in every if each.attempt == attempt), key=lambda each: each.rank))
 
@@ -112,7 +112,7 @@ class _Kept:
     attempts: dict[int, Attempt] = field(default_factory=dict)
     executions: dict[ExecutionId, Execution] = field(default_factory=dict)
     events: dict[str, JobEvent] = field(default_factory=dict)
-    """By id, in the order of their numbers."""
+    """Events by id, in the order of their numbers."""
 
     def copy(self) -> "_Kept":
         return _Kept(

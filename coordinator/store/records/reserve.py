@@ -38,7 +38,7 @@ class ReservingStore:
         return self._store.load()
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
-        """Those of one attempt as last committed, by rank."""
+        """The executions of one attempt as last committed, by rank."""
         return self._store.executions(job, attempt)
 
     def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:

@@ -79,7 +79,7 @@ class SqlStore:
             )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
-        """Those of one attempt as last committed, by rank."""
+        """The executions of one attempt as last committed, by rank."""
         with reading(self._engine) as connection:
             found = connection.execute(self._select_members, {"of": job, "number": attempt})
             return tuple(_decoded(schema.executions, Execution, found.scalars()))

@@ -21,7 +21,7 @@ LINGER = 1.0
 """Seconds that an entry may wait for others if nobody waits for it; others are written at once, many together."""
 REFUSALS_WINDOW = 60.0
 REFUSALS = 20
-"""In one window of seconds so many refusals of one peer at one call are kept in full; of more, the number."""
+"""Refusals of one peer at one call that are kept in full in one window; more of them are counted."""
 PEERS = 10_000
 """Most pairs of peer and call that are counted; beyond it all counting starts anew."""
 TEXT = 200
@@ -51,7 +51,7 @@ class _Losses:
         self.until = entry.at
 
     def without(self, told: int) -> "_Losses":
-        """Those of which the audit log does not tell yet."""
+        """Losses of which the audit log does not tell yet."""
         return _Losses(self.count - told, self.until, self.until) if self.count > told else _Losses()
 
     def entry(self, cause: str) -> AuditEntry:
@@ -208,5 +208,5 @@ def shortened(entry: AuditEntry) -> AuditEntry:
 
 
 def _storable(text: str) -> str:
-    """At most so many characters, all of them visible: a terminal shows and a database takes them."""
+    """The visible characters of a text, up to a bound: a terminal shows and a database takes them."""
     return visible(text[:TEXT])[:TEXT]

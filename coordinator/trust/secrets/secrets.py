@@ -26,7 +26,7 @@ from muster.domain.jobs.secret_use import SecretUse
 from muster.trust.sealing import SealError, SealingKey, key_name, seal, unseal
 
 MAX_SECRETS = 200
-"""Of one project."""
+"""Most secrets of one project."""
 
 
 class SecretStore(Protocol):
@@ -58,7 +58,7 @@ class Secrets:
 
     @classmethod
     def open(cls, store: SecretStore, file: Path) -> "Secrets":
-        """Those of a store, with the key in that file; raises MusterError where that is not the one."""
+        """The secrets of a store, with the key in that file; raises MusterError where that is not the one."""
         kept = store.load_secrets()
         keys = sealing_keys.load_or_make(file, {key_name(each.sealed) for each in kept})
         if len(keys) > 1:
@@ -163,7 +163,7 @@ def _opened(stored: StoredSecret, keys: Sequence[SealingKey]) -> dict[str, bytes
 
 
 def _place(secret: Secret) -> bytes:
-    """To what the values are bound: another row, kind or server cannot have them."""
+    """What the values are bound to: another row, kind or server cannot have them."""
     return json.dumps([secret.project, secret.name, secret.kind, sorted(secret.keys), secret.server]).encode()
 
 
@@ -217,7 +217,7 @@ def _for_image(known: Mapping[str, Secret], image: str | None) -> list[str]:
 
 
 def _part(project: str, secret: DeliveredSecret, use: SecretUse) -> DeliveredSecret:
-    """Of a secret what an execution is to see."""
+    """The part of a secret that an execution is to see."""
     _check_uses(project, {secret.name: secret}, (use,))
     keys: Collection[str] = secret.values if use.directory else set(use.env.values())
     return replace(secret, values={key: secret.values[key] for key in keys})

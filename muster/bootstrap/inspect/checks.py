@@ -43,7 +43,7 @@ class Finding:
     """One thing that was looked at."""
 
     id: str
-    """For programs, like `docker.live-restore`; it stays the same from version to version."""
+    """A name for programs, like `docker.live-restore`; it stays the same from version to version."""
     severity: Severity
     sentence: str
     remedy: str = ""
@@ -56,7 +56,7 @@ class BundleOffer:
 
     version: str
     platforms: frozenset[str] = frozenset()
-    """Of its wheels, like `cp311-x86_64`."""
+    """Platforms of its wheels, like `cp311-x86_64`."""
     wheels_glibc: tuple[int, ...] = ()
     """The lowest glibc that the wheels run with."""
     frozen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -36,13 +36,13 @@ class Installed:
     """The Muster that is there already."""
 
     version: str | None = None
-    """That `current` points to."""
+    """The version that `current` points to."""
     unit: str = ""
     """What systemd says of the agent, like `active`."""
     config: str | None = None
     """SHA-256 of the agent's configuration."""
     name: str | None = None
-    """Of the node, in the configuration."""
+    """The node's name in the configuration."""
     joined: bool = False
     coordinator: bool = False
     """Whether a coordinator is installed, too."""
@@ -67,7 +67,7 @@ class MachineFacts:
     init: str = ""
     """The program that runs as process 1."""
     systemd: int | None = None
-    """Its version, where it runs."""
+    """The version of systemd, where it runs."""
     pythons: tuple[Python, ...] = ()
     missing: tuple[str, ...] = ()
     """Programs that the installer needs and that are not there."""
@@ -92,7 +92,7 @@ class MachineFacts:
     clock_synchronised: bool | None = None
     interface: str = ""
     address: str = ""
-    """By which the other nodes would reach it."""
+    """The address by which the other nodes would reach it."""
     mtu: int | None = None
     wanted_missing: str | None = None
     """The interface or address that was asked for and is not there."""

@@ -34,7 +34,7 @@ class Inspected:
 
     @property
     def name(self) -> str:
-        """Of the node that it is, or would be; as it was named where that is not known."""
+        """The name of the node that it is, or would be; the name by which it was given where that is not known."""
         return self.wish.name or (self.facts.hostname if self.facts is not None else "")
 
 
@@ -44,10 +44,10 @@ class Inspector:
 
     connect: Connect
     password: Callable[[], Awaitable[str]]
-    """For sudo; asked at most once."""
+    """Asks for sudo's password, at most once."""
     coordinator: str | None = None
     agents_port: int = 0
-    """At which it serves agents; 0: not known."""
+    """The port on which it serves agents; 0: not known."""
     parallel: int = 8
     needs_root: bool = True
     """Whether those are given up where nobody can be root."""

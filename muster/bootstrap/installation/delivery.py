@@ -85,7 +85,7 @@ def cache(environ: Mapping[str, str]) -> Path:
 
 
 def own_cache() -> Path:
-    """That of this user."""
+    """The cache of this user."""
     return cache(os.environ)
 
 

@@ -50,7 +50,7 @@ class InstallOrder:
     version: str
     plan: MachinePlan
     before: Installed
-    """As the probe found it."""
+    """What was installed when the probe looked."""
 
 
 class Installation:

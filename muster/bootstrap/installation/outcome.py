@@ -28,14 +28,14 @@ class Outcome:
     """What became of one computer."""
 
     host: str
-    """As it was named."""
+    """The host as it was named."""
     node: str
     """The name of the node; empty: it is not known."""
     status: Status
     message: str = ""
     """Why, or what else is to be said."""
     seconds: float = 0.0
-    """That it took, without looking."""
+    """Seconds that it took, without looking."""
     left: tuple[str, ...] = ()
     """What could not be undone."""
     findings: tuple[Finding, ...] = ()

@@ -56,7 +56,7 @@ class Join:
     name: str
     labels: Mapping[str, str]
     again: bool = False
-    """It was sent away, and what it knows of the fleet counts no more."""
+    """Whether it was sent away before, so that what it knows of the fleet counts no more."""
 
     def __str__(self) -> str:
         labels = ", ".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
@@ -81,7 +81,7 @@ class MachinePlan:
     """What would be done."""
 
     name: str
-    """Of the node."""
+    """The node's name."""
     findings: tuple[Finding, ...]
     steps: tuple[Step, ...]
     """None: all is as it should be."""

@@ -12,7 +12,7 @@ from muster.domain.errors import ConflictError, MusterError, UnavailableError, U
 from muster.domain.fleet.node import NodeView
 
 TOKEN_LIFE = timedelta(minutes=30)
-"""Of the join token that is made for one node; long enough for a bundle over a slow line."""
+"""How long the join token for one node lives; long enough for a bundle over a slow line."""
 
 
 LOOK_AGAIN = 0.5

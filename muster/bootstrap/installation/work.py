@@ -26,7 +26,7 @@ class Candidate:
 
     @property
     def host(self) -> str:
-        """As it was named."""
+        """The host as it was named."""
         return str(self.seen.wish.target)
 
     @property

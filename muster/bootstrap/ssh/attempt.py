@@ -48,7 +48,7 @@ class Hop:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The machine's name, for people."""
         return f"{self.user}@{self.host}:{self.port}"
 
 

@@ -33,7 +33,7 @@ class SshSettings:
     """What of this user's SSH is used."""
 
     directory: Path = field(default_factory=lambda: Path("~/.ssh").expanduser())
-    """With `config`, `known_hosts` and keys."""
+    """The directory with `config`, `known_hosts` and keys."""
     system_known_hosts: Path = Path("/etc/ssh/ssh_known_hosts")
     agent: bool = True
     """Whether keys of the SSH agent are offered."""

@@ -42,7 +42,7 @@ class Executor(Protocol):
     """Runs commands on one computer."""
 
     name: str
-    """For people."""
+    """The machine's name, for people."""
 
     async def run(self, command: str, *, stdin: Iterable[Stdin] = (), limit: float = QUICK) -> CommandOutput:
         """Run a command of the POSIX shell; raises UnavailableError where it has not ended in time."""
@@ -95,7 +95,7 @@ class Shell:
 
     @property
     def name(self) -> str:
-        """Of the computer, for people."""
+        """The machine's name, for people."""
         return self._executor.name
 
     async def become_root(self) -> None:

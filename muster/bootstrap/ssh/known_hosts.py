@@ -30,7 +30,7 @@ class HostKey:
     """The key with which an SSH server proves who it is."""
 
     name: str
-    """As known_hosts names the server: `host`, or `[host]:port` where the port is not 22."""
+    """The server's name in known_hosts: `host`, or `[host]:port` where the port is not 22."""
     kind: str
     """Like `ssh-ed25519`."""
     key: str

@@ -204,7 +204,9 @@ def _is_wanted(address: str, found: str, wanted: str | None, known: Collection[s
 
 
 async def _token_of_person(address: str, certificate: bytes, form: Format, *, asked: bool) -> str:
-    """From the identity provider; where there is none, a person may type one, unless he `asked` for the provider."""
+    """A token from the identity provider; where there is none a person may type one, unless the provider was `asked`
+    for.
+    """
     try:
         return await signed_in(address, certificate, form)
     except UnknownNameError as error:

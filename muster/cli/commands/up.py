@@ -203,7 +203,7 @@ def _example() -> Path:
 
 @contextmanager
 def _cancelled_by(*signals: signal.Signals) -> Iterator[None]:
-    """These signals end the command like Ctrl-C: everything in it is unwound in order."""
+    """A context in which these signals end the command like Ctrl-C: everything in it is unwound in order."""
     loop, command = asyncio.get_running_loop(), asyncio.current_task()
     assert command is not None
     for each in signals:

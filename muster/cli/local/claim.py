@@ -1,4 +1,4 @@
-"""Who runs a local fleet in a directory: one `muster up` at a time, which `muster down` finds and ends."""
+"""The claim of a local fleet on a directory: one `muster up` at a time, which `muster down` finds and ends."""
 
 import fcntl
 import json

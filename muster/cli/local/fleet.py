@@ -26,7 +26,7 @@ _READY_LIMIT = 60.0
 _STOP_LIMIT = 20.0
 """Seconds between SIGTERM and SIGKILL; longer than the default grace period of a job."""
 _TOLD_LINES = 5
-"""Of the log of a program that died."""
+"""Lines told from the log of a program that died."""
 
 
 class ProgramEndedError(MusterError):

@@ -30,7 +30,7 @@ def changes(before: JobView | None, after: JobView, now: datetime) -> Iterator[s
 
 
 def executions_of(job: JobView) -> tuple[ExecutionView, ...]:
-    """Those of the newest attempt, by rank."""
+    """The executions of the newest attempt, by rank."""
     return job.attempts[-1].executions if job.attempts else ()
 
 

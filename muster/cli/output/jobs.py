@@ -80,7 +80,7 @@ def job_details(
 
 
 def roster_table(attempt: AttemptView) -> TextTable:
-    """Who takes part, and where peers reach them."""
+    """A table of members, and of where peers reach them."""
     return listing(
         ("RANK", Column("ROLE", spare=1), Column("NODE", least=10), "ADDRESS", Column("PORTS", least=14), "GPUS"),
         (
@@ -180,7 +180,7 @@ def _attempt_details(
 
 
 def _left_out(job: JobView, only: int | None) -> Iterator[str]:
-    """Of which attempts no executions are told, why, and how to ask for them."""
+    """Sentences on attempts whose executions are not told: which, why, and how to ask for them."""
     without = [each for each in job.attempts if not each.executions and only in {None, each.number}]
     dropped = [each.number for each in without if each.executions_dropped]
     older = [each.number for each in without if not each.executions_dropped]
@@ -197,7 +197,7 @@ def _attempts_text(numbers: Sequence[int]) -> str:
 
 
 def _last_in(attempt: AttemptView) -> str:
-    """Who checked in last; said only where the others waited for a noticeable time."""
+    """A sentence on the rank that checked in last, said only where the others waited for a noticeable time."""
     arrivals = sorted(
         (transition.at, execution.rank)
         for execution in attempt.executions

@@ -51,7 +51,7 @@ class TextTable:
         self._rows = rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """Its lines, for Rich."""
+        """The table's lines, for Rich."""
         natural = [
             max([cell_len(column.header), *(row[place].cell_len for row in self._rows)])
             for place, column in enumerate(self._columns)

@@ -21,7 +21,7 @@ class AccountsClient:
         return self._calls.stub(TrustServiceStub)
 
     async def myself(self) -> Myself:
-        """Who one is to the coordinator.
+        """What the caller is to the coordinator.
 
         >>> print((await client.accounts.myself()).name)
         """

@@ -15,7 +15,7 @@ class SyncAccountsClient:
         self._loop = loop
 
     def myself(self) -> Myself:
-        """Who one is to the coordinator.
+        """What the caller is to the coordinator.
 
         >>> print((client.accounts.myself()).name)
         """

@@ -1,4 +1,4 @@
-"""Who may do what: accounts, tokens, projects and the audit log, as values."""
+"""Rights as values: accounts, tokens, projects and the audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from muster.domain.ids import NodeId
 from muster.domain.jobs.job import CAPABILITIES, MOST_PIDS
 
 EVERYWHERE = "*"
-"""In a grant: every project, and what belongs to none (nodes, accounts, the audit log)."""
+"""The word in a grant for every project, and for what belongs to none (nodes, accounts, the audit log)."""
 USED_UP = "is used up"
 """Why a join token counts no more, when as many nodes have joined with it as may."""
 PERSON_TOKEN_LIFE = timedelta(days=90)
@@ -33,7 +33,7 @@ class Access(StrEnum):
 
 
 class AccountKind(StrEnum):
-    """Who is behind an account."""
+    """What is behind an account."""
 
     USER = "user"  #: a person
     SERVICE = "service"  #: a program
@@ -66,9 +66,9 @@ class Account:
     kind: AccountKind
     created_at: datetime
     grants: Mapping[str, Access] = field(default_factory=dict)
-    """By project; EVERYWHERE for all."""
+    """Access by project; EVERYWHERE for all."""
     identity: str = ""
-    """Who it is at the identity provider (issuer and subject); empty: it is not known there."""
+    """The person at the identity provider (issuer and subject); empty: it is not known there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ class Policy:
     """What the containers of a project may do beyond the default."""
 
     capabilities: frozenset[str] = frozenset()
-    """That they may ask for."""
+    """Capabilities that jobs may ask for."""
     privileged: bool = False
     gain_privileges: bool = False
     """Whether programs may gain privileges (setuid)."""
@@ -204,11 +204,11 @@ class AuditEntry:
     result: str
     """`ok`, or why it was refused."""
     number: int = 0
-    """Its place in the audit log, from 1 on; 0: it is not written yet."""
+    """The entry's place in the audit log, from 1 on; 0: it is not written yet."""
     previous: str = ""
     """The hash of the entry before it; empty for the first of all."""
     hash: str = ""
-    """Its own hash, as `audit_chain` makes it; empty: it is not written yet."""
+    """The entry's own hash, as `audit_chain` makes it; empty: it is not written yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +233,7 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Myself:
-    """Who one is to the coordinator."""
+    """What the caller is to the coordinator."""
 
     name: str
     kind: str
@@ -242,7 +242,7 @@ class Myself:
     """Id of the token one has shown."""
     expires_at: datetime | None = None
     identity: str = ""
-    """Who one is at the identity provider; empty: one is not known there."""
+    """The caller at the identity provider; empty: not known there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ class KeptBundle:
     """Bytes."""
     sha256: str
     version: str
-    """Of Muster."""
+    """The version of Muster."""
     platforms: tuple[str, ...]
     signer: str = ""
     """Fingerprint of the key that signed it; empty: nobody did."""

@@ -106,7 +106,7 @@ class Inventory:
     """Why GPUs could not be read, where a driver is there but does not answer."""
     runtimes: tuple[RuntimeOffer, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    """By name: those of the join token and of operators; what an agent says of its own node is below `local/`."""
+    """Labels by name: the join token's and operators'; what an agent says of its own node is below `local/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class NodeView:
     address: str
     inventory: Inventory
     executions: tuple[ExecutionId, ...] = ()
-    """Those that hold resources on it."""
+    """Executions that hold resources on it."""
     gpus_taken: tuple[GpuUuid, ...] = ()
     cpu_millis_taken: int = 0
     memory_taken: int = 0

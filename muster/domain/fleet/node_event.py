@@ -26,7 +26,7 @@ class NodeEvent:
     node: NodeId
     kind: NodeEventKind
     at: datetime
-    """By the coordinator's clock."""
+    """The time by the coordinator's clock."""
     text: str = ""
     """Why, where there is more to say than the kind does."""
 

@@ -69,7 +69,7 @@ class KeyRules:
     """Which keys the secrets of a kind have."""
 
     one_of: tuple[frozenset[str], ...] = ()
-    """They have all keys of at least one of these; empty: any keys will do."""
+    """Sets of keys, of which one must be there whole; empty: any keys will do."""
     others: frozenset[str] = frozenset()
     """What they may have besides."""
     shown: frozenset[str] = frozenset()

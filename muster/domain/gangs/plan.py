@@ -33,7 +33,7 @@ class Assignment:
     rank: int
     world_size: int
     local_rank: int
-    """Its place among the executions of this attempt on the same node, by rank."""
+    """The place among the executions of this attempt on the same node, by rank."""
     local_world_size: int
     node_rank: int
     """The place of its node among the nodes of this attempt, in rank order."""
@@ -120,7 +120,7 @@ class Report:
     log_complete: bool = False
     """True once the coordinator has acknowledged every line that it printed."""
     no_permit_for: timedelta | None = None
-    """For how long before this report its agent has surely told no peer of the attempt to go on; None: not known."""
+    """How long before this report its agent has surely told no peer of the attempt to go on; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,9 @@ class Roster:
     ports: tuple[str, ...]
     """Name → where peers reach it, as JSON."""
     exposed: tuple[str, ...]
-    """On bridge networking: where peers reach it → where user code listens, both as text, as JSON; empty otherwise."""
+    """The map from where peers reach a port to where user code listens, on bridge networking; texts in JSON, empty
+    otherwise.
+    """
     gpus: tuple[str, ...]
     """UUIDs, as JSON."""
 
@@ -211,7 +213,7 @@ def _hostfile(roster: Roster) -> str:
 
 
 def _text(value: Json) -> str:
-    """On one line, for JSON as for YAML, to which JSON on one line is a flow collection with quoted texts."""
+    """The value on one line, for JSON as for YAML, to which JSON on one line is a flow collection with quoted texts."""
     return json.dumps(value)
 
 

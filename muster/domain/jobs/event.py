@@ -53,7 +53,7 @@ class JobEvent:
     attempt: int
     kind: JobEventKind
     at: datetime
-    """By the coordinator's clock."""
+    """The time by the coordinator's clock."""
     text: str
     """One sentence for people, without job and attempt."""
     rank: int | None = None
@@ -67,7 +67,7 @@ class JobEvent:
     cause: str = ""
     """The call, the message of an agent or the deadline that made it happen."""
     number: int = 0
-    """Its place among all events of the coordinator; 0: not stored yet."""
+    """The event's place among all events of the coordinator; 0: not stored yet."""
 
     @property
     def id(self) -> str:

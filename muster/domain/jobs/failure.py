@@ -61,7 +61,7 @@ class Exit:
     """How user code ended; an exit once reported never changes."""
 
     code: int
-    """As a shell would say: 128 + n for signal n."""
+    """The exit code as a shell would say it: 128 + n for signal n."""
     out_of_memory: bool = False
 
     @property

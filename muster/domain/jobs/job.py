@@ -13,7 +13,7 @@ from muster.domain.jobs.secret_use import SecretUse
 DEFAULT_PROJECT = "default"
 """Where jobs go that name no project."""
 LOCAL_OWNER = "local"
-"""Who owns the jobs of a fleet without accounts, as `muster up` runs one."""
+"""The owner of jobs of a fleet without accounts, as `muster up` runs one."""
 CAPABILITIES = frozenset(
     {
         *("AUDIT_CONTROL", "AUDIT_READ", "AUDIT_WRITE", "BLOCK_SUSPEND", "BPF", "CHECKPOINT_RESTORE", "CHOWN"),
@@ -30,7 +30,7 @@ DEFAULT_PIDS = 32_768
 NODE_LABEL = r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?"
 """The pattern of names of labels of nodes."""
 MOST_PIDS = 4_194_304
-"""As many as Linux numbers."""
+"""The number of processes that Linux can number."""
 
 
 class Network(StrEnum):
@@ -128,10 +128,11 @@ class Security:
     gain_privileges: bool = False
     """Whether programs may gain privileges (setuid)."""
     image_user: bool = False
-    """As the user that the image names, root as a rule, where the role names none; False: as a numeric user of the
-    agent."""
+    """Run as the user that the image names, root as a rule, where the role names none; False: as a numeric user of
+    the agent.
+    """
     pids: int | None = None
-    """At most so many processes and threads; None: the default."""
+    """Most processes and threads; None: the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,21 +185,24 @@ class JobSpec:
 
     name: str
     roles: tuple[Role, ...]
-    """In rank order: rank 0 is the first execution of the first role."""
+    """The roles in rank order: rank 0 is the first execution of the first role."""
     network: Network = Network.HOST
     success: SuccessRule = SuccessRule.ALL
     priority: int = 0
     """Higher goes first; -1000 … 1000."""
     packing: Packing = Packing.PACK
     max_per_node: int | None = None
-    """At most so many executions of this job on one node."""
+    """Most executions of this job on one node."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Only nodes that carry all of these labels."""
     timeouts: Timeouts = Timeouts()
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
     on_disconnect: OnDisconnect = OnDisconnect.KEEP
     project: str = ""
-    """Who may see it and give it orders. Empty: the owner's only project, else `default`; settled at its submit."""
+    """The project whose members may see it and give it orders.
+
+    Empty: the owner's only project, else `default`; settled at its submit.
+    """
     labels: Mapping[str, str] = field(default_factory=dict)
     """What people find the job by; nothing is placed by them."""
 

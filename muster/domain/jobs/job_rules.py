@@ -17,7 +17,7 @@ from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
 
 MAX_FILES_BYTES = 2**20
-"""Of all files of all roles; larger things belong in the image or on a mount."""
+"""Most bytes of all files of all roles; larger things belong in the image or on a mount."""
 MAX_HOST_NAME = 63
 """Characters of a DNS label."""
 ONLY_WITH_IMAGE = ("pull", "entrypoint", "user", "mounts", "ulimits")

@@ -187,7 +187,7 @@ def image(text: str) -> Wrong | None:
 
 
 def user(text: str) -> Wrong | None:
-    """Who runs in a container: `uid`, `uid:gid` or `name`."""
+    """What is wrong with the user of a container, which is `uid`, `uid:gid` or `name`."""
     if re.fullmatch(USER, text):
         return None
     return Wrong(f"must be a name or number, or both parts of user:group, not {quote(text)}")

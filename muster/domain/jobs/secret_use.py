@@ -8,7 +8,7 @@ SECRETS_DIRECTORY = "/muster/secrets"
 SECRETS_DIRECTORY_VARIABLE = "MUSTER_SECRETS_DIR"
 """Names that directory to user code; to a plain process, the one that stands for it there."""
 ONLY_KEY = ""
-"""In `SecretUse.env`, in place of a key: the only one that the secret has; an accepted job names it."""
+"""The value of `SecretUse.env` in place of a key: the only one that the secret has; an accepted job names it."""
 NAME_FORM = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 KEY_FORM = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}"
 """A key is also the name of a file."""
@@ -21,7 +21,7 @@ class SecretUse:
     """A secret that the executions of a role get."""
 
     secret: str
-    """Its name in the job's project."""
+    """The secret's name in the job's project."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Key of the secret by environment variable."""
     directory: str | None = None

@@ -17,7 +17,7 @@ class Transition:
 
     state: State
     at: datetime
-    """By the coordinator's clock."""
+    """The time by the coordinator's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,9 @@ class AttemptView:
     ended_at: datetime | None = None
     failure: Failure | None = None
     executions: tuple[ExecutionView, ...] = ()
-    """By rank; empty in lists, and where the coordinator has them in its database alone: ask for this attempt."""
+    """The executions by rank; empty in lists, and where the coordinator has them in its database alone: ask for this
+    attempt.
+    """
     executions_dropped: bool = False
     """Whether they were dropped, as the job has too many."""
 

@@ -23,7 +23,7 @@ class EncodedOnce(Generic[Value]):
         self._most = kept
         self._size = 0
         self._made: OrderedDict[int, tuple[Value, bytes | WireError]] = OrderedDict()
-        """By identity, which the value kept beside the bytes holds."""
+        """Encoded values by identity, which the value kept beside the bytes holds."""
 
     def of(self, value: Value) -> bytes:
         """The bytes of a value; raises WireError for one that must not travel."""

@@ -13,7 +13,7 @@ from muster.wire import checks
 from muster.wire.checks import WireError
 
 _PACKED = b"\x78"
-"""With this zlib begins, and no roster, whose first field is a text."""
+"""The byte with which zlib begins, and no roster, whose first field is a text."""
 _WORTH_PACKING = 64 * 1024
 _MOST_UNPACKED = 64 * 1024 * 1024
 """Bytes; as many as a message may have."""

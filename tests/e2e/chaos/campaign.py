@@ -35,7 +35,7 @@ LOOK_EVERY = 1.0
 GPUS = 4
 
 GANG_SECONDS = 130.0
-"""For which the gangs run that are there for the set pieces of long runs."""
+"""Seconds for which the gangs run that are there for the set pieces of long runs."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Campaign:
     seconds: float
     story: Story
     disks: Mapping[str, Disk]
-    """Those that can be filled, by place."""
+    """Disks that can be filled, by place."""
     strangers: list[Strangers] = field(default_factory=list)
 
     async def run(self) -> None:

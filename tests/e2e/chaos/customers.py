@@ -14,7 +14,7 @@ MOST_LIVE = 7
 """Jobs at a time: the testbed is one small machine."""
 
 TRIES = 40
-"""Of an order to stop or to delete."""
+"""Tries of an order to stop or to delete."""
 
 
 @dataclass(slots=True)

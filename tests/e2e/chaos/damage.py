@@ -52,7 +52,7 @@ class Damage:
         self._broken: set[str] = set()
         self._one_by_one: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.spells: list[Spell] = []
-        """Of what was broken and is mended."""
+        """Spells of what was broken and is mended."""
         self.struck: set[str] = set()
         """Executions of which a process was killed."""
 

@@ -16,7 +16,7 @@ LONG = 420.0
 """Seconds from which on a run has time for set pieces."""
 
 OUTAGE_AT = 0.33
-"""Of the run: when the coordinator goes away for so long that nodes without peers would be lost."""
+"""The part of the run after which the coordinator goes away for so long that nodes without peers would be lost."""
 OUTAGE = 105.0
 CALM_BEFORE = 25.0
 CALM_AFTER = 10.0
@@ -85,7 +85,7 @@ class Fault:
     lasting: float
     """Seconds until it is mended."""
     share: float = 0.5
-    """Of packets lost."""
+    """The share of packets lost."""
 
     @property
     def subject(self) -> str:
@@ -179,7 +179,9 @@ def _fault(chance: Random, kind: Kind, at: float, seconds: float, places: Sequen
 
 
 def _absence(chance: Random, kind: Kind) -> float:
-    """As systemd does it, but now and then much longer; what goes on for a while lasts seconds at least."""
+    """Seconds until it comes back: as systemd does it, but now and then much longer; some kinds last seconds at
+    least.
+    """
     draw = chance.random()
     if kind is Kind.PROCESSES or (kind is Kind.DISK and draw < 0.93):
         return chance.uniform(3.0, 8.0)

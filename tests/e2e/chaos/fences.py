@@ -22,7 +22,7 @@ class Course:
     view: JobView
     attempt: AttemptView
     deeds: Mapping[int, Deeds]
-    """By rank."""
+    """Deeds by rank."""
     spells: Sequence[Spell]
 
     @property

@@ -40,7 +40,7 @@ class Stamp:
     what: str
     number: int
     at: float
-    """By the clock of `/proc/uptime`, which all nodes of the testbed share."""
+    """The time by the clock of `/proc/uptime`, which all nodes of the testbed share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ class Job:
                 yield f"{self.view.spec.name} ({self.view.id}): attempt {course.attempt.number} {wrong}"
 
     def courses(self) -> Iterator[Course]:
-        """Its attempts, with what their workers did."""
+        """The job's attempts, with what their workers did."""
         made = stamps(self.stamps)
         for attempt in self.view.attempts:
             known = {each.rank: deeds(made, attempt.number, each.rank) for each in attempt.executions}

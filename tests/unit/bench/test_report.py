@@ -11,7 +11,7 @@ PAGE = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
 
 
 def results(tmp_path: Path, *, others: float = 0.0, remarks: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Of a run that measured gangs of 8 beside Slurm."""
+    """The results of a run that measured gangs of 8 beside Slurm."""
     found = Findings(machine={"CPUs": "2 x AMD EPYC"}, section="gangs", others=lambda: others)
     found.take("gang 8: API all addresses", [30.0, 40.0, 50.0], "ms")
     found.take("gang 8: srun+PMI2 all addresses", [80.0, 80.0, 100.0], "ms")

@@ -19,7 +19,7 @@ J = JobId("j")
 
 
 class StoreThatWaits(MemoryStore):
-    """Its commits take until they are let go."""
+    """A store whose commits take until they are let go."""
 
     def __init__(self) -> None:
         super().__init__()

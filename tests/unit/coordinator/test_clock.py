@@ -8,7 +8,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class Machine:
-    """With a clock that can be set, and a count that cannot."""
+    """A machine with a clock that can be set, and a count that cannot."""
 
     def __init__(self) -> None:
         self.shown = NOON

@@ -79,7 +79,7 @@ secret_keys = st.from_regex(KEY_FORM, fullmatch=True)
 
 @st.composite
 def secret_uses(draw: st.DrawFn, taken: frozenset[str], *, contained: bool) -> tuple[SecretUse, ...]:
-    """Of a role that has variables of these names, with no mount where they lie."""
+    """Secrets of a role that has variables of these names, with no mount where they lie."""
     uses: list[SecretUse] = []
     for name in draw(st.lists(labels, max_size=3, unique=True)):
         drawn = draw(st.dictionaries(env_names, st.just(ONLY_KEY) | secret_keys, max_size=2))

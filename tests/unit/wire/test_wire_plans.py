@@ -65,7 +65,7 @@ def roster(job: str = "j", size: int = 2, address: str = "10.0.0.1") -> Roster:
 
 
 def messages(plan: Plan, writer: PlanWriter | None = None) -> list[pb.Plan]:
-    """As they travel."""
+    """The messages of a plan as they travel."""
     parts = (writer or PlanWriter()).parts(plan)
     return [pb.Plan.FromString(part.message.SerializeToString()) for part in parts]
 

@@ -150,7 +150,7 @@ class Run:
 async def surveyor_of(
     way: Way, coordinator: str | None, *, needs_root: bool, output: Format
 ) -> AsyncIterator[Inspector]:
-    """Who looks at computers; what he shares among connections is closed when the context ends."""
+    """A surveyor of machines; what it shares among connections is closed when the context ends."""
     questions = Questions(way.accepted)
     connections = _connections(questions)
     progress = InstallProgress(screen(err=True))
@@ -264,7 +264,7 @@ def reached_at(said: str | None, asked: str) -> str:
 
 
 def _signed_by(bundle: Bundle, believed: Collection[str]) -> str:
-    """Who made the bundle, and whether that was asked for."""
+    """The signer of the bundle, and whether a signature was asked for."""
     name = bundle.file.name
     if believed:
         return f"{name} is signed by {bundle.signer}, which is believed"

@@ -29,7 +29,7 @@ def test_notes_are_read_as_they_were_written(notes: Notes) -> None:
 
 
 def test_what_is_left_of_longer_notes_behind_shorter_ones_is_not_read() -> None:
-    """As an agent leaves it that is killed between writing and cutting off."""
+    """An agent leaves such notes that is killed between writing and cutting off."""
     shorter = Notes(boot=BOOT, agent="a")
     assert read(written(shorter) + written(NOTES)[len(written(shorter)) :]) == shorter
 

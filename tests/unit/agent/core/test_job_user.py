@@ -1,4 +1,4 @@
-"""As whom an agent lets user code run."""
+"""The user that an agent lets user code run as."""
 
 from pathlib import Path
 

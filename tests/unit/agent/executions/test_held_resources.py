@@ -1,4 +1,4 @@
-"""Who waits for ports and GPUs, for whom, and how long."""
+"""Waiting for ports and GPUs: who, for whom, and how long."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ LONG = 60.0
 
 
 class Node:
-    """Its holdings, and who asks for them."""
+    """The holdings of a node, and what asks for them."""
 
     def __init__(self, patience: float = LONG) -> None:
         self.ports = PortLedger(23_600, 23_603, ADDRESS)

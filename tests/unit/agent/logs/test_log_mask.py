@@ -13,7 +13,7 @@ from agent.logs.mask import LEAST, MASK, MASK_EVERYTHING, MASK_NOTHING, Mask, Ma
 from muster.domain.gangs.log import MAX_RECORD, LineSplitter, LogRecord, Stream
 
 SECRETS = st.lists(st.text("ab\n", min_size=1, max_size=12).map(str.encode), min_size=1, max_size=4)
-"""Of two letters, so that they overlap, contain and continue each other."""
+"""Secrets of two letters, so that they overlap, contain and continue each other."""
 PRINTED = st.lists(st.one_of(st.text("ab", max_size=6).map(str.encode), SECRETS.map(b"".join)), max_size=8).map(
     b"".join
 )
@@ -30,7 +30,7 @@ def lines_of(secrets: Sequence[bytes]) -> set[bytes]:
 
 
 def records_of(text: bytes, cuts: Sequence[int]) -> list[LogRecord]:
-    """As Docker gives them: pieces of lines."""
+    """Records as Docker gives them: pieces of lines."""
     return [
         LogRecord(time_ns=number, stream=Stream.STDOUT, text=piece, partial=last < len(cut))
         for number, line in enumerate(text.split(b"\n"))

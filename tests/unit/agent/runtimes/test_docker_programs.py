@@ -16,7 +16,7 @@ DIRECTORIES = ("/usr", "/usr/bin", "/data", "/opt")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """In the end it leads there."""
+    """A link that leads to the program in the end."""
 
     target: str
 

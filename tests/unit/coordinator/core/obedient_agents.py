@@ -48,7 +48,7 @@ class Agent:
         return presence is not None and presence.session is not None
 
     def connect(self) -> None:
-        """With the whole truth; what waited to be told is in it."""
+        """Connect with the whole truth; what waited to be told is in it."""
         self.outgoing.clear()
         self.world.connect(self.node, reports=[local.report() for local in self.locals.values()])
 
@@ -93,7 +93,7 @@ class Agent:
         return {(assignment.job, assignment.attempt) for assignment in running}
 
     def fail(self, name: ExecutionId) -> None:
-        """It cannot be prepared, armed or started."""
+        """Fail to prepare, arm or start an execution."""
         local = self.locals[name]
         if local.stage in {Stage.PREPARING, Stage.PREPARED, Stage.ARMED}:
             local.stage = Stage.FAILED

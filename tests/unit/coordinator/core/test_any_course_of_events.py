@@ -122,7 +122,7 @@ class Course:
         self._anybody().restart()
 
     def restart_the_coordinator(self) -> None:
-        """It forgets nothing that counts; its agents come back, or most of them."""
+        """Restart the coordinator. It forgets nothing that counts; its agents come back, or most of them."""
         before = facts(self.world.cluster)
         self.world.restart()
         assert facts(self.world.cluster) == before

@@ -38,7 +38,7 @@ def world() -> World:
 
 
 class Watch:
-    """Who ran when the present head became head; a higher priority may pass it at any time."""
+    """Jobs that ran when the present head became head; a higher priority may pass it at any time."""
 
     def __init__(self) -> None:
         self.head: JobId | None = None

@@ -31,7 +31,7 @@ PATIENT = spec(
     on_disconnect=OnDisconnect.STOP,
     restarts=RestartPolicy(limit=9, infrastructure=9),
 )
-"""Its nodes may be silent for a week, so what is cut off may run for as long."""
+"""A job whose nodes may be silent for a week, so that what is cut off may run for as long."""
 
 
 def fenced() -> tuple[World, JobId]:

@@ -155,7 +155,7 @@ def test_the_order_of_the_rooms_does_not_matter(wanted: JobSpec, having: list[Ca
 
 
 def fits_somehow(wanted: JobSpec, having: Sequence[Capacity]) -> bool:
-    """By trying every way to deal out the executions; only for one role."""
+    """Whether there is any way to deal out the executions; only for one role."""
     return any(
         all(fits_on(wanted, count, one) for one, count in ((one, dealt.count(one.node)) for one in having))
         and any(one.ports.isdisjoint(ports(wanted, 0)) for one in having if one.node in dealt)

@@ -1,4 +1,4 @@
-"""Which account a person gets, and what he may."""
+"""The account that a person gets, and what that person may."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may call how often, by who he is or where he comes from."""
+"""The pace of callers: who may call how often, by name or by origin."""
 
 import re
 

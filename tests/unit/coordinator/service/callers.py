@@ -21,7 +21,7 @@ def of_all(access: Access, name: str = "root") -> Caller:
 
 
 class Trusted:
-    """Who is known, with the projects `default`, `red` and `blue`, and what was written down."""
+    """Callers that are known, with the projects `default`, `red` and `blue`, and what was written down."""
 
     def __init__(self, store: MemoryTrust | None = None) -> None:
         self.store = store or MemoryTrust()
@@ -35,5 +35,5 @@ class Trusted:
         return self.store.entries
 
     async def told(self) -> list[tuple[str, str, str, str]]:
-        """Who did what, to what, and how it ended, entry by entry."""
+        """The audit log, entry by entry: who did what, to what, and how it ended."""
         return [(each.who, each.what, each.target, each.result) for each in await self.entries()]

@@ -20,7 +20,7 @@ B = NodeId("b")
 
 @asynccontextmanager
 async def fleet(*nodes: NodeId) -> AsyncIterator[tuple[Trusted, Engine, NodeOperations]]:
-    """These nodes, each with a GPU, and whoever looks after them."""
+    """A fleet of these nodes, each with a GPU, and whoever looks after them."""
     trusted, engine = Trusted(), engine_on(MemoryStore())
     async with working(engine):
         for node in nodes:

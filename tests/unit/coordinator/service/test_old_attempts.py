@@ -1,4 +1,4 @@
-"""Of a job that starts again and again only so much is kept in memory; the store has more, and tells it when asked."""
+"""Jobs that start again and again: only so much is kept in memory; the store has more, and tells it when asked."""
 
 import threading
 from collections.abc import Callable
@@ -137,7 +137,7 @@ def test_a_job_keeps_the_executions_of_so_many_ended_attempts(size: int, attempt
 
 
 class HangingStore(MemoryStore):
-    """It says nothing about executions until it is let go."""
+    """A store that says nothing about executions until it is let go."""
 
     def __init__(self) -> None:
         super().__init__()
