@@ -41,9 +41,12 @@ $(VENV)/.programs: $(PROJECTS)
 	@$(call install,.)
 	@touch $@
 
+# A name of its own, as a comma would end what is given to `install`.
+EVERYTHING := '.[ssh,bundle,dev]'
+
 $(VENV)/.ready: $(VENV)/.programs
 	@echo "installing what tests and checks need into $(VENV) ..."
-	@$(call install,'.[ssh,bundle,dev]')
+	@$(call install,$(EVERYTHING))
 	@touch $@
 
 setup: $(VENV)/.ready  ## install Muster and its tools into .venv
