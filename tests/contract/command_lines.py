@@ -52,6 +52,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("wait --all --name opt --phase running --mine --project vision --label paper=icml"),
     Line("show {job} --attempt 1 -o wide"),
     Line("why {job} -o yaml"),
+    Line("events {job} --follow -o json"),
     Line("logs {job} -f --rank 0 --since 1h --tail 5 --attempt 1 -t --no-prefix --raw"),
     Line("logs {job} -o json"),
     Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
