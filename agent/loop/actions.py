@@ -128,7 +128,8 @@ class Actions:
         return Started(execution=execution)
 
     def _note_start(self, execution: ExecutionId, at: datetime) -> None:
-        self._work.watch(execution, self._bench.occupants[execution].note_start(at))
+        if self._work.goes_on:
+            self._work.watch(execution, self._bench.occupants[execution].note_start(at))
 
     async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> Halted:
         if interrupted is not None:

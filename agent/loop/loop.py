@@ -62,10 +62,13 @@ class Loop:
                 work = OngoingWork(tasks)
                 exits = Exits(self._bench, work)
                 actions = Actions(self._bench, self._state, work, exits)
-                self._take_up(work, exits)
-                self._set_alarm(self._state.wake_at)
-                while True:
-                    self._turn(await self._bench.inbox.some(), actions, exits)
+                try:
+                    self._take_up(work, exits)
+                    self._set_alarm(self._state.wake_at)
+                    while True:
+                        self._turn(await self._bench.inbox.some(), actions, exits)
+                finally:
+                    work.end()
         finally:
             self._set_alarm(None)
 

@@ -50,6 +50,8 @@ class OngoingWork:
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
         self._tasks = tasks
+        self.goes_on = True
+        """Whether something may still be begun; not once the loop ends, while timers may still go off."""
         self._actions: dict[ExecutionId, asyncio.Task[None]] = {}
         self._watching: dict[ExecutionId, list[asyncio.Task[None]]] = {}
 
@@ -74,6 +76,10 @@ class OngoingWork:
         """Give up what is done beside the actions."""
         for task in self._watching.pop(execution, []):
             task.cancel()
+
+    def end(self) -> None:
+        """Begin nothing any more."""
+        self.goes_on = False
 
     def forget(self, execution: ExecutionId) -> None:
         """Nothing of an execution is left."""

@@ -54,7 +54,9 @@ async def agent_program(fleet: Fleet, state: Path, *options: str) -> AsyncIterat
 
 async def submit_urgent(fleet: Fleet, spec: JobSpec) -> JobId:
     """Past the edge, which would refuse so short a time."""
-    spec = replace(spec, project="default", timeouts=replace(spec.timeouts, lost_after=LOST_AFTER, grace=timedelta(seconds=1)))
+    spec = replace(
+        spec, project="default", timeouts=replace(spec.timeouts, lost_after=LOST_AFTER, grace=timedelta(seconds=1))
+    )
     answer = await fleet.engine.ask(JobSubmitted(job=JobId("urgent"), spec=spec))
     assert isinstance(answer, Accepted)
     return answer.job.id

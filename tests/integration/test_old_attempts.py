@@ -13,7 +13,7 @@ from coordinator.store.records.sql import SqlStore
 from muster.client.client import Client
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import execution_id
-from muster.domain.jobs.job import Role
+from muster.domain.jobs.job import DEFAULT_PROJECT, Role
 from muster.domain.jobs.lifecycle import State
 from muster.rpc.channel import Credentials
 from tests.contract.records import AT, attempt, execution, job, puts
@@ -21,7 +21,10 @@ from tests.integration.fleet import SECRET
 from tests.integration.parts import working_parts
 
 OFTEN: Job = replace(
-    job("a"), spec=replace(job("a").spec, name="often", roles=(Role(count=2),)), attempt=30, ended_at=AT
+    job("a"),
+    spec=replace(job("a").spec, name="often", project=DEFAULT_PROJECT, roles=(Role(count=2),)),
+    attempt=30,
+    ended_at=AT,
 )
 """A job that has ended with its thirtieth attempt."""
 

@@ -34,6 +34,7 @@ OURS = [
         "JobService",
         "LoginService",
         "NodeService",
+        "ProjectService",
         "SecretService",
         "TrustService",
     )
