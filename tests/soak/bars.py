@@ -12,6 +12,8 @@ GROWTH, GROWTH_AN_HOUR = 24.0, 16.0
 """MiB by which memory may have grown after the warm-up: what a measurement is uncertain by, and more in an hour."""
 JOURNAL_AN_HOUR, JOURNAL_LEAST = 1_000_000, 64_000
 """Bytes of the coordinator's journal in an hour; a short soak may have its fair share, but at least so many."""
+JOURNAL_A_JOB = 4_000
+"""Bytes more for each job that the admin submits: the journal tells its story, which no stranger can make longer."""
 WARM_UP, WARM_UP_LEAST = 0.25, 60.0
 """Share of the time, and seconds at least, in which caches and pools fill; memory is not judged in it."""
 ROUND = 30.0
@@ -75,7 +77,7 @@ def judged(seen: Seen) -> tuple[Row, ...]:
         _at_most("admin's calls, p99", percentile(_times(seen.calls), 99), _p99(seen.seconds), "s"),
         _at_most("admin's calls lost", len(lost), 0, "", lost[0].what + ": " + lost[0].lost if lost else ""),
         _at_most("memory grown after the warm-up", growth(seen), GROWTH + GROWTH_AN_HOUR * hours, "MiB"),
-        _at_most("journal", journal(seen.samples), max(JOURNAL_LEAST, JOURNAL_AN_HOUR * hours), "B"),
+        _at_most("journal", journal(seen.samples), _journal_limit(seen), "B"),
         _at_most("nodes not connected in the end", seen.nodes - seen.connected, 0, ""),
         _at_most("programs that ended by themselves", float(bool(seen.ended)), 0, "", seen.ended),
         Row(bar="calls made", found=len(seen.calls), limit=1, unit="at least", met=bool(seen.calls)),
@@ -102,6 +104,11 @@ def growth(seen: Seen) -> float:
     spread = sum((number - middle) ** 2 for number in least)
     slope = sum((number - middle) * (resident - level) for number, resident in least.items()) / spread
     return slope * (max(least) - min(least))
+
+
+def _journal_limit(seen: Seen) -> float:
+    jobs = sum(call.what == "Submit" for call in seen.calls)
+    return max(JOURNAL_LEAST, JOURNAL_AN_HOUR * seen.seconds / HOUR) + JOURNAL_A_JOB * jobs
 
 
 def journal(samples: Sequence[Sample]) -> int:

@@ -67,3 +67,9 @@ def test_growth_is_that_of_a_line_through_the_least_of_each_round_after_the_warm
 @pytest.mark.parametrize(("values", "percent", "found"), [([], 99, 0.0), ([1.0], 99, 1.0), ([3.0, 1.0, 2.0], 50, 2.0)])
 def test_a_percentile_is_a_value_that_was_seen(values: list[float], percent: int, found: float) -> None:
     assert percentile(values, percent) == found
+
+
+def test_the_journal_may_tell_of_each_job_that_was_submitted() -> None:
+    told = [replace(each, journal=each.journal * 300) for each in GOOD.samples]
+    assert missed(replace(GOOD, samples=told)) == ["journal"]
+    assert missed(replace(GOOD, samples=told, calls=[*GOOD.calls, *[Call(what="Submit", seconds=0.1)] * 100])) == []
