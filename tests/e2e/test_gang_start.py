@@ -157,7 +157,7 @@ def test_a_taken_port_on_one_node(muster: Deployment, marks: Path) -> None:
     stranger = taken.start([sys.executable, "-c", serve], log=muster.directory / "stranger.log")
     until(lambda: "listening" in stranger.output, within=10, what="the stranger to listen")
     try:
-        job = muster.submit(gang(marks, ports=[{"name": "master", "port": 29500}]))
+        job = muster.submit(gang(marks, ports=[{"name": "rpc", "port": 29500}]))
         assert muster.ended(job)["phase"] == "failed"
     finally:
         stranger.kill()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from coordinator.core.attempts.restarts import Restart, verdict
 from muster.domain.jobs.disconnect import OnDisconnect
-from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.failure import Failure, FailureKind
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.restart import NO_EXIT_RULES
 from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
 from tests.e2e.chaos.faults import ENGINES, Kind, Spell
 from tests.e2e.chaos.fences import Course
@@ -92,12 +93,18 @@ class Job:
         """Another attempt whenever the job's rules say so, and only then."""
         failures = [attempt.failure for attempt in self.view.attempts if attempt.failure is not None]
         for count in range(1, len(self.view.attempts)):
-            if len(failures) < count or not isinstance(verdict(self.view.spec.restarts, failures[:count]), Restart):
+            if len(failures) < count or not self._goes_again(failures[:count]):
                 yield f"attempt {count + 1} began against the rules"
         if self.view.phase is not JobPhase.FAILED or self.stopped_at_attempt or not failures:
             return
-        if isinstance(verdict(self.view.spec.restarts, failures), Restart) and not self._unproven(made):
+        if self._goes_again(failures) and not self._unproven(made):
             yield f"gave up though it may be started again: {self.view.summary}"
+
+    def _goes_again(self, failures: Sequence[Failure]) -> bool:
+        """Whether another attempt follows by the rules of the job, and of the role of the rank that failed last."""
+        spec, rank = self.view.spec, failures[-1].rank
+        rules = NO_EXIT_RULES if rank is None else spec.role_of(rank).exit_codes
+        return isinstance(verdict(spec.restarts, failures, rules), Restart)
 
     def _unproven(self, made: Sequence[Stamp]) -> bool:
         """Whether nobody could tell that the last attempt does not run on: the only reason not to begin anew."""
