@@ -18,6 +18,7 @@ from muster.bootstrap.ssh.attempt import HostKeyRefusedError
 from muster.bootstrap.ssh.connections import SshConnections, SshSettings
 from muster.bootstrap.ssh.executor import LocalExecutor, Shell
 from muster.bootstrap.ssh.known_hosts import HostKey
+from muster.bootstrap.ssh.ssh_config import SshConfig
 from muster.bootstrap.ssh.target import Target, parse_target
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from tests.integration.sshd import PROGRAM, Sshd, make_key, sshd
@@ -284,3 +285,13 @@ async def test_this_computer_runs_commands_like_another(tmp_path: Path) -> None:
     assert (output.out, output.code) == ("one two", 4)
     with pytest.raises(UnavailableError):
         await shell.run("sleep 30", limit=0.2)
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh that could be asked")
+async def test_known_servers_are_looked_up_in_the_users_directory_wherever_home_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ssh itself knows the home directory of the user table, and does not look at HOME."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    words = await asyncio.to_thread(SshConfig(directory=tmp_path / ".ssh").of, Target(host="gpu-1"))
+    assert words.files("userknownhostsfile")[0] == tmp_path / ".ssh" / "known_hosts"

@@ -1,5 +1,7 @@
 """What the configuration of SSH says of a host; `ssh -G` is asked where there is an ssh, as it knows all its words."""
 
+import os
+import pwd
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -34,7 +36,7 @@ class SshConfig:
 
     def _ask(self, program: str, target: Target) -> Mapping[str, Sequence[str]]:
         config = self.directory / "config"
-        own = self.directory == Path(_USUAL).expanduser()
+        own = self.directory == _home_of_ssh() / ".ssh"
         command = [program, "-T", "-G"]
         if not own:
             command += ["-F", str(config) if config.is_file() else "/dev/null"]
@@ -87,8 +89,15 @@ class HostWords:
         return tuple(self._path(text) for text in texts if text.lower() != _NONE)
 
     def _path(self, text: str) -> Path:
-        home = str(Path(_USUAL).expanduser()) + "/"
-        for usual in (_USUAL, home):
+        for usual in (_USUAL, f"{Path(_USUAL).expanduser()}/", f"{_home_of_ssh()}/.ssh/"):
             if text.startswith(usual):
                 return self.directory / text.removeprefix(usual)
         return Path(text).expanduser()
+
+
+def _home_of_ssh() -> Path:
+    """The home directory of this user as ssh knows it, which does not look at HOME."""
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path.home()
