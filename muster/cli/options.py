@@ -77,6 +77,12 @@ Signers: TypeAlias = Annotated[
         help="Key that must have signed the bundle: its fingerprint, or a file with its public half; may be repeated.",
     ),
 ]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Check the job and print it with all its settings, without submitting it.")
+]
+QueueAnyway: TypeAlias = Annotated[
+    bool, typer.Option("--queue-anyway", help="Queue the job even if no present node could ever run it.")
+]
 JobName: TypeAlias = Annotated[
     str,
     typer.Argument(

@@ -53,10 +53,20 @@ class _Choice(NamedTuple):
         return self.everything or any(self.wanted)
 
 
-def _described(
-    *, name: str, phase: list[JobPhase] | None, mine: bool, project: list[str] | None, label: list[str] | None
-) -> JobSearch:
-    return JobSearch(phase or (), name, mine=mine, projects=project or (), labels=labels_of(label or (), "--label"))
+def _choice(  # noqa: PLR0913 - one for each option
+    jobs: list[str] | None,
+    *,
+    everything: bool,
+    name: str,
+    phase: list[JobPhase] | None,
+    mine: bool,
+    project: list[str] | None,
+    label: list[str] | None,
+) -> _Choice:
+    labels = labels_of(label or (), "--label")
+    return _Choice(
+        jobs or (), JobSearch(phase or (), name, mine=mine, projects=project or (), labels=labels), everything
+    )
 
 
 @answers
@@ -78,9 +88,7 @@ async def stop(  # noqa: PLR0913 - one for each option
       muster stop train
       muster stop --name sweep --phase queued
     """
-    choice = _Choice(
-        jobs or (), _described(name=name, phase=phase, mine=mine, project=project, label=label), everything
-    )
+    choice = _choice(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
 
         async def stop_one(job: str) -> str:
@@ -110,9 +118,7 @@ async def delete(  # noqa: PLR0913 - one for each option
       muster delete train
       muster delete --all --phase failed --yes
     """
-    choice = _Choice(
-        jobs or (), _described(name=name, phase=phase, mine=mine, project=project, label=label), everything
-    )
+    choice = _choice(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
 
         async def delete_one(job: str) -> str:
@@ -148,10 +154,8 @@ async def wait(  # noqa: PLR0913 - one for each option
     """
     from muster.cli.commands.tokens import span_of  # noqa: PLC0415 - only here
 
-    choice, limit = (
-        _Choice(jobs or (), _described(name=name, phase=phase, mine=mine, project=project, label=label), everything),
-        span_of(within),
-    )
+    choice = _choice(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
+    limit = span_of(within)
     async with session_of(context).client() as client:
         names = await _chosen(client, choice, _LIVE, "wait for", yes=True)
         known = [await client.jobs.get(each) for each in names]

@@ -9,7 +9,7 @@ import typer
 
 from muster.cli.commands.submit import Wish, make, overrides_of
 from muster.cli.context import answers, session_of
-from muster.cli.options import Output, labels_of
+from muster.cli.options import DryRun, Output, QueueAnyway, labels_of
 from muster.cli.output.documents import Format
 from muster.cli.output.screen import print_dim
 from muster.cli.run_document import RunFlags, run_document
@@ -163,13 +163,8 @@ async def run(  # noqa: PLR0913 - one for each option
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Submit the job and print its id, without staying with it.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the job and print it with all its settings, without submitting it.")
-    ] = False,
-    queue_anyway: Annotated[
-        bool,
-        typer.Option("--queue-anyway", help="Queue the job even if no present node could ever run it."),
-    ] = False,
+    dry_run: DryRun = False,
+    queue_anyway: QueueAnyway = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(

@@ -9,7 +9,7 @@ import typer
 
 from muster.cli.context import CliContext, answers, session_of
 from muster.cli.exit_codes import ExitCode
-from muster.cli.options import Output
+from muster.cli.options import DryRun, Output, QueueAnyway
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError, UnavailableError
@@ -51,13 +51,8 @@ async def submit(  # noqa: PLR0913 - one for each option
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Stay with the job until it ends; Ctrl-C leaves it alone.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the job and print it with all its settings, without submitting it.")
-    ] = False,
-    queue_anyway: Annotated[
-        bool,
-        typer.Option("--queue-anyway", help="Queue the job even if no present node could ever run it."),
-    ] = False,
+    dry_run: DryRun = False,
+    queue_anyway: QueueAnyway = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
