@@ -131,11 +131,10 @@ def exit_failure(exit_: Exit, log_tail: tuple[str, ...]) -> Failure | None:
     if exit_.code == 0:
         return None
     if exit_.out_of_memory:
-        kind, message = FailureKind.OUT_OF_MEMORY, "ran out of memory and was killed"
+        kind = FailureKind.OUT_OF_MEMORY
     elif exit_.signal is not None:
-        kind, message = FailureKind.SIGNAL, f"was killed by {exit_.signal}"
+        kind = FailureKind.SIGNAL
     else:
-        kind, message = FailureKind.EXIT_CODE, f"ended with exit code {exit_.code}"
-        if exit_.code == COMMAND_NOT_FOUND:
-            message += " (a shell's word for: command not found)"
-    return Failure(kind=kind, message=message, exit=exit_, log_tail=log_tail)
+        kind = FailureKind.EXIT_CODE
+    hint = " (a shell's word for: command not found)" if exit_.code == COMMAND_NOT_FOUND else ""
+    return Failure(kind=kind, message=f"{exit_}{hint}", exit=exit_, log_tail=log_tail)

@@ -14,6 +14,7 @@ from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.event import END_OF, JobEvent, JobEventKind
 from muster.domain.jobs.lifecycle import State
+from muster.domain.quantity import counted
 
 NODES_KEPT = 32
 """Nodes that one event lists; its text says how many there are."""
@@ -95,7 +96,7 @@ class _Writer:
         match before, after:
             case None, Job():
                 by = f" by {cause.who}" if cause.who else ""
-                text = f"submitted{by}: {_counted(after.spec.size)}"
+                text = f"submitted{by}: {counted(after.spec.size, 'execution')}"
                 yield self._event((after.id, 1), JobEventKind.SUBMITTED, text, cause)
             case None, Attempt(number=number) if number > 1:
                 yield self._event((after.job, number), JobEventKind.QUEUED, self._pause(after), cause)
@@ -114,7 +115,7 @@ class _Writer:
         since = f"{_since(after.placed_at, self._now)} after placement"
         if after.placed_at is not None and before.placed_at is None:
             nodes = nodes_of(self._cluster.gangs.members(key))
-            text = f"{_counted(size)} on {_nodes(nodes)}"
+            text = f"{counted(size, 'execution')} on {_nodes(nodes)}"
             yield replace(self._event(key, JobEventKind.PLACED, text, cause), nodes=nodes[:NODES_KEPT])
         if after.checked_in_at is not None and before.checked_in_at is None:
             text = f"all {size} are prepared, {since}{self._slowest(key, State.CHECKED_IN)}"
@@ -187,10 +188,6 @@ def _placed(event: JobEvent, attempt: Attempt) -> JobEvent:
     if failure is None or failure.rank is None:
         return event
     return replace(event, ranks=str(failure.rank), nodes=() if failure.node is None else (failure.node,))
-
-
-def _counted(executions: int) -> str:
-    return "1 execution" if executions == 1 else f"{executions} executions"
 
 
 def _nodes(nodes: tuple[NodeId, ...]) -> str:

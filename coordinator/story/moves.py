@@ -83,8 +83,7 @@ def _end(execution: Execution) -> str:
     if execution.failure is not None:
         return execution.failure.message
     assert execution.exit is not None
-    how = execution.exit
-    return f"was killed by {how.signal}" if how.signal else f"ended with exit code {how.code}"
+    return str(execution.exit)
 
 
 def nodes_of(members: Iterable[Execution]) -> tuple[NodeId, ...]:

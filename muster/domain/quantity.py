@@ -1,4 +1,4 @@
-"""Sizes, CPU counts and durations as people read them; `muster.jobfile.quantity` reads what people write."""
+"""Counts, sizes and durations as people read them; `muster.jobfile.quantity` reads what people write."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -26,6 +26,11 @@ MAX_DURATION = timedelta(days=365)
 MEMORY_FORM = "a size such as 16Gi, 500M or 1.5G, or a number of bytes"
 CPUS_FORM = "a number of CPUs such as 2, 0.5 or 500m"
 DURATION_FORM = "a duration such as 90s, 10m or 1h30m, or a number of seconds"
+
+
+def counted(count: int, noun: str) -> str:
+    """Say how many there are: `1 execution`, `3 executions`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def size_text(size: int) -> str:

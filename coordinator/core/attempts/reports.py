@@ -101,7 +101,7 @@ def _exited(turn: Turn, execution: Execution, report: Report) -> None:
         attempts.settle(turn, (execution.job, execution.attempt))
     else:
         attempts.fail(
-            turn, running, report.failure or Failure(kind=FailureKind.EXIT_CODE, message=_ended(exit_), exit=exit_)
+            turn, running, report.failure or Failure(kind=FailureKind.EXIT_CODE, message=str(exit_), exit=exit_)
         )
 
 
@@ -125,7 +125,3 @@ def _lay_ghost(turn: Turn, node: NodeId, report: Report) -> None:
     presence = turn.cluster.presence.get(node)
     if presence is not None and report.stage in ENDED_STAGES and presence.gone(report.execution):
         turn.reconsider_queue()
-
-
-def _ended(exit_: Exit) -> str:
-    return f"was killed by {exit_.signal}" if exit_.signal else f"ended with exit code {exit_.code}"

@@ -21,6 +21,7 @@ from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, phase
+from muster.domain.quantity import counted
 
 HEARTBEAT_INTERVAL = timedelta(seconds=10)
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -99,7 +100,7 @@ class Cluster:
             return f"is cordoned: {cordon.reason}" if cordon.reason else "is cordoned"
         if presence.ghosts:
             count = len(presence.ghosts)
-            return f"is clearing away {count} {'execution' if count == 1 else 'executions'} of before"
+            return f"is clearing away {counted(count, 'execution')} of before"
         return None
 
     # changing

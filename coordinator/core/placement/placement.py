@@ -17,7 +17,7 @@ from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role, RuntimeKind
-from muster.domain.quantity import size_text
+from muster.domain.quantity import counted, size_text
 
 _Place = tuple[NodeId, tuple[GpuUuid, ...]]
 
@@ -50,8 +50,9 @@ class NoFit:
 
     def __str__(self) -> str:
         if not self.nodes:
-            return f"needs room for {_executions(self.wanted)}, but no node has joined"
-        return f"needs room for {_executions(self.wanted)} at once; {self.found} {'fits' if self.found == 1 else 'fit'}"
+            return f"needs room for {counted(self.wanted, 'execution')}, but no node has joined"
+        fit = f"{self.found} {'fits' if self.found == 1 else 'fit'}"
+        return f"needs room for {counted(self.wanted, 'execution')} at once; {fit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,7 @@ class _Draft:
             return unsuitable
         need = part.role.resources
         if spec.max_per_node is not None and self.taken >= spec.max_per_node:
-            return f"has {_executions(self.taken)} of this job, as many as max_per_node allows"
+            return f"has {counted(self.taken, 'execution')} of this job, as many as max_per_node allows"
         if not self.ports.isdisjoint(part.ports):
             return f"needs port {min(self.ports & part.ports)}, which another execution there has"
         found = len(matching(self.gpus, need))
@@ -381,7 +382,3 @@ def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:
 
 def _words(offers: Iterable[RuntimeOffer]) -> str:
     return ", ".join(offer.kind for offer in offers) or "no runtime"
-
-
-def _executions(count: int) -> str:
-    return f"{count} execution" if count == 1 else f"{count} executions"

@@ -12,6 +12,7 @@ from muster.bootstrap.installation.outcome import SUCCESSES, Outcome, Status
 from muster.bootstrap.installation.plan import MachinePlan
 from muster.bootstrap.installation.registry import NodeRegistry
 from muster.domain.fleet.node import NodeView
+from muster.domain.quantity import counted
 
 TellOf = Callable[[str, str], None]
 """Hears of a computer what is being done there."""
@@ -131,4 +132,4 @@ def describe(
 
 def _said(view: NodeView) -> str:
     count = len(view.executions)
-    return f"{count} {'execution' if count == 1 else 'executions'} went on" if count else ""
+    return f"{counted(count, 'execution')} went on" if count else ""

@@ -72,6 +72,12 @@ class Exit:
         except ValueError:
             return None
 
+    def __str__(self) -> str:
+        """Say how it ended, as the rest of a sentence: `was killed by SIGKILL`, `ended with exit code 3`."""
+        if self.out_of_memory:
+            return "ran out of memory and was killed"
+        return f"was killed by {self.signal}" if self.signal else f"ended with exit code {self.code}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:

@@ -14,6 +14,7 @@ from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say_lines, screen
 from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.fleet.node import NodeState, NodeView
+from muster.domain.quantity import counted
 from muster.domain.visible_text import visible
 
 _SHOWN = 5
@@ -202,7 +203,7 @@ def _question(node: NodeView) -> str:
         return f"Nothing runs on {visible(node.name)} as far as is known. Remove it?"
     more = ", …" if count > _SHOWN else ""
     return (
-        f"{count} {'execution' if count == 1 else 'executions'} on {visible(node.name)} ({names}{more}) "
+        f"{counted(count, 'execution')} on {visible(node.name)} ({names}{more}) "
         "will count as ended, and jobs with restarts begin anew elsewhere. If user code still runs there, it runs "
         "twice. Remove it?"
     )
