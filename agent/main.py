@@ -24,6 +24,7 @@ from agent.runtimes.kernel.cgroups import own_cgroups
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Runtime
 from agent.secrets.calls import SecretCalls
 from agent.secrets.directories import NoMemoryDirectoryError, SecretRooms, memory_directory
@@ -253,10 +254,9 @@ def _runtimes(
     if settings.processes:
         runtimes[RuntimeKind.PROCESS] = ProcessRuntime(
             os.environ,
-            programs.launcher,
+            SpareSupervisors(programs.launcher, own_cgroups(identity(state))),
             secrets.rooms,
             settings.job_user,
             settings.process_users,
-            own_cgroups(identity(state)),
         )
     return runtimes

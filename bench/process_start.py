@@ -27,6 +27,7 @@ from agent.executions.layout import BELL
 from agent.runtimes.process.launcher import Launcher, Supervisor
 from agent.runtimes.process.order import ProgramOrder
 from agent.runtimes.process.record import ProcessRecord, read_record
+from agent.runtimes.process.spares import SpareSupervisors
 
 PEERS = {
     "Popen": ["/bin/true"],
@@ -46,7 +47,7 @@ async def main() -> None:
     launcher = Launcher()
     with tempfile.TemporaryDirectory() as directory:
         rooms = Rooms(Path(directory))
-        found = await one_by_one(launcher, rooms, options.repeats)
+        found = await one_by_one(SpareSupervisors(launcher, wanted=0), rooms, options.repeats)
         found["at once"] = await at_once(launcher, rooms, options.at_once)
         found["memory"] = await memory(launcher, rooms, options.at_once)
         await launcher.close()
@@ -84,7 +85,7 @@ class Rooms:
         )
 
 
-async def one_by_one(launcher: Launcher, rooms: Rooms, repeats: int) -> dict[str, dict[str, float]]:
+async def one_by_one(spares: SpareSupervisors, rooms: Rooms, repeats: int) -> dict[str, dict[str, float]]:
     """All ways in turn."""
     prepares: list[float] = []
     arms: list[float] = []
@@ -93,7 +94,7 @@ async def one_by_one(launcher: Launcher, rooms: Rooms, repeats: int) -> dict[str
 
     async def supervised() -> None:
         begun = time.perf_counter()
-        supervisor = launcher.supervisor()
+        supervisor = spares.take()
         prepares.append(time.perf_counter() - begun)
         await asyncio.sleep(0.005)  # the others of a gang check in meanwhile
         order = rooms.order("/bin/true")
@@ -106,7 +107,7 @@ async def one_by_one(launcher: Launcher, rooms: Rooms, repeats: int) -> dict[str
         await supervisor.release()
         starts.append(time.perf_counter() - begun)
         hear_out(bell, order)
-        launcher.take_back(supervisor)
+        spares.take_back(supervisor)
 
     await supervised()
     for _ in range(repeats):
@@ -148,8 +149,8 @@ async def supervised_cpu(rooms: Rooms, count: int) -> tuple[dict[str, float], fl
 
     async def run(supervisors: int, programs: int) -> float:
         before = _cpu(resource.RUSAGE_SELF) + _cpu(resource.RUSAGE_CHILDREN)
-        launcher = Launcher(spares=0)
-        made = [launcher.supervisor() for _ in range(supervisors)]
+        launcher = Launcher()
+        made = [launcher.make() for _ in range(supervisors)]
         for each in made:
             await each.arm(rooms.order("/bin/true"))  # only now it is certain that it is there
         await launcher.close()
@@ -191,7 +192,7 @@ def hear_out(bell: int, order: ProgramOrder) -> None:
 
 async def arm(launcher: Launcher, order: ProgramOrder) -> Supervisor:
     """All but the start."""
-    supervisor = launcher.supervisor()
+    supervisor = launcher.make()
     await supervisor.arm(order)
     return supervisor
 

@@ -38,6 +38,10 @@ PROCESS_RECORD = "process.json"
 """File in an execution's directory."""
 
 
+CGROUPS = "cgroups.json"
+"""File in an execution's directory with the paths of its cgroups, as a list."""
+
+
 STARTED = "started"
 """File in the room with the id of the container, written just before its start: what may run while no engine tells."""
 

@@ -13,6 +13,7 @@ from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Runtime, Sandbox
 from agent.secrets.directories import SecretRooms
 from muster.domain.gangs.log import Stream, parse_records
@@ -65,8 +66,10 @@ class ProcessPlace:
 
     @asynccontextmanager
     async def runtime(self) -> AsyncIterator[Runtime]:
-        launcher = Launcher(spares=0, other_users=self.job_user is not None)
-        runtime = ProcessRuntime(launcher=launcher, secrets=self.rooms, job_user=self.job_user)
+        launcher = Launcher(other_users=self.job_user is not None)
+        runtime = ProcessRuntime(
+            spares=SpareSupervisors(launcher, wanted=0), secrets=self.rooms, job_user=self.job_user
+        )
         try:
             yield runtime
         finally:

@@ -15,6 +15,7 @@ from agent.logs.spool import LogSpool
 from agent.loop.live_execution import LiveExecution
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.gangs.plan import Stage
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
@@ -60,7 +61,7 @@ async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_pa
     room = ExecutionDirectory(path.parent, ExecutionId(path.name))
     note(room, replace(RECORD, started_at=NOON))
     ports = PortLedger(30_180, 30_189)
-    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), wanted=0))
     lone = LoneLoop(tmp_path, path.parent, {RuntimeKind.PROCESS: runtime}, ports, "10.0.0.8")
     await lone.loop.recover()
     [report] = lone.state.ledger.reports()
@@ -85,7 +86,7 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
         await agent.start()
     [path] = (tmp_path / "rooms").iterdir()
     (path / EXECUTION_RECORD).write_bytes(b"\0" * 300)
-    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), wanted=0))
     lone = LoneLoop(tmp_path, path.parent, {RuntimeKind.PROCESS: runtime}, PortLedger(30_180, 30_189), "10.0.0.8")
     await lone.loop.recover()
     running_loop = asyncio.create_task(lone.loop.run(), name="loop")

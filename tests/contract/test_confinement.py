@@ -16,14 +16,15 @@ from agent.core.deadlines import ExecutionDeadline
 from agent.core.launching.job_user import NOBODY, JobUser
 from agent.fencing.kill import kill
 from agent.logs.spool import LogSpool
-from agent.runtimes.kernel.cgroups import CgroupLimits, Cgroups, own_cgroups
+from agent.runtimes.kernel.cgroups import Cgroups, own_cgroups
 from agent.runtimes.kernel.confinement import SCORE, Confinement, members
 from agent.runtimes.kernel.pids import stat
+from agent.runtimes.process.confines import noted_groups
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.record import read_record
 from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.runtime import ProcessRuntime
-from muster.domain.ids import ExecutionId
+from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.jobs.failure import ExecutionError, Exit
 from muster.domain.jobs.job import Resources, Role, Security
 from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
@@ -37,11 +38,12 @@ MEMORY = 64 << 20
 @pytest.fixture
 def cgroups(tmp_path: Path) -> Iterator[Cgroups]:
     """The cgroups of this machine."""
-    found = own_cgroups(tmp_path.name[-4:] + str(os.getpid()))
+    name = tmp_path.name[-4:] + str(os.getpid())
+    found = own_cgroups(name)
     if found.says == "no cgroups":
         pytest.skip("this machine has no cgroups that a test may make")
     yield found
-    assert found.strangers(()) == {}
+    assert own_cgroups(name).strangers(()) == {}
 
 
 @pytest.fixture
@@ -69,10 +71,15 @@ USERS = [
 
 @asynccontextmanager
 async def prepared(
-    directory: Path, cgroups: Cgroups | None, role: Role, user: JobUser | None = None
+    directory: Path,
+    cgroups: Cgroups | None,
+    role: Role,
+    user: JobUser | None = None,
+    spares: SpareSupervisors | None = None,
 ) -> AsyncIterator[Trial]:
     """An execution in a runtime of its own."""
-    runtime = ProcessRuntime(launcher=Launcher(spares=0, other_users=user is not None), job_user=user, cgroups=cgroups)
+    spares = spares or SpareSupervisors(Launcher(other_users=user is not None), cgroups, wanted=0)
+    runtime = ProcessRuntime(spares=spares, job_user=user)
     assignment = assignment_for(role)
     room = room_for(directory, assignment.execution)
     with closing(LogSpool(room.log)) as spool:
@@ -96,14 +103,39 @@ async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_wit
         program = int(it.printed()[0])
         record = read_record(it.room.path)
         assert record is not None
-        assert record.groups == cgroups.of(it.sandbox.execution) != ()
+        assert record.groups == noted_groups(it.room) != ()
         for group in record.groups:
             found = members(group)
             assert {program, record.supervisor.pid} < found
             assert len(found) == 3
         await it.sandbox.stop(GRACE)
         await it.sandbox.remove()
-        assert cgroups.of(it.sandbox.execution) == ()
+        assert _there(it) == []
+
+
+async def test_a_spare_supervisor_waits_in_the_cgroups_that_its_program_gets(tmp_path: Path, cgroups: Cgroups) -> None:
+    spares = SpareSupervisors(Launcher(), cgroups, wanted=1)
+    spares.refill()
+    [waiting] = spares.waiting
+    groups = [Path(group) for group, _ in waiting.groups]
+    assert groups
+    role = Role(command=shell("cat /proc/self/cgroup"), resources=Resources(cpu_millis=100))
+    async with prepared(tmp_path, cgroups, role, spares=spares) as it:
+        assert noted_groups(it.room) == tuple(map(str, groups))
+        assert await it.run() == Exit(code=0)
+        found = {line.rpartition(b"/")[2].decode() for line in it.printed()}
+        assert {group.name for group in groups} <= found
+        await it.sandbox.remove()
+        assert _there(it) == []
+
+
+async def test_spare_supervisors_that_were_not_needed_leave_no_cgroup(cgroups: Cgroups) -> None:
+    spares = SpareSupervisors(Launcher(), cgroups, wanted=2)
+    spares.refill()
+    groups = [Path(group) for each in spares.waiting for group, _ in each.groups]
+    assert all(group.is_dir() for group in groups)
+    await spares.close()
+    assert [group for group in groups if group.exists()] == []
 
 
 async def test_an_execution_weighs_as_much_as_its_cpus_from_its_start_on(tmp_path: Path, cgroups: Cgroups) -> None:
@@ -111,17 +143,17 @@ async def test_an_execution_weighs_as_much_as_its_cpus_from_its_start_on(tmp_pat
     role = Role(command=shell("sleep 1000"), resources=Resources(cpu_millis=100))
     async with prepared(tmp_path, cgroups, role) as it:
         await it.arm()
-        [usual] = _weights(cgroups, it)
+        [usual] = _weights(it)
         await it.sandbox.start()
-        assert (usual, *_weights(cgroups, it)) in {("100", "10"), ("1024", "102")}
+        assert (usual, *_weights(it)) in {("100", "10"), ("1024", "102")}
 
 
 async def test_what_was_armed_and_never_started_leaves_no_cgroup(tmp_path: Path, cgroups: Cgroups) -> None:
     async with prepared(tmp_path, cgroups, Role(command=("/bin/true",))) as it:
         await it.arm()
-        assert cgroups.of(it.sandbox.execution) != ()
+        assert _there(it) != []
         await it.sandbox.remove()
-        assert cgroups.of(it.sandbox.execution) == ()
+        assert _there(it) == []
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -230,33 +262,39 @@ def test_a_supervisor_has_the_score_of_programs_only_while_it_starts_one(tmp_pat
     assert score.read_text() == own
 
 
-def _weights(cgroups: Cgroups, trial: Trial) -> list[str]:
+def _there(trial: Trial) -> list[str]:
+    """The cgroups of an execution that were not removed."""
+    return [group for group in noted_groups(trial.room) if Path(group).exists()]
+
+
+def _weights(trial: Trial) -> list[str]:
     """What the kernel weighs an execution by, in either version of cgroups."""
-    groups = cgroups.of(trial.sandbox.execution)
-    files = (Path(group, name) for group in groups for name in ("cpu.weight", "cpu.shares"))
+    files = (Path(group, name) for group in _there(trial) for name in ("cpu.weight", "cpu.shares"))
     return [file.read_text().strip() for file in files if file.exists()]
 
 
 @pytest.fixture
-def forgotten(cgroups: Cgroups) -> Iterator["subprocess.Popen[bytes]"]:
-    """A program in cgroups of an execution of which nothing else is left."""
-    limits = CgroupLimits(memory=None, pids=10, cpu_millis=1000)
+def forgotten(cgroups: Cgroups) -> Iterator[tuple["subprocess.Popen[bytes]", list[Path]]]:
+    """A program in cgroups that an earlier agent made, of which nothing else is left."""
     with subprocess.Popen(["sleep", "1000"]) as program:
-        for group, _ in cgroups.make(ExecutionId("forgotten-1-0"), limits):
-            Path(group, "cgroup.procs").write_text(str(program.pid))
-        yield program
+        groups = [Path(group) for group, _ in cgroups.make()]
+        for group in groups:
+            (group / "cgroup.procs").write_text(str(program.pid))
+        yield program, groups
         program.kill()
 
 
 async def test_what_runs_in_a_cgroup_of_an_execution_that_nobody_knows_is_ended(
-    tmp_path: Path, cgroups: Cgroups, forgotten: "subprocess.Popen[bytes]"
+    tmp_path: Path, forgotten: tuple["subprocess.Popen[bytes]", list[Path]]
 ) -> None:
-    runtime = ProcessRuntime(launcher=Launcher(spares=0), cgroups=cgroups)
+    program, groups = forgotten
+    cgroups = own_cgroups(tmp_path.name[-4:] + str(os.getpid()))
+    runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), cgroups, wanted=0))
     async with asyncio.TaskGroup() as tasks:
-        waiting = tasks.create_task(asyncio.to_thread(forgotten.wait), name="wait")
+        waiting = tasks.create_task(asyncio.to_thread(program.wait), name="wait")
         assert await runtime.recover(tmp_path / "rooms") == []
     assert waiting.result() == -signal.SIGKILL
-    assert cgroups.of(ExecutionId("forgotten-1-0")) == ()
+    assert [group for group in groups if group.exists()] == []
     await runtime.close()
 
 

@@ -20,6 +20,7 @@ from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.record import read_record
 from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.gangs.log import Stream
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile, Role, Security
@@ -67,8 +68,8 @@ async def prepared(
     room = room_for(state, assignment.execution)
     async with AsyncExitStack() as stack:
         if runtime is None:
-            launcher = Launcher(spares=0, other_users=user is not None)
-            runtime = ProcessRuntime(launcher=launcher, job_user=user)
+            launcher = Launcher(other_users=user is not None)
+            runtime = ProcessRuntime(spares=SpareSupervisors(launcher, wanted=0), job_user=user)
             stack.push_async_callback(runtime.close)
         spool = stack.enter_context(closing(LogSpool(room.log)))
         sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
@@ -159,7 +160,7 @@ async def test_agent_supervisor_launcher_and_keeper_take_no_signal_from_it(state
     try:
         async with run(state, Role(command=shell("sleep 60"))) as it:
             await it.sandbox.stop(GRACE)
-        launcher = Launcher(spares=0)
+        launcher = Launcher()
         launcher.start()
         targets = " ".join(map(str, (os.getpid(), os.getppid(), launcher.pid, *_supervisors())))
         tries = ["kill -0 $it 2>/dev/null && echo took"]  # the same rights as for any other signal
@@ -280,7 +281,8 @@ async def test_a_setuid_program_gains_it_nothing(state: Path) -> None:
 
 
 async def test_with_users_of_their_own_processes_cannot_touch_each_other(state: Path) -> None:
-    runtime = ProcessRuntime(launcher=Launcher(spares=0, other_users=True), job_user=NOBODY, users=OWN_USERS)
+    spares = SpareSupervisors(Launcher(other_users=True), wanted=0)
+    runtime = ProcessRuntime(spares=spares, job_user=NOBODY, users=OWN_USERS)
     async with prepared(state, Role(command=shell("id -u; sleep 60")), runtime=runtime) as first:
         await first.release()
         await first.says(b"1879048192")
@@ -309,7 +311,8 @@ async def test_with_users_of_their_own_processes_cannot_touch_each_other(state: 
 
 async def test_of_a_user_of_its_own_nothing_is_left_and_nobody_else_gets_in(state: Path) -> None:
     """The next execution of that user would be at the mercy of what has left the session of this one."""
-    runtime = ProcessRuntime(launcher=Launcher(spares=0, other_users=True), job_user=NOBODY, users=OWN_USERS)
+    spares = SpareSupervisors(Launcher(other_users=True), wanted=0)
+    runtime = ProcessRuntime(spares=spares, job_user=NOBODY, users=OWN_USERS)
     escaped = "echo hush > secret; setsid sh -c 'echo up; exec sleep 1000' & sleep 1000"
     async with closed(runtime), prepared(state, Role(command=shell(escaped)), runtime=runtime) as first:
         await first.release()

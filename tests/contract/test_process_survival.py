@@ -22,6 +22,7 @@ from agent.runtimes.kernel.subtree import Subtree
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.record import UNKNOWN, read_record
 from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.gangs.log import Stream, parse_records
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
@@ -149,7 +150,7 @@ async def test_what_was_only_armed_ends_with_its_agent(tmp_path: Path) -> None:
 
 async def test_a_killed_launcher_is_replaced_and_what_it_launched_goes_on(tmp_path: Path) -> None:
     launcher = Launcher()
-    runtime = ProcessRuntime(launcher=launcher)
+    runtime = ProcessRuntime(spares=SpareSupervisors(launcher, wanted=0))
     async with prepared(runtime, tmp_path, "echo ready; read line < go; echo $line") as first:
         os.mkfifo(first.room.work / "go")
         await first.release()
@@ -280,9 +281,10 @@ def ringers(room: ExecutionDirectory) -> list[int]:
 
 
 async def test_spare_supervisors_are_there_before_they_are_needed_and_end_with_the_launcher(tmp_path: Path) -> None:
-    launcher = Launcher(spares=3)
-    launcher.start()
-    runtime = ProcessRuntime(launcher=launcher)
+    launcher = Launcher()
+    spares = SpareSupervisors(launcher, wanted=3)
+    spares.start()
+    runtime = ProcessRuntime(spares=spares)
     async with launched(runtime, tmp_path, "exit 2") as it:
         assert await it.end() == Exit(code=2)
     own = psutil.Process(launcher.pid)

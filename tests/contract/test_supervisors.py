@@ -11,6 +11,7 @@ from agent.runtimes.kernel.pids import Process
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.record import read_record
 from agent.runtimes.process.runtime import ProcessRuntime
+from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.fleet.secret import Handover
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import Role
@@ -24,7 +25,7 @@ def place(tmp_path: Path) -> ProcessPlace:
 
 
 async def test_a_supervisor_that_is_done_does_something_else_next(tmp_path: Path) -> None:
-    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), wanted=0))
     found: list[Process] = []
     for number in range(3):
         async with launched(runtime, tmp_path, f"echo {number} $PWD; exit {number}") as it:
@@ -37,7 +38,7 @@ async def test_a_supervisor_that_is_done_does_something_else_next(tmp_path: Path
 
 
 async def test_a_supervisor_that_knows_secrets_does_nothing_else(tmp_path: Path) -> None:
-    runtime = ProcessRuntime(launcher=Launcher(spares=0))
+    runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), wanted=0))
     async with prepared(runtime, tmp_path, "exit 0") as it:
         await it.sandbox.arm(replace(it.launch, secrets=Handover(masked=(b"hush",))))
         await it.sandbox.start()

@@ -6,14 +6,14 @@ of memory and processes need it, and that all of an execution ends does not.
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from agent.runtimes.kernel.confinement import kill, members, write
 from agent.runtimes.kernel.pids import process
-from muster.domain.ids import ExecutionId
 
 LEAF = "agent"
 """Where systemd puts the agent itself (`DelegateSubgroup=`), as a cgroup that hands out limits has no processes."""
@@ -88,11 +88,14 @@ def hierarchies(mounts: str, memberships: str) -> tuple[Hierarchy, ...]:
 
 
 class Cgroups:
-    """Makes and removes the cgroups of one node's executions. To make them takes a tenth of a millisecond."""
+    """Makes and removes the cgroups of one node's executions."""
 
     def __init__(self, found: Sequence[Hierarchy], name: str) -> None:
         self._prefix = f"muster-{name[:8]}-"
         """Tells them from those of other agents on this machine."""
+        self._own = f"{self._prefix}{os.urandom(4).hex()}-"
+        """Tells them from those of earlier agents of this node."""
+        self._numbers = count(1)
         ours = [(each, _handed_out(each)) for each in found if _is_ours(each)]
         counted = any("pids" in each.controllers for each, _ in ours)
         # Beside a tree of the first version that each execution is in anyway, one without limits would only cost time.
@@ -111,50 +114,52 @@ class Cgroups:
         limited = [name for name in LIMITING if name in self.limiting]
         return f"cgroups with limits of {', '.join(limited)}" if limited else "cgroups without limits"
 
-    def make(self, execution: ExecutionId, limits: CgroupLimits) -> tuple[tuple[str, str], ...]:
-        """Have cgroups with these limits, each with the one to which a supervisor returns. Raises OSError."""
-        made = []
+    def make(self, limits: CgroupLimits | None = None) -> tuple[tuple[str, str], ...]:
+        """New cgroups, each with the one to which a supervisor returns; only those that the limits need, if given.
+
+        Raises OSError.
+        """
+        made: list[tuple[str, str]] = []
+        name = f"{self._own}{next(self._numbers)}"
         for hierarchy, controllers in self._found:
-            settings = tuple(_settings(limits, controllers, unified=hierarchy.unified))
-            if not (
-                settings or _weight(limits.cpu_millis, controllers, unified=hierarchy.unified) or hierarchy.unified
-            ):
-                continue
-            group = self._of(hierarchy, execution)
-            with suppress(FileExistsError):
-                os.mkdir(group)  # noqa: PTH102 (path objects cost more than the calls)
-            for name, value in settings:
-                with suppress(FileNotFoundError):  # a kernel that does not count what is swapped out
-                    write(f"{group}/{name}", value.encode())
-            made.append((group, str(hierarchy.own)))
+            if limits is None or hierarchy.unified or _needed(limits, controllers):
+                group = f"{hierarchy.base}/{name}"
+                try:
+                    os.mkdir(group)  # noqa: PTH102 (path objects cost more than the calls)
+                except OSError:
+                    self.remove([group for group, _ in made])
+                    raise
+                made.append((group, str(hierarchy.own)))
         return tuple(made)
 
-    def weigh(self, execution: ExecutionId, cpu_millis: int) -> None:
+    def limit(self, groups: Sequence[str], limits: CgroupLimits) -> None:
+        """Have an execution get no more than its limits. Raises OSError."""
+        for group, controllers, unified in self._of(groups):
+            for name, value in _settings(limits, controllers, unified=unified):
+                with suppress(FileNotFoundError):  # a kernel that does not count what is swapped out
+                    write(f"{group}/{name}", value.encode())
+
+    def weigh(self, groups: Sequence[str], cpu_millis: int) -> None:
         """Have an execution that has started get its part of the CPUs where they are short.
 
         Before, its supervisor would be held up as well: a gang of small jobs would start late on a busy node.
         """
-        for hierarchy, controllers in self._found:
-            if weight := _weight(cpu_millis, controllers, unified=hierarchy.unified):
+        for group, controllers, unified in self._of(groups):
+            if weight := _weight(cpu_millis, controllers, unified=unified):
                 name, value = weight
                 with suppress(OSError):  # it may have ended, and been cleared away
-                    write(f"{self._of(hierarchy, execution)}/{name}", value.encode())
+                    write(f"{group}/{name}", value.encode())
 
-    def of(self, execution: ExecutionId) -> tuple[str, ...]:
-        """The cgroups that an execution has, also one of an earlier agent."""
-        groups = (self._of(hierarchy, execution) for hierarchy, _ in self._found)
-        return tuple(group for group in groups if os.path.exists(group))  # noqa: PTH110 (as above)
-
-    def remove(self, execution: ExecutionId) -> None:
+    def remove(self, groups: Sequence[str]) -> None:
         """Remove them with all that is below them, once nothing runs in them; harmless when repeated."""
-        for hierarchy, _ in self._found:
-            _remove(self._of(hierarchy, execution))
+        for group in groups:
+            _remove(group)
 
-    def strangers(self, known: Iterable[ExecutionId]) -> Mapping[str, set[int]]:
-        """The cgroups of executions that nobody knows of, with the processes in them."""
-        ours = {f"{self._prefix}{each}" for each in known}
+    def strangers(self, known: Collection[str]) -> Mapping[str, set[int]]:
+        """The cgroups that earlier agents made and nobody knows of, with the processes in them."""
         found = (path for hierarchy, _ in self._found for path in hierarchy.base.glob(f"{self._prefix}*"))
-        return {str(path): members(str(path)) for path in found if path.name not in ours}
+        unknown = (path for path in found if not path.name.startswith(self._own) and str(path) not in known)
+        return {str(path): members(str(path)) for path in unknown}
 
     def clear(self, group: str) -> None:
         """End and remove what nobody knows of."""
@@ -164,8 +169,12 @@ class Cgroups:
                 process(pid).kill()
         _remove(group)
 
-    def _of(self, hierarchy: Hierarchy, execution: ExecutionId) -> str:
-        return f"{hierarchy.base}/{self._prefix}{execution}"
+    def _of(self, groups: Sequence[str]) -> Iterator[tuple[str, frozenset[str], bool]]:
+        """Each with the controllers whose limits hold in it, and whether it is of the second version."""
+        for hierarchy, controllers in self._found:
+            for group in groups:
+                if group.startswith(f"{hierarchy.base}/{self._prefix}"):
+                    yield group, controllers, hierarchy.unified
 
 
 def own_cgroups(name: str) -> Cgroups:
@@ -203,6 +212,12 @@ def _settings(limits: CgroupLimits, controllers: frozenset[str], *, unified: boo
     if "memory" in controllers and limits.memory is not None:
         yield "memory.max" if unified else "memory.limit_in_bytes", str(limits.memory)
         yield ("memory.swap.max", "0") if unified else ("memory.memsw.limit_in_bytes", str(limits.memory))
+
+
+def _needed(limits: CgroupLimits, controllers: frozenset[str]) -> bool:
+    """Whether a tree of the first version limits any of it."""
+    settings = any(_settings(limits, controllers, unified=False))
+    return settings or _weight(limits.cpu_millis, controllers, unified=False) is not None
 
 
 def _weight(cpu_millis: int, controllers: frozenset[str], *, unified: bool) -> tuple[str, str] | None:

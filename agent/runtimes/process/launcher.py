@@ -5,7 +5,6 @@ import json
 import logging
 import socket
 import subprocess
-from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -23,42 +22,30 @@ SUPERVISOR_LIMIT = 20.0
 END_LIMIT = 5.0
 """Seconds in which the launcher ends."""
 
-SPARE_SUPERVISORS = 2
-"""Supervisors that are made before they are needed."""
-
-KEPT_SUPERVISORS = 8
-"""Supervisors that wait for work after their first, at most: as many as a node with eight GPUs may need at once."""
-
-REFILL_AFTER = 0.5
-"""Seconds after the last one was taken; a gang has started by then."""
-
 LONGEST_SUPERVISOR_ANSWER = 64 * 1024
 
 
 class Launcher:
     """One for an agent, however many nodes it is; starts at the first need, and again if it was killed."""
 
-    def __init__(self, spares: int = SPARE_SUPERVISORS, *, other_users: bool = False) -> None:
-        self._wanted = spares
+    def __init__(self, *, other_users: bool = False) -> None:
         self._options = (OTHER_USERS,) if other_users else ()
         """Whether programs will run as other users than the agent."""
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket
-        self._spares: deque[Supervisor] = deque()
-        self._refilling: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int | None:
         """The launcher's process id, while there is one."""
         return None if self._process is None else self._process.pid
 
-    def start(self) -> None:
-        """Have it there by the time it is needed, and supervisors with it."""
-        self._ensure()
-        self._refill()
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and not ended."""
+        return self._process is not None
 
-    def _ensure(self) -> None:
-        """Have it run."""
+    def start(self) -> None:
+        """Have it run; harmless when repeated."""
         if self._process is not None and self._process.poll() is None:
             return
         if self._process is not None:
@@ -77,36 +64,10 @@ class Launcher:
                 start_new_session=True,
             )
 
-    def supervisor(self) -> "Supervisor":
-        """One that was made before, as a rule; others are made for those who come next. Raises ExecutionError."""
-        found = self._spares.popleft() if self._spares else self.make()
-        self._refill()
-        return found
-
-    def take_back(self, supervisor: "Supervisor") -> None:
-        """Nothing is left of what it did, so it may do something else."""
-        if self._process is None or len(self._spares) >= KEPT_SUPERVISORS:
-            supervisor.close()
-            return
-        supervisor.renew()
-        self._spares.appendleft(supervisor)
-
-    def _refill(self) -> None:
-        """Have spare ones, but let those who want to start something go first."""
-        if self._refilling is not None:
-            self._refilling.cancel()
-        if len(self._spares) < self._wanted:
-            self._refilling = asyncio.get_running_loop().call_later(REFILL_AFTER, self._make_spares)
-
-    def _make_spares(self) -> None:
-        with suppress(ExecutionError):  # whoever needs one hears of it then
-            while len(self._spares) < self._wanted:
-                self._spares.append(self.make())
-
     def make(self) -> "Supervisor":
         """A new one, without waiting for it. Raises ExecutionError."""
         for _ in range(2):
-            self._ensure()
+            self.start()
             ours, its = socket.socketpair()
             ours.setblocking(False)
             with its:
@@ -123,17 +84,13 @@ class Launcher:
         raise ExecutionError(FailureKind.RUNTIME, "the launcher of processes ends as soon as it is started")
 
     def _gone(self) -> None:
-        """Wait for the launcher, which has let go of its end: until it is gone, `_ensure` takes it for alive."""
+        """Wait for the launcher, which has let go of its end: until it is gone, `start` takes it for alive."""
         with suppress(subprocess.TimeoutExpired):
             if self._process is not None:
                 self._process.wait(END_LIMIT)
 
     async def close(self) -> None:
         """End it; supervisors go on. Harmless when repeated, and another `start` starts another one."""
-        if self._refilling is not None:
-            self._refilling.cancel()
-        while self._spares:
-            self._spares.pop().close()
         if self._process is None:
             return
         ending, self._process = self._process, None
@@ -151,11 +108,14 @@ class Supervisor:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._process: Process | None = None
+        self.groups: Groups = ()
+        """The cgroups that it was told to enter."""
         self.released = False
         """Whether the program was told to start."""
 
     def enter(self, groups: Groups) -> None:
-        """Tell it the cgroups of its program early, without waiting: it enters them while others still check in."""
+        """Tell it the cgroups of its program early, without waiting for it."""
+        self.groups = groups
         with suppress(OSError):  # it is gone, which shows when it is armed
             self._connection.send(groups_line(groups))
 
@@ -175,7 +135,7 @@ class Supervisor:
 
     def renew(self) -> None:
         """Be as before the first order."""
-        self._process, self.released = None, False
+        self._process, self.groups, self.released = None, (), False
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""

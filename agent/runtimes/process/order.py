@@ -20,6 +20,11 @@ Groups = tuple[tuple[str, str], ...]
 """Cgroups of a program, each with the one to which its supervisor returns."""
 
 
+def paths_of(groups: Groups) -> tuple[str, ...]:
+    """Only the program's cgroups."""
+    return tuple(group for group, _ in groups)
+
+
 def groups_line(groups: Groups) -> bytes:
     """The cgroups of a program, as they go over the connection."""
     return GROUPS_LINE + json.dumps(groups).encode() + b"\n"

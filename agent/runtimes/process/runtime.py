@@ -20,18 +20,18 @@ from agent.executions.layout import BELL, GRACE, PROCESS_RECORD, ExecutionDirect
 from agent.executions.owner import free_user, give_all, let_through, open_to, own_user, refuse_elsewhere, renew
 from agent.logs.mask import Mask
 from agent.logs.spool import LogSpool
-from agent.runtimes.kernel.cgroups import Cgroups
 from agent.runtimes.kernel.subtree import Subtree
-from agent.runtimes.process.confines import Confined, clear_strangers, confine
+from agent.runtimes.process.confines import Confined, clear_strangers, confine, noted_groups
 from agent.runtimes.process.ending import killed, terminate
 from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure, write_failure
 from agent.runtimes.process.launcher import Launcher, Supervisor
 from agent.runtimes.process.lookup import find_program
-from agent.runtimes.process.order import Groups, ProgramOrder
+from agent.runtimes.process.order import Groups, ProgramOrder, paths_of
 from agent.runtimes.process.program import FollowedProgram
 from agent.runtimes.process.record import UNKNOWN, ProcessRecord, read_record
 from agent.runtimes.process.recovery import recorded, runs_all_the_same
 from agent.runtimes.process.rights import may_switch
+from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Progress, Sandbox
 from agent.secrets.directories import SecretRooms
 from muster.domain.fleet.node import RuntimeOffer
@@ -54,20 +54,19 @@ class ProcessRuntime:
     def __init__(
         self,
         environment: Mapping[str, str] = os.environ,
-        launcher: Launcher | None = None,
+        spares: SpareSupervisors | None = None,
         secrets: SecretRooms | None = None,
         job_user: JobUser | None = None,
         users: Sequence[int] = (),
-        cgroups: Cgroups | None = None,
     ) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
         self._user = job_user if may_switch() else None
         self._users = users
         """Numbers of which each execution has one for itself; none: all run as the same user."""
-        self._cgroups = cgroups or Cgroups((), "")
         self._choosing = asyncio.Lock()
-        self._launcher = launcher or Launcher(other_users=self._user is not None)
+        self._spares = spares or SpareSupervisors(Launcher(other_users=self._user is not None))
+        self._cgroups = self._spares.cgroups
         self._secrets = secrets or SecretRooms(None)
         self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
 
@@ -91,12 +90,10 @@ class ProcessRuntime:
         refuse_container_options(assignment)
         user = await self._chosen(room)
         own = await self._own(room)
-        supervisor = self._launcher.supervisor()  # made while others still check in
-        groups = confine(self._cgroups, assignment, spool)  # in less time than a thread costs
-        if groups:
-            supervisor.enter(groups)
-        preparation = Preparation(assignment.role, self._environment, self._launcher, self._secrets, user, groups)
-        confined = Confined(own_user=own, cgroups=self._cgroups)
+        supervisor = self._spares.take()  # made while others still check in
+        groups = confine(self._cgroups, assignment, room, spool, supervisor)
+        preparation = Preparation(assignment.role, self._environment, self._spares, self._secrets, user, groups)
+        confined = Confined(own_user=own, cgroups=self._cgroups, groups=paths_of(groups))
         return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, confined))
 
     async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
@@ -104,30 +101,31 @@ class ProcessRuntime:
 
         What runs although its record is damaged is found all the same, and ended as soon as somebody waits for it.
         """
-        self._launcher.start()
+        self._spares.start()
         found: list[tuple[Sandbox, LogSpool, bool]] = []
+        known: set[str] = set()
         for room, noted in await asyncio.to_thread(recorded, rooms):
             if self._user is not None:  # whoever started the agent may have closed its directory again
                 await asyncio.to_thread(let_through, room)
             spool = LogSpool(room.log)
             own = await self._own(room)
-            groups = self._cgroups.of(ExecutionId(room.path.name)) if noted.damaged else noted.groups
-            record = replace(noted, groups=groups)
+            record = replace(noted, groups=noted_groups(room)) if noted.damaged else noted
             if record.damaged and not await asyncio.to_thread(runs_all_the_same, room, record, own):
                 spool.close()
                 continue
-            confined = Confined(own_user=own, cgroups=self._cgroups)
+            known.update(record.groups)
+            confined = Confined(own_user=own, cgroups=self._cgroups, groups=record.groups)
             sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, confined=confined))
             sandbox.adopt(record)
             found.append((sandbox, spool, True))
-        await asyncio.to_thread(clear_strangers, self._cgroups, [sandbox.execution for sandbox, _, _ in found])
+        await asyncio.to_thread(clear_strangers, self._cgroups, known)
         return found
 
     async def close(self) -> None:
         """Follow the programs no more; they go on. What was armed and not started is given up."""
         for sandbox in tuple(self._sandboxes):
             await sandbox.let_go()
-        await self._launcher.close()
+        await self._spares.close()
 
     async def _chosen(self, room: ExecutionDirectory) -> JobUser | None:
         """The user that the program will run as, who can get to the directory from here on; None: the agent's."""
@@ -153,7 +151,7 @@ class Preparation:
 
     role: Role
     environment: Mapping[str, str]
-    launcher: Launcher
+    spares: SpareSupervisors
     secrets: SecretRooms
     user: JobUser | None
     """The user that the program runs as; None: the agent's."""
@@ -216,7 +214,7 @@ class ProcessSandbox:
                 await self._supervisor.arm(order)
             except ConnectionError:  # it was killed, or its launcher was before it could be made
                 self._supervisor.close()
-                self._supervisor = self._preparation.launcher.make()
+                self._supervisor = self._preparation.spares.make()
                 await self._supervisor.arm(order)
         except OSError as problem:
             raise start_failure(self._name, problem) from problem
@@ -238,7 +236,7 @@ class ProcessSandbox:
             raise start_failure(self._name, problem) from problem
         self.adopt(record)
         if self._preparation is not None:
-            self._confined.cgroups.weigh(self._execution, self._preparation.role.resources.cpu_millis)
+            self._confined.cgroups.weigh(self._confined.groups, self._preparation.role.resources.cpu_millis)
 
     async def exited(self) -> Exit:
         """Wait until the program has ended; what it left running does not count.
@@ -283,7 +281,7 @@ class ProcessSandbox:
             (self._room.path / name).unlink(missing_ok=True)
         if self._program is None:
             self._dismiss()  # it is in its program's cgroups until the program starts
-        await asyncio.to_thread(self._confined.cgroups.remove, self._execution)
+        await asyncio.to_thread(self._confined.cgroups.remove, self._confined.groups)
         self._dismiss()  # now that nothing names it any more, it may be somebody else's
 
     async def let_go(self) -> None:
@@ -324,7 +322,7 @@ class ProcessSandbox:
         if supervisor is None:
             return
         if self._preparation is not None and self._program is not None and self._program.alone and not self._secretive:
-            self._preparation.launcher.take_back(supervisor)
+            self._preparation.spares.take_back(supervisor)
         else:
             supervisor.close()
 
