@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -48,13 +49,22 @@ def confine(
             supervisor.enter(groups)
         cgroups.limit(paths_of(groups), limits)
         if groups:
-            (room.path / CGROUPS).write_text(json.dumps(paths_of(groups)))
+            note(room, paths_of(groups))
     except OSError as error:
         supervisor.close()
         cgroups.remove(paths_of(groups))
         message = f"cannot make the cgroup {error.filename}: {error.strerror}"
         raise ExecutionError(FailureKind.RUNTIME, message) from error
     return groups
+
+
+def note(room: ExecutionDirectory, groups: tuple[str, ...]) -> None:
+    """Have the next agent know the cgroups of an execution, whatever becomes of its record. Raises OSError."""
+    it = os.open(f"{room.path}/{CGROUPS}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(it, json.dumps(groups).encode())
+    finally:
+        os.close(it)
 
 
 def noted_groups(room: ExecutionDirectory) -> tuple[str, ...]:
