@@ -21,8 +21,8 @@ from agent.link import Coordinator
 from agent.local_nodes import LocalNode, ShareOfGpus, local_nodes
 from agent.node import NodeAgent, NodeConfig, identity
 from agent.runtimes.kernel.cgroups import own_cgroups
+from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.process.launcher import Launcher
-from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Runtime

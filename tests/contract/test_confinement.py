@@ -19,10 +19,10 @@ from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.cgroups import Cgroups, own_cgroups
 from agent.runtimes.kernel.confinement import SCORE, Confinement, members
 from agent.runtimes.kernel.pids import stat
+from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.process.confines import noted_groups
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.record import read_record
-from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.jobs.failure import ExecutionError, Exit

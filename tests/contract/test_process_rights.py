@@ -16,9 +16,9 @@ from agent.core.launching.job_user import NOBODY, JobUser
 from agent.fencing.killer import Killer
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.pids import stat as stat_of
+from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.record import read_record
-from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.gangs.log import Stream

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.runtimes.process.rights import may_switch
+from agent.runtimes.kernel.rights import may_switch
 from muster.domain.gangs.log import Stream
 from muster.domain.gangs.plan import Launch
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind

@@ -14,8 +14,8 @@ from agent.core.deadlines import ExecutionDeadline
 from agent.executions.layout import PROCESS_RECORD
 from agent.fencing.kill import kill
 from agent.runtimes.kernel.pids import stat
+from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.process.record import ProcessRecord, read_record
-from agent.runtimes.process.rights import may_switch
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import Role
 from tests.contract.runtimes import ProcessPlace, ProcessPlaceOfOthers, Trial, trial

@@ -20,6 +20,7 @@ from agent.executions.layout import BELL, GRACE, PROCESS_RECORD, ExecutionDirect
 from agent.executions.owner import free_user, give_all, let_through, open_to, own_user, refuse_elsewhere, renew
 from agent.logs.mask import Mask
 from agent.logs.spool import LogSpool
+from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.kernel.subtree import Subtree
 from agent.runtimes.process.confines import Confined, clear_strangers, confine, noted_groups
 from agent.runtimes.process.ending import killed, terminate
@@ -30,7 +31,6 @@ from agent.runtimes.process.order import Groups, ProgramOrder, paths_of
 from agent.runtimes.process.program import FollowedProgram
 from agent.runtimes.process.record import UNKNOWN, ProcessRecord, read_record
 from agent.runtimes.process.recovery import recorded, runs_all_the_same
-from agent.runtimes.process.rights import may_switch
 from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Progress, Sandbox
 from agent.secrets.directories import SecretRooms

@@ -33,7 +33,7 @@ class SpareSupervisors:
         """The cgroups of the node."""
         self._wanted = wanted
         self.waiting: deque[Supervisor] = deque()
-        """Those that have nothing to do; who is first is taken next."""
+        """Supervisors that have nothing to do; the first one is taken next."""
         self._refilling: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
