@@ -1,4 +1,4 @@
-"""Several nodes on one machine, for trying things out: addresses, ports, GPUs of their own; CPUs and memory shared."""
+"""Several nodes on one machine, for trying things out: each has an address and a share of ports, CPUs, memory, GPUs."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
@@ -36,6 +36,11 @@ def local_nodes(count: int, state: Path, ports: tuple[int, int]) -> Iterator[Loc
         begin = first + number * share
         address = f"127.0.0.{number + 2}"
         yield LocalNode(name=name, state=state / name, address=address, ports=(begin, begin + share - 1))
+
+
+def share_of(total: int, number: int, count: int) -> int:
+    """Part of a total that node `number` of `count` gets: the parts add up to the total, but none is less than 1."""
+    return max(1, total // count + (number < total % count))
 
 
 class ShareOfGpus:

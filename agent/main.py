@@ -15,10 +15,10 @@ from agent.fencing.killer import Killer
 from agent.fencing.peers import Shown
 from agent.gpus.open import open_source
 from agent.identity.enrolment import Enrolment
-from agent.inventory.hardware import data_address
+from agent.inventory.hardware import data_address, facts
 from agent.inventory.inventory import Declared
 from agent.link import Coordinator
-from agent.local_nodes import LocalNode, ShareOfGpus, local_nodes
+from agent.local_nodes import LocalNode, ShareOfGpus, local_nodes, share_of
 from agent.node import NodeAgent, NodeConfig, identity
 from agent.runtimes.kernel.cgroups import own_cgroups
 from agent.runtimes.kernel.rights import may_switch
@@ -220,7 +220,7 @@ def _node(
     root = None if programs.secrets is None else programs.secrets / identity(local.state)
     secret_calls = SecretCalls()
     secrets = ExecutionSecrets(SecretRooms(root), secret_calls.ask)
-    declared = Declared(labels=settings.labels, cpus=settings.cpus, memory=settings.memory)
+    declared = _declared(settings, share)
     config = NodeConfig(
         name=local.name,
         state=local.state,
@@ -235,6 +235,16 @@ def _node(
         secrets=secrets,
     )
     return NodeAgent(config, _runtimes(settings, local.state, programs, secrets), source, ports)
+
+
+def _declared(settings: AgentSettings, share: tuple[int, int] | None) -> Declared:
+    """What the operator says about a node; local nodes share out what the machine has."""
+    cpus, memory = settings.cpus, settings.memory
+    if share is not None and not settings.whole_machine:
+        machine = facts(settings.state)
+        cpus = cpus or share_of(machine.cpus, *share)
+        memory = memory or share_of(machine.memory, *share)
+    return Declared(labels=settings.labels, cpus=cpus, memory=memory)
 
 
 def _runtimes(

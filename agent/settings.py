@@ -55,6 +55,8 @@ class AgentSettings:
     memory: int | None = None
     local_nodes: int = 0
     """So many nodes in this one program, each with a loopback address of its own; 0: one node, this machine."""
+    whole_machine: bool = False
+    """Whether each local node offers all CPUs and memory of this machine; otherwise they are shared out."""
     stop_on_exit: bool = False
     """Whether executions are stopped when the agent ends in an orderly way."""
     log_limit: int = DEFAULT_LOG_LIMIT
@@ -90,6 +92,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         cpus=given.cpus,
         memory=given.memory,
         local_nodes=given.local_nodes,
+        whole_machine=given.whole_machine,
         log_limit=given.log_limit,
         stop_on_exit=given.stop_on_exit or bool(given.local_nodes),
         ready_file=given.ready_file,
@@ -151,6 +154,8 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--cpus", type=_positive, metavar="COUNT", help="CPUs that the node offers (all of the machine)")
     add("--memory", type=_memory, metavar="SIZE", help="memory that the node offers: 16Gi, 500M, or bytes (all of it)")
     add("--local-nodes", type=int, default=0, metavar="N", help="be N nodes on this machine, for trying things out")
+    whole = "let each local node offer all CPUs and memory of this machine, instead of its share"
+    add("--whole-machine", action="store_true", help=whole)
     add("--stop-on-exit", action="store_true", help="stop executions when the agent ends in an orderly way")
     kept = "kept of what one execution prints (%(default)s)"
     add("--log-limit", type=_positive, default=DEFAULT_LOG_LIMIT, metavar="MIB", help=kept)

@@ -25,7 +25,10 @@ from tests.small_bundles import make_bundle
 JOB = "name: filed\ncommand: [sh, -c, 'true']\n"
 MACHINES = "nodes:\n  - host: 127.0.0.1:1\n"
 BY_PROGRAMS = (
-    Line("up --nodes 1 --listen 0 --dir {dir}/up --gpu-provider fake:1xH100 --cpus 1 --memory 1Gi --no-docker"),
+    Line(
+        "up --nodes 1 --listen 0 --dir {dir}/up --gpu-provider fake:1xH100 "
+        "--cpus 1 --memory 1Gi --whole-machine --no-docker"
+    ),
     Line("jobs --watch"),
     Line("down --dir {dir}/up"),
     Line("demo {dir}/job.yaml --nodes 1"),

@@ -68,9 +68,7 @@ def test_up_runs_jobs_until_ctrl_c_and_leaves_nothing_behind(tmp_path: Path) -> 
         said = read_until(program, "Ctrl-C stops all of it")
         children = psutil.Process(program.pid).children(recursive=True)
         assert [line.split()[:2] for line in said[1:3]] == [["local-1", "ready"], ["local-2", "ready"]]
-        assert any(
-            "each node offers all CPUs and memory of this machine, so 2 times what there is" in line for line in said
-        )
+        assert any("the nodes share the CPUs and memory of this machine" in line for line in said)
 
         done = ran(tmp_path, "run", "-N", "2", "--", "/bin/sh", "-c", "echo rank $RANK of $WORLD_SIZE")
         assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["[0] rank 0 of 2", "[1] rank 1 of 2"])
@@ -81,6 +79,33 @@ def test_up_runs_jobs_until_ctrl_c_and_leaves_nothing_behind(tmp_path: Path) -> 
     assert (program.returncode, rest) == (0, "stopped\n")
     assert psutil.wait_procs(children, LIMIT)[1] == []  # the keeper ends when it sees that its agent has
     assert not (tmp_path / "endpoint").exists()
+
+
+def offered(home: Path) -> list[tuple[int, int]]:
+    """CPUs and memory of each node."""
+    nodes = json.loads(ran(home, "nodes", "-o", "json").stdout)
+    return [(node["inventory"]["cpus"], node["inventory"]["memory"]) for node in nodes]
+
+
+def test_the_nodes_share_out_what_the_machine_has(tmp_path: Path) -> None:
+    with started(tmp_path, *UP) as program:
+        read_until(program, "Ctrl-C stops all of it")
+        shares = offered(tmp_path)
+
+    cpus, memory = psutil.cpu_count() or 1, psutil.virtual_memory().total
+    assert sum(share for share, _ in shares) == max(cpus, 2)
+    assert sum(share for _, share in shares) == memory
+
+
+def test_each_node_offers_the_whole_machine_where_that_is_wished(tmp_path: Path) -> None:
+    with started(tmp_path, *UP, "--whole-machine") as program:
+        said = read_until(program, "Ctrl-C stops all of it")
+        shares = offered(tmp_path)
+
+    assert shares == [(psutil.cpu_count() or 1, psutil.virtual_memory().total)] * 2
+    assert any(
+        "each node offers all CPUs and memory of this machine, so 2 times what there is" in line for line in said
+    )
 
 
 def test_what_was_run_is_still_known_after_a_restart(tmp_path: Path) -> None:

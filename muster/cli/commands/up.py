@@ -48,11 +48,14 @@ async def up(  # noqa: PLR0913 - one for each option
         typer.Option(metavar="PROVIDER", help="Source of GPUs: `nvml`, or `fake:8xH100` to pretend to have eight."),
     ] = None,
     cpus: Annotated[
-        int | None, typer.Option(min=1, help="CPUs that each node offers (default: all of this machine).")
+        int | None, typer.Option(min=1, help="CPUs that each node offers (default: its share of this machine).")
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory that each node offers: `8Gi` (default: all of it).")
+        str | None, typer.Option(metavar="SIZE", help="Memory that each node offers: `8Gi` (default: its share).")
     ] = None,
+    whole_machine: Annotated[
+        bool, typer.Option("--whole-machine", help="Let each node offer all CPUs and memory of this machine.")
+    ] = False,
     docker: Annotated[
         bool,
         typer.Option("--docker/--no-docker", help="Whether to run containers, where a Docker Engine answers."),
@@ -78,6 +81,7 @@ async def up(  # noqa: PLR0913 - one for each option
         docker=docker,
         cpus=cpus,
         memory=None if memory is None else _size(memory),
+        whole_machine=whole_machine,
     )
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP):
         try:
@@ -172,14 +176,21 @@ def _tell(fleet: "LocalFleet", plan: "FleetPlan") -> None:
     out = screen()
     out.print(nodes_table(fleet.nodes, datetime.now(UTC)))
     say("")
-    if plan.nodes > 1 and (plan.cpus is None or plan.memory is None):
-        offered = " and ".join(["CPUs"] * (plan.cpus is None) + ["memory"] * (plan.memory is None))
-        say(
-            f"each node offers all {offered} of this machine, so {plan.nodes} times what there is; "
-            "`--cpus` and `--memory` give each a share"
-        )
+    offered = _offered(plan)
+    if offered:
+        say(offered)
     say(f"the coordinator serves at {fleet.login.address}; logs: {', '.join(map(str, fleet.logs))}")
     say("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
+
+
+def _offered(plan: "FleetPlan") -> str:
+    """How several nodes stand to the one machine; empty where the user has chosen all of it."""
+    left_open = " and ".join(["CPUs"] * (plan.cpus is None) + ["memory"] * (plan.memory is None))
+    if plan.nodes == 1 or not left_open:
+        return ""
+    if plan.whole_machine:
+        return f"each node offers all {left_open} of this machine, so {plan.nodes} times what there is"
+    return f"the nodes share the {left_open} of this machine; `--whole-machine` lets each offer all of it"
 
 
 def _tell_roster(job: "JobView") -> None:

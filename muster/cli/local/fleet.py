@@ -53,9 +53,11 @@ class FleetPlan:
     docker: bool = True
     """Whether containers are run, where a Docker Engine answers."""
     cpus: int | None = None
-    """CPUs that each node offers; None: all of this machine."""
+    """CPUs that each node offers; None: its share of this machine."""
     memory: int | None = None
-    """Bytes of memory that each node offers; None: all of this machine."""
+    """Bytes of memory that each node offers; None: its share of this machine."""
+    whole_machine: bool = False
+    """Whether each node offers all CPUs and memory of this machine, instead of its share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,8 @@ def _agent_arguments(plan: FleetPlan, address: str) -> Sequence[str]:
         arguments += ["--cpus", str(plan.cpus)]
     if plan.memory is not None:
         arguments += ["--memory", str(plan.memory)]
+    if plan.whole_machine:
+        arguments.append("--whole-machine")
     return arguments
 
 
