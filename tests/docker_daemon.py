@@ -100,11 +100,21 @@ class PrivateDaemon:
             self._process = None
 
     def kill(self) -> None:
-        """End it without a word."""
+        """End it and its containerd without a word; containers go on."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(30)
             self._process = None
+            noted = self._root / "exec/containerd/containerd.pid"
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(noted.read_text()), signal.SIGKILL)
+            noted.unlink()  # the next dockerd would wait for one that nobody buries
+
+    def forget_containers(self) -> None:
+        """End it and all that knows how its containers end, as a machine does that loses its power."""
+        self.kill()
+        _kill_survivors(self._root)
+        shutil.rmtree(self._root / "exec", ignore_errors=True)
 
     @contextlib.contextmanager
     def hanging(self) -> Iterator[None]:

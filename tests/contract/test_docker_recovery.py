@@ -277,6 +277,50 @@ async def test_an_agent_that_starts_while_the_engine_is_away_adopts_what_goes_on
             assert (it.printed(), marked) == ([b"ready", b"asked", b"went"], [])
 
 
+@pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)
+async def test_what_ends_just_before_the_engine_is_back_has_a_log_that_says_so(
+    own_daemon: PrivateDaemon, tmp_path: Path
+) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, _):
+        await it.says(b"ready")
+    await asyncio.to_thread(own_daemon.kill)
+    (it.room.outputs / "go").touch()
+    while running(assignment.execution):  # noqa: ASYNC110 (nobody tells)
+        await asyncio.sleep(0.001)
+    await asyncio.to_thread(own_daemon.start)
+    async with recovered(place, tmp_path, assignment) as (it, _):
+        assert await it.end() == Exit(code=5)
+        marked = [record.text for record in parse_records(it.room.log.read_bytes()) if record.marker]
+        assert marked == [b"[muster] the last lines may be missing: Docker was away when user code ended"]
+
+
+@pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)
+async def test_an_exit_code_that_the_engine_makes_up_is_not_believed(own_daemon: PrivateDaemon, tmp_path: Path) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, _):
+        await it.says(b"ready")
+    await asyncio.to_thread(own_daemon.forget_containers)
+    await asyncio.to_thread(own_daemon.start)
+    async with recovered(place, tmp_path, assignment) as (it, _):
+        failure = await failure_of(it)
+        assert failure.kind is FailureKind.RUNTIME
+        assert "Docker does not know how the execution ended" in str(failure)
+
+
+async def test_an_exit_code_that_looks_made_up_is_believed_where_the_engine_saw_the_end(
+    place: DockerPlace, tmp_path: Path
+) -> None:
+    assignment = assigned(script("exit 255"))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    async with recovered(place, tmp_path, assignment) as (it, _):
+        assert await it.end() == Exit(code=255)
+
+
 @asynccontextmanager
 async def recovered_without_engine(place: DockerPlace, directory: Path, assignment: Assignment) -> AsyncIterator[Trial]:
     """The only execution that an agent goes on with that finds no engine when it starts."""

@@ -11,9 +11,8 @@ import contextlib
 import json
 import stat
 import tarfile
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ from aiohttp import ClientTimeout
 
 from agent.core.containers.spec import Body, Image
 from agent.core.launching.handover import RegistryLogin
+from agent.runtimes.docker.answers import About, ContainerProgram, ContainerState
 from agent.runtimes.docker.starts import Starts
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.gangs.log import Stream
@@ -37,6 +37,9 @@ SILENCE_LIMIT = 600.0
 """Seconds without a word while an image is pulled; a large layer is unpacked within less."""
 AWAY_LIMIT = 60.0
 """Seconds for which calls wait for an engine that is being restarted."""
+
+EVENT_DELAY = 2.0
+"""Seconds within which an engine that has ended a container tells of it; a moment later is usual."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
@@ -68,54 +71,6 @@ class EngineAwayError(UnavailableError):
     """The engine does not answer, or broke off."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What the engine says about itself."""
-
-    version: str
-    podman: bool
-    architecture: str
-    cpus: int
-    init: bool
-    """Whether docker-init is installed."""
-    live_restore: bool
-    """Whether containers go on while the engine is restarted."""
-    nvidia: bool
-    """Whether NVIDIA's runtime is configured."""
-    root: Path
-    """Where images and containers are."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerState:
-    """How a container is."""
-
-    id: str
-    started: bool
-    """Whether it ever was."""
-    running: bool
-    exit_code: int
-    out_of_memory: bool
-    """What the engine noticed; on some kernels it does not."""
-    memory_limited: bool
-    address: str
-    """The address on the bridge; empty elsewhere."""
-    user: str
-    """The user that it runs as, in the words of the request or the image."""
-    missed: bool
-    """Whether it ended before this engine began to listen, as far as the engine's socket tells."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerProgram:
-    """A file in a container that somebody wants to run."""
-
-    directory: bool
-    executable: bool
-    link: str | None
-    """Where a symbolic link leads in the end."""
-
-
 class DockerEngine:
     """A connection to one engine."""
 
@@ -123,6 +78,8 @@ class DockerEngine:
         self._socket = socket
         self.starts = Starts()
         """What is being started; whatever can wait a little waits for it."""
+        self.watches = True
+        """Whether ends and output are lost while it is away; containers of Podman have watchers of their own."""
         self._opened: tuple[aiodocker.Docker, aiohttp.BaseConnector] | None = None
 
     @property
@@ -147,10 +104,11 @@ class DockerEngine:
         """What the engine says about itself."""
         version = await self._call(self._docker.version, patience)
         info = await self._call(self._docker.system.info, patience)
-        components = {component.get("Name") for component in version.get("Components") or ()}
+        podman = "Podman Engine" in {component.get("Name") for component in version.get("Components") or ()}
+        self.watches = not podman
         return About(
             version=version["Version"],
-            podman="Podman Engine" in components,
+            podman=podman,
             architecture=info["Architecture"],
             cpus=info["NCPU"],
             init=bool(info.get("InitBinary")) and (info.get("InitCommit") or {}).get("ID") != "N/A",
@@ -239,20 +197,42 @@ class DockerEngine:
             memory_limited=found["HostConfig"]["Memory"] > 0,
             address=next((network["IPAddress"] for network in networks if network["IPAddress"]), ""),
             user=found["Config"]["User"],
-            missed=not state["Running"] and self._missed(state["FinishedAt"]),
+            pid=state["Pid"],
+            dated=state["FinishedAt"] != _NEVER,
         )
-
-    def _missed(self, finished_at: str) -> bool:
-        """An engine makes its socket when it starts; one that systemd made is older, and tells nothing."""
-        try:
-            return datetime.fromisoformat(f"{finished_at[:19]}+00:00").timestamp() + 1 < self._socket.stat().st_ctime
-        except (OSError, ValueError):
-            return False
 
     async def wait(self, container: str) -> None:
         """Wait until a started container has ended, without limit in time; EngineAwayError when the engine goes."""
         with _in_our_words():
             await self._docker.containers.container(container).wait()
+
+    async def seen_end(self, container: str) -> int | None:
+        """The exit code of the first end that this engine saw; None: it was away then, or has forgotten it.
+
+        An engine that is told to stop what had ended unseen tells of two ends; the exit code of the second is made up.
+        """
+        filters = json.dumps({"container": [container], "event": ["die"]})
+        params = {"since": "0", "until": f"{time.time() + EVENT_DELAY:.3f}", "filters": filters}
+        return await self._call(lambda: self._first_end(params))
+
+    async def _first_end(self, params: Mapping[str, str]) -> int | None:
+        query = self._docker._query("events", params=params)  # noqa: SLF001 - the public way never ends
+        told = b""
+        async with query as answer, contextlib.aclosing(_body(answer)) as chunks:
+            async for chunk in chunks:
+                told += chunk
+                if b"\n" in told:
+                    break
+        return int(json.loads(told.splitlines()[0])["Actor"]["Attributes"]["exitCode"]) if told else None
+
+    async def deserted(self, container: str) -> bool:
+        """Whether no process is left in a container that counts as running."""
+        found = await self._call(lambda: self._docker._query_json(f"containers/{container}/top"))  # noqa: SLF001
+        return not found["Processes"]
+
+    async def rouse(self, container: str) -> None:
+        """Make an engine see that a container has ended; it does when it is told to kill what is not there."""
+        await self._call(self._docker.containers.container(container).kill)
 
     async def stop(self, container: str, grace: int) -> None:
         """Ask its first process to end, and kill all of it after `grace` seconds; harmless when nothing runs."""

@@ -7,7 +7,8 @@ from typing import Any
 from agent.core.containers.faults import pull_fault
 from agent.core.containers.spec import Image
 from agent.core.launching.handover import RegistryLogin
-from agent.runtimes.docker.engine import About, DockerEngine, EngineError
+from agent.runtimes.docker.answers import About
+from agent.runtimes.docker.engine import DockerEngine, EngineError
 from agent.runtimes.runtime import Progress
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.image import is_image, whole_name

@@ -17,7 +17,7 @@ RETURN_LIMIT = 300.0
 
 END_MISSED = "the last lines may be missing: Docker was away when user code ended"
 TOLD_WITHIN = 1000
-"""Lines; who said it so shortly before, the other stream or an earlier agent, need not be repeated."""
+"""Lines; what an earlier agent said so shortly before need not be repeated."""
 
 
 class ContainerOutput:
@@ -32,6 +32,8 @@ class ContainerOutput:
         self._mask = mask
         self._container = container
         self._spool = spool
+        self._judging = asyncio.Lock()
+        self._judged = False
         name = f"output of {container[:12]}"
         self._copying = asyncio.get_running_loop().create_task(self._copy(), name=name)
 
@@ -63,29 +65,36 @@ class ContainerOutput:
         """
         cursor = Cursor(*self._spool.resume_point(stream))
         begun, over = self._begun, False
-        away = not begun and not await self._engine.stays()
         masking = MaskedRecords(self._mask)
         while not over:
             if not begun:
                 state = await self._engine.state(self._container, RETURN_LIMIT)
                 over = not state.running
-                if over and state.started and (away or state.missed):
-                    self._miss_the_end()
+                if over and state.started:
+                    await self._judge_the_end()
             begun = False
             resumption = Resumption(cursor)
             try:
                 await self._read(stream, resumption, masking)
-                away = False
             except EngineAwayError as cause:
-                over, away = False, True
+                over = False
                 log.info("output broke off", extra={"container": self._container, "cause": str(cause)})
             cursor = resumption.cursor
         self._spool.append_all(list(masking.flush()))
 
-    def _miss_the_end(self) -> None:
-        """What a container prints without its engine waits in a pipe, and goes with it when the container ends."""
-        if not any(END_MISSED in line for line in self._spool.tail(TOLD_WITHIN)):
-            self._spool.mark(END_MISSED)
+    async def _judge_the_end(self) -> None:
+        """Say so, once for both streams, where the last lines may be missing.
+
+        What a container prints without its engine waits in a pipe, and goes with it when the container ends. Times do
+        not tell: an engine that starts comes to a container some time after it has made its socket.
+        """
+        async with self._judging:
+            if self._judged or not self._engine.watches:
+                return
+            seen = await self._engine.seen_end(self._container) is not None
+            if not seen and not any(END_MISSED in line for line in self._spool.tail(TOLD_WITHIN)):
+                self._spool.mark(END_MISSED)
+            self._judged = True
 
     async def _read(self, stream: Stream, resumption: Resumption, masking: MaskedRecords) -> None:
         parser = FrameParser(stream)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from agent.runtimes.docker.engine import ContainerProgram, DockerEngine
+from agent.runtimes.docker.answers import ContainerProgram
+from agent.runtimes.docker.engine import DockerEngine
 from agent.runtimes.docker.files import resolved
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 

@@ -29,8 +29,9 @@ from agent.core.launching.job_user import JobUser, user_of
 from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.owner import give
 from agent.logs.spool import LogSpool
+from agent.runtimes.docker.answers import About
 from agent.runtimes.docker.containers import Containers, as_failures
-from agent.runtimes.docker.engine import About, DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
 from agent.runtimes.docker.holder import HolderImage, holder_image
 from agent.runtimes.docker.image import present, pulled, refuse_foreign
 from agent.runtimes.docker.programs import ContainerPrograms

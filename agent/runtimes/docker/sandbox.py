@@ -31,8 +31,10 @@ from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.whole_file import write_whole
 from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
+from agent.runtimes.docker.answers import ContainerState
 from agent.runtimes.docker.containers import Containers, as_failures
-from agent.runtimes.docker.engine import ContainerState, DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.ends import end_told, exit_code
+from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
 from agent.runtimes.docker.files import refuse_lent
 from agent.runtimes.docker.output import ContainerOutput
 from agent.runtimes.docker.programs import ContainerPrograms, Sought
@@ -211,14 +213,20 @@ class DockerSandbox:
             with as_failures():
                 state, broken_off = await self._end()
                 lives = not broken_off or self._stopping or (await self._engine.about()).live_restore
+                code: int | None = state.exit_code
+                if lives and state.started:
+                    code = await exit_code(self._engine, state, stopped=self._stopping)
         except ExecutionError:
             if self._removing:
                 return Exit(code=_KILLED)  # by `remove`, and gone before anybody could ask
             raise
         if not state.started:
             return ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        if code is None:
+            message = "Docker does not know how the execution ended: it, or containerd, was away at that time"
+            return ExecutionError(FailureKind.RUNTIME, message)
         if lives:
-            return self._exit(state)
+            return self._exit(code, state)
         message = (
             f"Docker was stopped on the node and took the execution with it (exit code {state.exit_code}); "
             'with "live-restore" in /etc/docker/daemon.json executions go on'
@@ -237,18 +245,18 @@ class DockerSandbox:
             state = await self._engine.state(self._container, math.inf)
         while state is None or state.running:
             try:
-                await self._engine.wait(self._container)
+                await end_told(self._engine, self._container)
                 broken_off = not await self._engine.stays()
             except EngineAwayError:
                 broken_off = True
             state = await self._engine.state(self._container, math.inf)
         return state, broken_off or not await self._engine.stays()
 
-    def _exit(self, state: ContainerState) -> Exit:
+    def _exit(self, code: int, state: ContainerState) -> Exit:
         """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
-        suspected = state.exit_code == _KILLED and state.memory_limited
-        out_of_memory = (state.out_of_memory or suspected) and state.exit_code != 0 and not self._stopping
-        return Exit(code=state.exit_code, out_of_memory=out_of_memory)
+        suspected = code == _KILLED and state.memory_limited
+        out_of_memory = (state.out_of_memory or suspected) and code != 0 and not self._stopping
+        return Exit(code=code, out_of_memory=out_of_memory)
 
 
 def _user_code(prepared: PreparedContainer, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:

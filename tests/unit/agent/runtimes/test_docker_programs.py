@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.docker.engine import ContainerProgram, DockerEngine
+from agent.runtimes.docker.answers import ContainerProgram
+from agent.runtimes.docker.engine import DockerEngine
 from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
