@@ -27,7 +27,7 @@ from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Runtime
 from agent.secrets.calls import SecretCalls
-from agent.secrets.directories import NoMemoryDirectoryError, SecretRooms, memory_directory
+from agent.secrets.directories import NoMemoryDirectoryError, SecretDirectories, memory_directory
 from agent.secrets.store import ExecutionSecrets
 from agent.settings import AgentSettings, parse
 from agent.state import locked
@@ -50,7 +50,7 @@ class AgentPrograms:
     """What all nodes of one agent share."""
 
     launcher: Launcher
-    keeper: Killer
+    killer: Killer
     shown_to_peers: Shown
     """Certificates for asking other nodes and for answering them."""
     secrets: Path | None
@@ -88,7 +88,7 @@ async def _run(settings: AgentSettings, systemd: Systemd, stopped: asyncio.Event
         return
     shown_to_peers = _nothing if enrolment is None else enrolment.peer_credentials
     launcher = Launcher(other_users=_switches(settings))
-    programs = AgentPrograms(launcher=launcher, keeper=Killer(), shown_to_peers=shown_to_peers, secrets=secrets)
+    programs = AgentPrograms(launcher=launcher, killer=Killer(), shown_to_peers=shown_to_peers, secrets=secrets)
     nodes = list(_nodes(settings, _coordinator(settings, enrolment), programs))
     try:
         await _run_until(stopped, nodes, programs, settings, enrolment, systemd)
@@ -159,7 +159,7 @@ async def _run_until(
     systemd: Systemd,
 ) -> None:
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_start_keeper(programs.keeper), name="start the keeper")
+        tasks.create_task(_start_killer(programs.killer), name="start the killer")
         running = [tasks.create_task(node.run(), name=node.name) for node in nodes]
         if enrolment is not None:
 
@@ -183,12 +183,12 @@ async def _run_until(
             task.cancel()
 
 
-async def _start_keeper(keeper: Killer) -> None:
+async def _start_killer(killer: Killer) -> None:
     """Have it there before the first gang, which would wait for it; where that fails it is tried again at need."""
     try:
-        await asyncio.to_thread(keeper.start)
+        await asyncio.to_thread(killer.start)
     except OSError as error:
-        log.warning("no keeper yet", extra={"cause": str(error)})
+        log.warning("no killer yet", extra={"cause": str(error)})
 
 
 def _nodes(settings: AgentSettings, coordinator: Coordinator, programs: AgentPrograms) -> Iterator[NodeAgent]:
@@ -219,7 +219,7 @@ def _node(
     # One for each node: it clears what it does not know.
     root = None if programs.secrets is None else programs.secrets / identity(local.state)
     secret_calls = SecretCalls()
-    secrets = ExecutionSecrets(SecretRooms(root), secret_calls.ask)
+    secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
     declared = _declared(settings, share)
     config = NodeConfig(
         name=local.name,
@@ -229,7 +229,7 @@ def _node(
         declared=declared,
         log_limit=settings.log_limit << 20,
         docker_socket=settings.docker_socket,
-        keeper=programs.keeper,
+        killer=programs.killer,
         shown_to_peers=programs.shown_to_peers,
         secret_calls=secret_calls,
         secrets=secrets,
@@ -265,7 +265,7 @@ def _runtimes(
         runtimes[RuntimeKind.PROCESS] = ProcessRuntime(
             os.environ,
             SpareSupervisors(programs.launcher, own_cgroups(identity(state))),
-            secrets.rooms,
+            secrets.directories,
             settings.job_user,
             settings.process_users,
         )

@@ -65,7 +65,7 @@ class NodeConfig:
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     docker_socket: Path | None = None
-    keeper: Killer = field(default_factory=Killer)
+    killer: Killer = field(default_factory=Killer)
     """One for all nodes of a program."""
     secret_calls: SecretCalls = field(default_factory=SecretCalls)
     """Ask for secrets while there is a connection."""
@@ -87,7 +87,7 @@ class NodeAgent:
         self.name = config.name
         self.ready = asyncio.Event()
         """Set once it runs, connected or not."""
-        self._guard = FenceGuard(_site(config), config.keeper, config.clock, config.shown_to_peers)
+        self._guard = FenceGuard(_site(config), config.killer, config.clock, config.shown_to_peers)
         self._peer_port = PeerPort(config.state, ports, config.shown_to_peers)
         self._state = AgentState(config.clock.now())
         outbox, secrets = Outbox(), config.secrets or ExecutionSecrets(ask=config.secret_calls.ask)
@@ -96,8 +96,8 @@ class NodeAgent:
         self._bench = Workbench(
             inbox=self._inbox,
             guard=self._guard,
-            rooms=ExecutionDirectories(self._guard.site.rooms, self._guard.site.outputs),
-            holdings=HeldResources(ports, self._state.ledger.gpus),
+            directories=ExecutionDirectories(self._guard.site.executions, self._guard.site.outputs),
+            held=HeldResources(ports, self._state.ledger.gpus),
             runtimes=runtimes,
             logs=logs,
             address=config.address,
@@ -258,7 +258,7 @@ def _site(config: NodeConfig) -> FenceSite:
     return FenceSite(
         node=config.name,
         state=config.state,
-        rooms=config.state / "executions",
+        executions=config.state / "executions",
         outputs=config.state / "outputs",
         docker_socket=config.docker_socket,
     )

@@ -46,10 +46,10 @@ async def main() -> None:
     options = parser.parse_args()
     launcher = Launcher()
     with tempfile.TemporaryDirectory() as directory:
-        rooms = Rooms(Path(directory))
-        found = await one_by_one(SpareSupervisors(launcher, wanted=0), rooms, options.repeats)
-        found["at once"] = await at_once(launcher, rooms, options.at_once)
-        found["memory"] = await memory(launcher, rooms, options.at_once)
+        directories = Directories(Path(directory))
+        found = await one_by_one(SpareSupervisors(launcher, wanted=0), directories, options.repeats)
+        found["at once"] = await at_once(launcher, directories, options.at_once)
+        found["memory"] = await memory(launcher, directories, options.at_once)
         await launcher.close()
     if options.output == "json":
         print(json.dumps(found, indent=2))
@@ -62,8 +62,8 @@ SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER."""
 
 
-class Rooms:
-    """A room for each execution."""
+class Directories:
+    """A directory for each execution."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -72,11 +72,11 @@ class Rooms:
     def order(self, *command: str) -> ProgramOrder:
         """An order to run a command in a directory of its own."""
         self._count += 1
-        room = self._directory / str(self._count)
-        room.mkdir()
+        directory = self._directory / str(self._count)
+        directory.mkdir()
         return ProgramOrder(
-            room=str(room),
-            log=str(room / "log.cri"),
+            directory=str(directory),
+            log=str(directory / "log.cri"),
             log_limit=1 << 30,
             command=command,
             path=command[0],
@@ -85,7 +85,7 @@ class Rooms:
         )
 
 
-async def one_by_one(spares: SpareSupervisors, rooms: Rooms, repeats: int) -> dict[str, dict[str, float]]:
+async def one_by_one(spares: SpareSupervisors, directories: Directories, repeats: int) -> dict[str, dict[str, float]]:
     """All ways in turn."""
     prepares: list[float] = []
     arms: list[float] = []
@@ -97,7 +97,7 @@ async def one_by_one(spares: SpareSupervisors, rooms: Rooms, repeats: int) -> di
         supervisor = spares.take()
         prepares.append(time.perf_counter() - begun)
         await asyncio.sleep(0.005)  # the others of a gang check in meanwhile
-        order = rooms.order("/bin/true")
+        order = directories.order("/bin/true")
         begun = time.perf_counter()
         await supervisor.arm(order)
         arms.append(time.perf_counter() - begun)
@@ -120,7 +120,7 @@ async def one_by_one(spares: SpareSupervisors, rooms: Rooms, repeats: int) -> di
     found.update({name: spread(values) for name, values in whole.items()})
     for name, command in PEERS.items():
         found[name]["CPU ms"] = spawn_cpu(command, repeats)
-    found["first use"], found["start"]["CPU ms"] = await supervised_cpu(rooms, repeats)
+    found["first use"], found["start"]["CPU ms"] = await supervised_cpu(directories, repeats)
     return found
 
 
@@ -139,7 +139,7 @@ def spawn_cpu(command: list[str], repeats: int) -> float:
     return (_cpu(resource.RUSAGE_CHILDREN) + _cpu(resource.RUSAGE_SELF) - before) / repeats * 1000
 
 
-async def supervised_cpu(rooms: Rooms, count: int) -> tuple[dict[str, float], float]:
+async def supervised_cpu(directories: Directories, count: int) -> tuple[dict[str, float], float]:
     """CPU of supervisors, launcher and this process, for each: of new supervisors, and of one that goes on.
 
     The launcher does not wait for supervisors, so nobody would be told what they used; without a launcher they become
@@ -152,11 +152,11 @@ async def supervised_cpu(rooms: Rooms, count: int) -> tuple[dict[str, float], fl
         launcher = Launcher()
         made = [launcher.make() for _ in range(supervisors)]
         for each in made:
-            await each.arm(rooms.order("/bin/true"))  # only now it is certain that it is there
+            await each.arm(directories.order("/bin/true"))  # only now it is certain that it is there
         await launcher.close()
         for each in made:
             for _ in range(programs):
-                record = await whole_program(each, rooms.order("/bin/true"))
+                record = await whole_program(each, directories.order("/bin/true"))
                 each.renew()
             each.close()
             os.waitpid(record.supervisor.pid, 0)  # noqa: ASYNC222 (nothing else is to happen)
@@ -178,13 +178,13 @@ async def whole_program(supervisor: Supervisor, order: ProgramOrder) -> ProcessR
 
 def listen(order: ProgramOrder) -> int:
     """The bell of an order that is armed."""
-    return os.open(f"{order.room}/{BELL}", os.O_RDONLY | os.O_CLOEXEC)
+    return os.open(f"{order.directory}/{BELL}", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def hear_out(bell: int, order: ProgramOrder) -> None:
     """Wait until its supervisor is done with an order."""
     while os.read(bell, 1):
-        record = read_record(Path(order.room))
+        record = read_record(Path(order.directory))
         if record is not None and record.complete:
             break
     os.close(bell)
@@ -197,9 +197,9 @@ async def arm(launcher: Launcher, order: ProgramOrder) -> Supervisor:
     return supervisor
 
 
-async def at_once(launcher: Launcher, rooms: Rooms, count: int) -> dict[str, float]:
+async def at_once(launcher: Launcher, directories: Directories, count: int) -> dict[str, float]:
     """Many armed, then released together."""
-    armed = await asyncio.gather(*(arm(launcher, rooms.order("/bin/true")) for _ in range(count)))
+    armed = await asyncio.gather(*(arm(launcher, directories.order("/bin/true")) for _ in range(count)))
     begun = time.perf_counter()
     started: list[float] = []
 
@@ -211,9 +211,9 @@ async def at_once(launcher: Launcher, rooms: Rooms, count: int) -> dict[str, flo
     return {"programs": count, "median ms": statistics.median(started) * 1000, "last ms": max(started) * 1000}
 
 
-async def memory(launcher: Launcher, rooms: Rooms, count: int) -> dict[str, float]:
+async def memory(launcher: Launcher, directories: Directories, count: int) -> dict[str, float]:
     """Memory of one supervisor among many, while their programs run."""
-    armed = [await arm(launcher, rooms.order("/bin/sleep", "1000")) for _ in range(count)]
+    armed = [await arm(launcher, directories.order("/bin/sleep", "1000")) for _ in range(count)]
     records = [await each.release() for each in armed]
     shares = [_share(each.supervisor.pid) for each in records]
     for each in records:

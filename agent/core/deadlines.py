@@ -1,4 +1,4 @@
-"""What an agent notes for the keeper and for the agent after it: by when user code must be dead, and where it is."""
+"""What an agent notes for the killer and for the agent after it: by when user code must be dead, and where it is."""
 
 import json
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ class ExecutionDeadline:
     execution: str
     dead_by: float
     """The moment by CLOCK_BOOTTIME, in seconds."""
-    room: str
+    directory: str
     """The directory of the execution, which tells of its processes."""
     container: str = ""
     """What its container is called, if it is one."""

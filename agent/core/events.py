@@ -117,7 +117,7 @@ class Recovered:
     terms: Terms | None = None
     """None where they were not noted."""
     fenced: str = ""
-    """Why a former agent, or the keeper, stopped it; empty: neither did."""
+    """Why a former agent, or the killer, stopped it; empty: neither did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,10 @@ READABLE = 0o644
 EXECUTABLE = 0o755
 
 
-def write_config(room: ExecutionDirectory, launch: Launch) -> None:
+def write_config(directory: ExecutionDirectory, launch: Launch) -> None:
     """Write the roster files; until all of them are there, nothing runs that could read them."""
     for name, content in launch.config_files.items():
-        write_unseen(room.config / name, content, READABLE)
+        write_unseen(directory.config / name, content, READABLE)
 
 
 def write_inline(files: Sequence[InlineFile], workdir: Path) -> None:

@@ -27,10 +27,10 @@ BELL = "bell"
 
 
 GRACE = "grace"
-"""Name of the file in the room that says until when a stop lets the processes go on, by CLOCK_BOOTTIME."""
+"""File in an execution's directory that says until when a stop lets the processes go on, by CLOCK_BOOTTIME."""
 
 
-EXECUTION_RECORD = "room.json"
+EXECUTION_RECORD = "execution.json"
 """File in an execution's directory."""
 
 
@@ -43,7 +43,10 @@ CGROUPS = "cgroups.json"
 
 
 STARTED = "started"
-"""File in the room with the id of the container, written just before its start: what may run while no engine tells."""
+"""File in an execution's directory with the id of the container, written just before its start.
+
+It tells what may run while no engine does.
+"""
 
 
 FENCED = "fenced"

@@ -46,17 +46,18 @@ def give_all(directory: Path, user: JobUser) -> None:
         os.chown(path, user.uid, user.gid, follow_symlinks=False)
 
 
-def free_user(room: ExecutionDirectory, job_user: JobUser, numbers: Sequence[int]) -> JobUser:
-    """The first user by one of these numbers that no other room belongs to; without numbers all are the same one.
+def free_user(directory: ExecutionDirectory, job_user: JobUser, numbers: Sequence[int]) -> JobUser:
+    """The first user by one of these numbers to whom no other execution's directory belongs.
 
-    Whose a room is its outputs tell, also to an agent that was started later. Raises ExecutionError.
+    Without numbers all executions have the same user.
+    Outputs tell whose a directory is, also to an agent that was started later. Raises ExecutionError.
     """
     if not numbers:
         return job_user
     taken = set()
-    for other in room.path.parent.iterdir():
+    for other in directory.path.parent.iterdir():
         with suppress(FileNotFoundError):
-            taken.add(ExecutionDirectory(room.path.parent, ExecutionId(other.name)).outputs.stat().st_uid)
+            taken.add(ExecutionDirectory(directory.path.parent, ExecutionId(other.name)).outputs.stat().st_uid)
     free = next((number for number in numbers if number not in taken), None)
     if free is None:
         message = f"all {len(numbers)} users for processes are taken; give the agent more of them (--process-users)"
@@ -64,31 +65,31 @@ def free_user(room: ExecutionDirectory, job_user: JobUser, numbers: Sequence[int
     return JobUser(uid=free, gid=job_user.gid)
 
 
-def own_user(room: ExecutionDirectory, numbers: Sequence[int]) -> int | None:
-    """The user by one of these numbers to whom a room, and no other, belongs; None: there is none."""
+def own_user(directory: ExecutionDirectory, numbers: Sequence[int]) -> int | None:
+    """The user by one of these numbers to whom an execution's directory, and no other, belongs; None: there is none."""
     with suppress(FileNotFoundError):
-        owner = room.outputs.stat().st_uid
+        owner = directory.outputs.stat().st_uid
         return owner if owner in numbers and owner != os.geteuid() else None
     return None
 
 
-def open_to(room: ExecutionDirectory, user: JobUser) -> None:
-    """Let a user of the node get to what is its own in a room; everything beside it stays closed.
+def open_to(directory: ExecutionDirectory, user: JobUser) -> None:
+    """Let a user of the node get to what is its own in an execution's directory; everything beside it stays closed.
 
     The working directory is only given when all is in it that the agent writes: the user may run other code already.
     """
-    let_through(room)
-    room.config.chmod(0o755)
-    give(room.outputs, user)
+    let_through(directory)
+    directory.config.chmod(0o755)
+    give(directory.outputs, user)
 
 
-def let_through(room: ExecutionDirectory) -> None:
-    """Let everybody pass to a room who knows its name; what lies above it can be read as little as before."""
-    for directory in (room.path.parent.parent, room.path.parent, room.path):
-        mode = directory.stat().st_mode & 0o7777
+def let_through(directory: ExecutionDirectory) -> None:
+    """Let everybody who knows its name pass to an execution's directory; what lies above it stays as unreadable."""
+    for path in (directory.path.parent.parent, directory.path.parent, directory.path):
+        mode = path.stat().st_mode & 0o7777
         wanted = mode & ~_READ_AND_WRITE | _PASS_THROUGH
         if mode != wanted:
-            directory.chmod(wanted)
+            path.chmod(wanted)
 
 
 def refuse_elsewhere(files: Sequence[InlineFile], workdir: Path, work: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the agent notes in a room about its execution, for an agent that starts after it."""
+"""What the agent notes in an execution's directory, for an agent that starts after it."""
 
 import json
 import logging
@@ -65,29 +65,29 @@ def record_of(assignment: Assignment, address: str, ports: tuple[PortLease, ...]
     )
 
 
-def note_first(room: ExecutionDirectory, record: ExecutionRecord) -> None:
-    """Write the record of a room in which nothing was started yet: nobody reads it before that."""
-    write_unseen(room.path / EXECUTION_RECORD, _written(record), PRIVATE_RECORD)
+def note_first(directory: ExecutionDirectory, record: ExecutionRecord) -> None:
+    """Write the record of an execution of which nothing was started yet: nobody reads it before that."""
+    write_unseen(directory.path / EXECUTION_RECORD, _written(record), PRIVATE_RECORD)
 
 
-def note(room: ExecutionDirectory, record: ExecutionRecord) -> None:
+def note(directory: ExecutionDirectory, record: ExecutionRecord) -> None:
     """Write the record, whole or not at all."""
-    write_whole(room.path / EXECUTION_RECORD, _written(record), PRIVATE_RECORD)
+    write_whole(directory.path / EXECUTION_RECORD, _written(record), PRIVATE_RECORD)
 
 
-def is_damaged(room: ExecutionDirectory) -> bool:
+def is_damaged(directory: ExecutionDirectory) -> bool:
     """Whether there is a record that nobody can read; a copy of it is kept for people."""
-    if not (room.path / EXECUTION_RECORD).exists() or noted(room) is not None:
+    if not (directory.path / EXECUTION_RECORD).exists() or noted(directory) is not None:
         return False
-    kept = put_aside(room.path / EXECUTION_RECORD, room.path.parent.parent, room.path.name)
-    log.warning("the record of a room is damaged", extra={"execution": room.path.name, "kept": str(kept)})
+    kept = put_aside(directory.path / EXECUTION_RECORD, directory.path.parent.parent, directory.path.name)
+    log.warning("the record of an execution is damaged", extra={"execution": directory.path.name, "kept": str(kept)})
     return True
 
 
-def noted(room: ExecutionDirectory) -> ExecutionRecord | None:
+def noted(directory: ExecutionDirectory) -> ExecutionRecord | None:
     """The record; None where there is none that this agent knows how to read."""
     try:
-        facts: Mapping[str, Any] = json.loads((room.path / EXECUTION_RECORD).read_bytes())
+        facts: Mapping[str, Any] = json.loads((directory.path / EXECUTION_RECORD).read_bytes())
         started_at = facts["started_at"]
         return ExecutionRecord(
             job=facts["job"],

@@ -1,4 +1,4 @@
-"""The file of deadlines in an agent's state directory, and the word in a room that something ended because of one."""
+"""The file of deadlines in an agent's state directory, and the word on disk that an execution ended because of one."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -40,15 +40,17 @@ def read_notes(state: Path) -> Notes | None:
         return None
 
 
-def mark_fenced(room: Path, message: str) -> None:
+def mark_fenced(directory: Path, message: str) -> None:
     """Leave word why it is killed, unless somebody did; what cannot be written is not worth more."""
-    with suppress(OSError), (room / FENCED).open("x", encoding="utf-8") as file:
+    with suppress(OSError), (directory / FENCED).open("x", encoding="utf-8") as file:
         file.write(message)
 
 
-def why_fenced(room: Path) -> str:
+def why_fenced(directory: Path) -> str:
     """Why it was killed; empty: it was not."""
     try:
-        return (room / FENCED).read_text(encoding="utf-8") or "stopped by its agent, which had lost the coordinator"
+        return (directory / FENCED).read_text(
+            encoding="utf-8"
+        ) or "stopped by its agent, which had lost the coordinator"
     except OSError:
         return ""

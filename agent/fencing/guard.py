@@ -1,4 +1,4 @@
-"""Fencing on a real node: deadlines on disk, a keeper beside it, peers to ask. What to do is told it by the loop."""
+"""Fencing on a real node: deadlines on disk, a killer beside it, peers to ask. What to do is told it by the loop."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ RETRY = 0.5
 NOTED_AFTER = 0.05
 """Seconds from the start of user code until the disk has its deadline: all of a gang start at once.
 
-The coordinator hears later that it runs. The keeper knows by then; and what an agent that is killed before has not
+The coordinator hears later that it runs. The killer knows by then; and what an agent that is killed before has not
 noted, the next one kills.
 """
 TIDIED_AFTER = 1.0
@@ -43,8 +43,8 @@ class FenceSite:
 
     node: NodeId
     state: Path
-    rooms: Path
-    """The directories of executions."""
+    executions: Path
+    """Where the directories of executions are."""
     outputs: Path
     """Where what they leave is kept."""
     docker_socket: Path | None = None
@@ -54,11 +54,11 @@ class FenceGuard:
     """Carries out what keeps the executions of one node from running beside later attempts."""
 
     def __init__(
-        self, site: FenceSite, keeper: Killer | None = None, clock: Clock | None = None, shown: Shown = lambda: NOTHING
+        self, site: FenceSite, killer: Killer | None = None, clock: Clock | None = None, shown: Shown = lambda: NOTHING
     ) -> None:
         self.site = site
         self.clock = clock or Clock()
-        self._keeper = keeper or Killer()
+        self._killer = killer or Killer()
         self._client = PeerClient(site.node, shown)
         self._expecting = False
         """Whether something is to run that has a deadline."""
@@ -69,7 +69,7 @@ class FenceGuard:
         self._noted: Mapping[ExecutionId, float] = {}
         """Deadlines on disk."""
         self._told: Mapping[ExecutionId, float] = {}
-        """Deadlines that the keeper was told."""
+        """Deadlines that the killer was told."""
         self._due: tuple[float, asyncio.TimerHandle] | None = None
         """After how long they are to be noted, and what sees to it."""
         self._noting = asyncio.Lock()
@@ -83,7 +83,7 @@ class FenceGuard:
         """Have what was recovered noted as this agent's own, before it runs anything."""
         self._deadlines = deadlines
         if deadlines:
-            await asyncio.to_thread(self._keeper.start)
+            await asyncio.to_thread(self._killer.start)
             await self._note()
         else:
             await self._tidy()
@@ -95,8 +95,8 @@ class FenceGuard:
                 await self._changed.wait()
                 self._changed.clear()
                 try:
-                    if self._expecting and not self._keeper.there:
-                        await asyncio.to_thread(self._keeper.start)
+                    if self._expecting and not self._killer.there:
+                        await asyncio.to_thread(self._killer.start)
                     await self._note()
                 except OSError as error:
                     log.warning("deadlines cannot be noted", extra={"node": self.site.node, "cause": str(error)})
@@ -106,34 +106,34 @@ class FenceGuard:
             await self._client.close()
 
     async def close(self, *, stopped: bool) -> None:
-        """Leave what runs on to the keeper; `stopped` says that nothing does."""
+        """Leave what runs on to the killer; `stopped` says that nothing does."""
         if stopped and (self._noted or self._told):
             with suppress(OSError):
-                await asyncio.to_thread(self._keeper.tell, self.site.state, self._notes({}))
+                await asyncio.to_thread(self._killer.tell, self.site.state, self._notes({}))
             await self._tidy()
         else:
             with suppress(OSError):
                 await self._note()
-        await asyncio.to_thread(self._keeper.close, self.site.state)  # other nodes may share it
+        await asyncio.to_thread(self._killer.close, self.site.state)  # other nodes may share it
 
     # what the loop has it do
 
     def expect(self, fence: Fence) -> None:
-        """Something on these terms is being prepared: have the keeper there by the time it starts."""
+        """Something on these terms is being prepared: have the killer there by the time it starts."""
         if not self._expecting and (fence.witnesses or fence.on_disconnect is OnDisconnect.STOP):
             self._expecting = True
             self._changed.set()
 
     def note(self, deadlines: Mapping[ExecutionId, float]) -> None:
-        """Have the keeper, and then the disk, know these deadlines in place of those of before.
+        """Have the killer, and then the disk, know these deadlines in place of those of before.
 
-        What is started in this turn of the event loop tells the keeper by itself, so that is looked at afterwards.
+        What is started in this turn of the event loop tells the killer by itself, so that is looked at afterwards.
         """
         self._deadlines = deadlines
         asyncio.get_running_loop().call_soon(self._have_noted)
 
-    async def tell_keeper(self) -> None:
-        """Return once the keeper knows every deadline. Raises OSError if there cannot be one.
+    async def tell_killer(self) -> None:
+        """Return once the killer knows every deadline. Raises OSError if there cannot be one.
 
         The disk comes later. Should the agent be killed before, the next one finds no note and kills it at once.
         """
@@ -142,8 +142,8 @@ class FenceGuard:
             if deadlines == self._told:
                 return
             notes = self._notes(deadlines)
-            if not self._keeper.tell_at_once(self.site.state, notes):
-                await asyncio.to_thread(self._keeper.tell, self.site.state, notes)
+            if not self._killer.tell_at_once(self.site.state, notes):
+                await asyncio.to_thread(self._killer.tell, self.site.state, notes)
             self._told = deadlines
 
     async def mark(self, execution: ExecutionId, message: str) -> None:
@@ -151,7 +151,7 @@ class FenceGuard:
         log.warning("execution is cut off", extra={"execution": execution, "cause": message})
         with suppress(TimeoutError):
             async with asyncio.timeout(MARK_LIMIT):
-                await asyncio.to_thread(mark_fenced, self.site.rooms / execution, message)
+                await asyncio.to_thread(mark_fenced, self.site.executions / execution, message)
 
     async def ask(self, ask: AskPeers) -> PeersAnswered:
         """One round of questions, with the words that came in time."""
@@ -165,7 +165,7 @@ class FenceGuard:
     # deadlines
 
     def _have_noted(self) -> None:
-        """Note at once what the keeper does not know; it knows of each start already, and nobody waits for an end."""
+        """Note at once what the killer does not know; it knows of each start already, and nobody waits for an end."""
         deadlines = self._deadlines
         if deadlines.items() - self._told.items():
             self._changed.set()
@@ -187,19 +187,19 @@ class FenceGuard:
         self._changed.set()
 
     async def _note(self) -> None:
-        """Tell the keeper, and the disk; nothing where nothing has changed."""
+        """Tell the killer, and the disk; nothing where nothing has changed."""
         async with self._noting:
             deadlines = self._deadlines
-            # The keeper comes first: it must hear of a contact also when the disk is full.
-            await self.tell_keeper()
+            # The killer comes first: it must hear of a contact also when the disk is full.
+            await self.tell_killer()
             if deadlines != self._noted:
                 await asyncio.to_thread(write_notes, self.site.state, self._notes(deadlines))
                 self._noted = deadlines
 
     async def _tidy(self) -> None:
-        """Note that nothing runs, so that no keeper, nor one of an agent before this one, waits for a deadline.
+        """Note that nothing runs, so that no killer, nor one of an agent before this one, waits for a deadline.
 
-        And that this agent is here, before it runs anything: its own keeper would take what another one noted for the
+        And that this agent is here, before it runs anything: its own killer would take what another one noted for the
         word of a later agent.
         """
         with suppress(OSError):
@@ -208,7 +208,7 @@ class FenceGuard:
     def _notes(self, deadlines: Mapping[ExecutionId, float]) -> Notes:
         return Notes(
             boot=boot_id(),
-            agent=self._keeper.name,
+            agent=self._killer.name,
             deadlines=tuple(self._deadline(execution, dead_by) for execution, dead_by in deadlines.items()),
         )
 
@@ -217,7 +217,7 @@ class FenceGuard:
         return ExecutionDeadline(
             execution=execution,
             dead_by=self.clock.real(dead_by),
-            room=str((self.site.rooms / execution).absolute()),
+            directory=str((self.site.executions / execution).absolute()),
             container=container_name(execution, ContainerPart.USER) if socket is not None else "",
             socket=str(socket or ""),
         )

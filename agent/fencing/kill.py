@@ -1,4 +1,4 @@
-"""How the keeper kills: processes and all that they started, and containers with the engine's help and without it."""
+"""How the killer kills: processes and all that they started, and containers with the engine's help and without it."""
 
 import json
 import os
@@ -26,24 +26,24 @@ _OK, _NOT_FOUND = 200, 404
 
 def kill(deadline: ExecutionDeadline, mark: Callable[[], None]) -> bool:
     """Kill all that runs of an execution, after `mark`; True when nothing of it runs any more."""
-    room = Path(deadline.room)
-    if read_record(room) is not None:
-        return _kill_processes(room, mark)
+    directory = Path(deadline.directory)
+    if read_record(directory) is not None:
+        return _kill_processes(directory, mark)
     if deadline.socket:
-        return _kill_container(deadline, room, mark)
+        return _kill_container(deadline, directory, mark)
     return True
 
 
-def _kill_processes(room: Path, mark: Callable[[], None]) -> bool:
-    record = read_record(room)
+def _kill_processes(directory: Path, mark: Callable[[], None]) -> bool:
+    record = read_record(directory)
     if record is None or (record.complete and record.alone):
         return True
-    subtree = record.subtree(room.name)
+    subtree = record.subtree(directory.name)
 
     def members() -> tuple[Process, ...]:
         """None of an execution that was cleared away meanwhile: its supervisor may do something else by now."""
         found = subtree.members()
-        return () if read_record(room) is None else found
+        return () if read_record(directory) is None else found
 
     if members():
         mark()
@@ -55,9 +55,9 @@ def _kill_processes(room: Path, mark: Callable[[], None]) -> bool:
     return record.program is not None or not record.supervisor.runs
 
 
-def _kill_container(deadline: ExecutionDeadline, room: Path, mark: Callable[[], None]) -> bool:
+def _kill_container(deadline: ExecutionDeadline, directory: Path, mark: Callable[[], None]) -> bool:
     """First its processes themselves, which waits for nobody; then by the engine, which knows those that are hidden."""
-    container = _started(room)
+    container = _started(directory)
     if container:
         _kill_by_cgroup(container, mark)
     try:
@@ -66,10 +66,10 @@ def _kill_container(deadline: ExecutionDeadline, room: Path, mark: Callable[[], 
         return container is not None and not _members(container)
 
 
-def _started(room: Path) -> str | None:
+def _started(directory: Path) -> str | None:
     """The id of the container; empty for one that never ran, None where the disk does not tell."""
     try:
-        return (room / STARTED).read_text(encoding="ascii").strip()
+        return (directory / STARTED).read_text(encoding="ascii").strip()
     except FileNotFoundError:
         return ""
     except (OSError, ValueError):

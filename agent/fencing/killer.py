@@ -1,4 +1,4 @@
-"""The agent's side of the keeper: starts it, and tells it by when user code must be dead."""
+"""The agent's side of the killer: starts it, and tells it by when user code must be dead."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ class Killer:
 
     def __init__(self) -> None:
         self.name = f"{os.getpid()}-{os.urandom(8).hex()}"
-        """Names this agent in its notes: keepers of agents before it leave what it has noted to its own."""
+        """Names this agent in its notes: killers of agents before it leave what it has noted to its own."""
         self._lock = Lock()
         self._line: socket.socket | None = None
         self._told: dict[Path, Notes] = {}
@@ -56,7 +56,7 @@ class Killer:
             try:
                 self._send(state)
             except (ConnectionError, TimeoutError):
-                log.warning("the keeper was killed, or hangs; starting another one")
+                log.warning("the killer was killed, or hangs; starting another one")
                 self._start()
 
     def tell_at_once(self, state: Path, notes: Notes) -> bool:
@@ -91,7 +91,7 @@ class Killer:
         self._line.send(os.fsencode(state.absolute()) + b"\n" + written(self._told[state]))
 
     def _start(self) -> None:
-        """What is started forks the keeper and ends, so that the keeper is nobody's child."""
+        """Start a program that forks the killer and ends, so that the killer is nobody's child."""
         self._let_go()
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(TELL_LIMIT)
@@ -111,7 +111,7 @@ class Killer:
                 )
             except (OSError, subprocess.SubprocessError) as error:
                 ours.close()
-                raise OSError(f"the keeper cannot be started: {error}") from error
+                raise OSError(f"the killer cannot be started: {error}") from error
         self._line = ours
         for state in self._told:
             self._send(state)

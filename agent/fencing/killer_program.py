@@ -1,4 +1,4 @@
-"""The keeper: kills user code that is overdue, whether or not its agent still lives.
+"""The killer: kills user code that is overdue, whether or not its agent still lives.
 
 Its agent tells it every change of the deadlines. It ends when the agent is gone and nothing is left of what was noted,
 or when another agent has taken over, which it sees in the notes on disk. To kill it needs no disk.
@@ -35,14 +35,16 @@ READ_LIMIT = 1.0
 KILLER_MARK_LIMIT = 0.2
 """Seconds that a kill waits for the disk."""
 
-MESSAGE = "killed by its keeper: the agent had no word from the coordinator for too long, and did not stop it in time"
+MESSAGE = (
+    "killed by muster-killer: the agent had no word from the coordinator for too long, and did not stop it in time"
+)
 
 
 def main() -> None:
     """Take one's place beside the agent whose name is the first argument, and stay."""
     if os.fork():
         os._exit(0)
-    Path("/proc/self/comm").write_text("muster-keeper", encoding="ascii")
+    Path("/proc/self/comm").write_text("muster-killer", encoding="ascii")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[2])) as line:
@@ -115,14 +117,14 @@ class DeadlineWatch:
 
     def _kill(self, late: tuple[ExecutionDeadline, ...]) -> list[ExecutionDeadline]:
         """Kill all of them beside each other, as one may take its time; those that are not known to be dead by now."""
-        self._kills = {room: work for room, work in self._kills.items() if work.is_alive()}
+        self._kills = {directory: work for directory, work in self._kills.items() if work.is_alive()}
         for each in late:
-            if each.room not in self._kills:
-                self._kills[each.room] = _Finding(partial(_killed, each))
+            if each.directory not in self._kills:
+                self._kills[each.directory] = _Finding(partial(_killed, each))
         until = _now() + KILLING_LIMIT
         for each in late:
-            self._kills[each.room].join(max(0.0, until - _now()))
-        return [each for each in late if not self._kills[each.room].yes]
+            self._kills[each.directory].join(max(0.0, until - _now()))
+        return [each for each in late if not self._kills[each.directory].yes]
 
     def _replaced(self, state: Path) -> bool:
         """Whether another agent has taken over; where the disk does not tell, none could."""
@@ -154,12 +156,12 @@ def _has_other_notes(state: Path, agent: str) -> bool:
 
 def _killed(deadline: ExecutionDeadline) -> bool:
     """Kill it, if anything of it runs; whether it is dead."""
-    return kill(deadline, lambda: _mark(Path(deadline.room)))
+    return kill(deadline, lambda: _mark(Path(deadline.directory)))
 
 
-def _mark(room: Path) -> None:
+def _mark(directory: Path) -> None:
     """Leave word, but do not wait long for a disk that hangs."""
-    marking = Thread(target=mark_fenced, args=(room, MESSAGE), daemon=True)
+    marking = Thread(target=mark_fenced, args=(directory, MESSAGE), daemon=True)
     marking.start()
     marking.join(KILLER_MARK_LIMIT)
 

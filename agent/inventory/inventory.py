@@ -80,8 +80,8 @@ class InventoryReader:
 
 def changed(before: Inventory, after: Inventory) -> bool:
     """Whether the coordinator should hear of it; compare with what it was told last, or small steps add up unseen."""
-    room = max(DISK_NOISE, after.disk_total * DISK_NOISE_SHARE)
-    return abs(before.disk_free - after.disk_free) > room or _lasting(before) != _lasting(after)
+    noise = max(DISK_NOISE, after.disk_total * DISK_NOISE_SHARE)
+    return abs(before.disk_free - after.disk_free) > noise or _lasting(before) != _lasting(after)
 
 
 def _lasting(inventory: Inventory) -> Inventory:

@@ -25,10 +25,10 @@ MAX_TAIL_LINE = 2048
 """Characters of a line that `tail` gives."""
 
 
-ROOM_FOR_WORDS = 256
+SPACE_FOR_WORDS = 256
 """Bytes for a line that says what was lost."""
 
-ROOM_TO_GO_ON = 1 << 20
+SPACE_TO_GO_ON = 1 << 20
 """Bytes that must be free again on a disk that was full."""
 
 
@@ -67,7 +67,7 @@ class LogFile:
         self._claim()
         if self._full or not records:
             return
-        if self._lost and not self._has_room():
+        if self._lost and not self._has_space():
             self._lose(records)
             return
         lost = self._loss()
@@ -94,7 +94,7 @@ class LogFile:
         self.settle()
 
     def settle(self) -> bool:
-        """Say what was lost, now that there may be room again; whether nothing is left to be said."""
+        """Say what was lost, now that there may be space again; whether nothing is left to be said."""
         if self._lost:
             if not self._write(self._loss()):
                 return False
@@ -155,9 +155,9 @@ class LogFile:
         return os.pread(self._file, max(0, min(limit, self._size - offset)), offset)
 
     def _write(self, data: bytes, *, together: bool = False) -> int:
-        """Write whole lines; how many of them are in the file now, fewer when there is no room, or none of `together`.
+        """Write whole lines; how many of them are in the file now, fewer when there is no space, or none of `together`.
 
-        On a full disk some room is left in the file for the words that say so.
+        On a full disk some space is left in the file for the words that say so.
         """
         written = 0
         try:
@@ -165,15 +165,15 @@ class LogFile:
                 written += os.write(self._file, data[written:] if written else data)
         except OSError as problem:
             self._lost_because = problem.strerror or str(problem)
-            written = 0 if together else data.rfind(b"\n", 0, max(0, written - ROOM_FOR_WORDS)) + 1
+            written = 0 if together else data.rfind(b"\n", 0, max(0, written - SPACE_FOR_WORDS)) + 1
             os.ftruncate(self._file, self._size + written)
         self._size += written
         return data.count(b"\n", 0, written)
 
-    def _has_room(self) -> bool:
+    def _has_space(self) -> bool:
         """Whether it is worth going on; a disk that is as good as full would only collect words on losses."""
         disk = os.fstatvfs(self._file)
-        return disk.f_bavail * disk.f_frsize >= ROOM_TO_GO_ON
+        return disk.f_bavail * disk.f_frsize >= SPACE_TO_GO_ON
 
     def _loss(self) -> bytes:
         """The words for what was lost; empty if nothing was."""

@@ -17,7 +17,7 @@ from muster.rpc.v1 import agents_pb2_grpc
 LOG_MESSAGE_BYTES = 128 * 1024
 """Bytes of one message."""
 LOG_WINDOW = 1024 * 1024
-"""Bytes of one log that may be under way; so a busy log leaves room for the others."""
+"""Bytes of one log that may be under way; so a busy log leaves space for the others."""
 
 
 Message = TypeVar("Message")

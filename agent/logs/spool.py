@@ -35,10 +35,10 @@ class LogSpool(LogFile):
         return grown
 
     async def end(self) -> None:
-        """Do what `finish` does, once the log says all that was lost of it: on a full disk, when there is room for
+        """Do what `finish` does, once the log says all that was lost of it: on a full disk, when there is space for
         that.
         """
-        while not self.settle():  # noqa: ASYNC110 - nobody tells when there is room
+        while not self.settle():  # noqa: ASYNC110 - nobody tells when there is space
             await asyncio.sleep(FULL_DISK_PAUSE)
         self.finish()
 

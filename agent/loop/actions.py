@@ -92,56 +92,56 @@ class Actions:
         def progress(detail: str) -> None:
             bench.inbox.put(Progressed(execution=execution, detail=detail))
 
-        ports = await bench.holdings.lease(assignment, progress)
-        room, record = bench.rooms.of(execution), record_of(assignment, bench.address, ports)
-        if not bench.rooms.take_spare(room, record):
-            await asyncio.to_thread(bench.rooms.make, room, record)
-        spool = LogSpool(room.log, bench.log_limit)
-        occupant = bench.occupants[execution] = LiveExecution(runtime.kind, room, spool, record=record)
+        ports = await bench.held.lease(assignment, progress)
+        directory, record = bench.directories.of(execution), record_of(assignment, bench.address, ports)
+        if not bench.directories.take_spare(directory, record):
+            await asyncio.to_thread(bench.directories.make, directory, record)
+        spool = LogSpool(directory.log, bench.log_limit)
+        live = bench.live[execution] = LiveExecution(runtime.kind, directory, spool, record=record)
         bench.logs.follow(execution, spool)
         await bench.secrets.fetch(assignment, progress)
-        occupant.sandbox = await runtime.prepare(assignment, room, occupant.spool, ports, progress)
+        live.sandbox = await runtime.prepare(assignment, directory, live.spool, ports, progress)
         return Prepared(execution=execution, address=bench.address, ports=ports)
 
     async def _arm(self, action: Arm) -> Armed:
-        occupant = self._bench.occupants[action.assignment.execution]
-        assert occupant.sandbox is not None
+        live = self._bench.live[action.assignment.execution]
+        assert live.sandbox is not None
         container = action.assignment.role.runtime is RuntimeKind.DOCKER
         inside = (CONTAINER_CONFIG, CONTAINER_OUTPUTS)
-        directories = inside if container else (str(occupant.room.config), str(occupant.room.outputs))
+        directories = inside if container else (str(live.directory.config), str(live.directory.outputs))
         launched = launch(action.assignment, action.roster, directories, self._bench.interface)
-        await occupant.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
+        await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
         return Armed(execution=action.assignment.execution)
 
     async def _start(self, execution: ExecutionId) -> Started:
-        bench, occupant = self._bench, self._bench.occupants[execution]
-        assert occupant.sandbox is not None
-        await bench.guard.tell_keeper()
+        bench, live = self._bench, self._bench.live[execution]
+        assert live.sandbox is not None
+        await bench.guard.tell_killer()
         if not self._state.fencing.may_start(execution, bench.guard.clock.now()):
             raise ExecutionError(FailureKind.NODE_LOST, TOO_LATE)
-        bench.holdings.let_go(execution)
-        occupant.started = True
-        await occupant.sandbox.start()
+        bench.held.let_go(execution)
+        live.started = True
+        await live.sandbox.start()
         bench.secrets.handed_over(execution)
         self._exits.await_exit(execution)
-        occupant.have_noted(partial(self._note_start, execution, datetime.now(UTC)))
+        live.have_noted(partial(self._note_start, execution, datetime.now(UTC)))
         return Started(execution=execution)
 
     def _note_start(self, execution: ExecutionId, at: datetime) -> None:
         if self._work.goes_on:
-            self._work.watch(execution, self._bench.occupants[execution].note_start(at))
+            self._work.watch(execution, self._bench.live[execution].note_start(at))
 
     async def _halt(self, action: Halt, interrupted: "asyncio.Task[None] | None") -> Halted:
         if interrupted is not None:
             interrupted.cancel()
         await ended(interrupted)
-        occupant = self._bench.occupants.get(action.execution)
-        if occupant is not None and occupant.sandbox is not None:
-            stop = partial(occupant.sandbox.stop, await self._grace(action))
+        live = self._bench.live.get(action.execution)
+        if live is not None and live.sandbox is not None:
+            stop = partial(live.sandbox.stop, await self._grace(action))
             # What ran may run on as long as nobody can stop it; what never ran holds nothing that others need.
-            await (insist(action.execution, stop) if occupant.started else stop())
-        if not (occupant and occupant.started):
-            self._bench.holdings.vacate(action.execution)
+            await (insist(action.execution, stop) if live.started else stop())
+        if not (live and live.started):
+            self._bench.held.vacate(action.execution)
             await self._bench.secrets.clear(action.execution)
         return Halted(execution=action.execution)
 
@@ -156,17 +156,17 @@ class Actions:
     async def _remove(self, execution: ExecutionId, halting: "asyncio.Task[None] | None") -> Removed:
         bench = self._bench
         await ended(halting)
-        occupant = bench.occupants.get(execution)
-        if occupant is not None and occupant.sandbox is not None:
-            await insist(execution, occupant.sandbox.remove)
-        bench.holdings.free(execution)
+        live = bench.live.get(execution)
+        if live is not None and live.sandbox is not None:
+            await insist(execution, live.sandbox.remove)
+        bench.held.free(execution)
         self._work.stop_watching(execution)
         bench.logs.forget(execution)
-        if occupant is not None:
-            occupant.close()
+        if live is not None:
+            live.close()
         await bench.secrets.forget(execution)
-        await insist(execution, partial(asyncio.to_thread, bench.rooms.clear, bench.rooms.of(execution)))
-        bench.occupants.pop(execution, None)
+        await insist(execution, partial(asyncio.to_thread, bench.directories.clear, bench.directories.of(execution)))
+        bench.live.pop(execution, None)
         self._work.forget(execution)
         log.info("execution cleared away", extra={"execution": execution})
         return Removed(execution=execution)

@@ -30,19 +30,19 @@ class Exits:
 
     def await_exit(self, execution: ExecutionId) -> None:
         """Tell when user code has ended, and see to what comes after that."""
-        occupant = self._bench.occupants[execution]
-        assert occupant.sandbox is not None
-        self._work.watch(execution, self._follow(execution, occupant, occupant.sandbox))
+        live = self._bench.live[execution]
+        assert live.sandbox is not None
+        self._work.watch(execution, self._follow(execution, live, live.sandbox))
 
     def end_log(self, execution: ExecutionId) -> None:
         """Close the log of an execution that never ran; one that never had a directory never printed."""
-        occupant = self._bench.occupants.get(execution)
-        if occupant is not None:
-            self._work.watch(execution, occupant.spool.end())
+        live = self._bench.live.get(execution)
+        if live is not None:
+            self._work.watch(execution, live.spool.end())
         else:
             self._bench.inbox.put(LogCompleted(execution=execution))
 
-    async def _follow(self, execution: ExecutionId, occupant: LiveExecution, sandbox: Sandbox) -> None:
+    async def _follow(self, execution: ExecutionId, live: LiveExecution, sandbox: Sandbox) -> None:
         """The story of an end, step by step."""
         try:
             exit_ = await sandbox.exited()
@@ -50,49 +50,49 @@ class Exits:
             self._bench.inbox.put(await failed(self._bench, execution, error))
             await self._vacate(execution, sandbox)
             return
-        tail = await self._explained(execution, occupant, sandbox) if exit_.code != 0 else ()
+        tail = await self._explained(execution, live, sandbox) if exit_.code != 0 else ()
         await self._tell(execution, sandbox, exit_, tail)
         await sandbox.drained()
         await self._leave(execution, sandbox)
-        await self._complete_log(execution, occupant)
+        await self._complete_log(execution, live)
         await self._bench.secrets.clear(execution)
 
-    async def _explained(self, execution: ExecutionId, occupant: LiveExecution, sandbox: Sandbox) -> tuple[str, ...]:
+    async def _explained(self, execution: ExecutionId, live: LiveExecution, sandbox: Sandbox) -> tuple[str, ...]:
         """The last lines of a failed one, once whatever may explain its end is known."""
         await _within(TAIL_PATIENCE, sandbox.drained())  # something that outlives user code may hold its output
         await _within(FAULT_PATIENCE, self._bench.catch_up_on_faults())
-        tail = occupant.spool.tail(TAIL_LINES)
-        await self._hear_keeper(execution, occupant)
+        tail = live.spool.tail(TAIL_LINES)
+        await self._hear_killer(execution, live)
         return tail
 
-    async def _hear_keeper(self, execution: ExecutionId, occupant: LiveExecution) -> None:
-        """Say so where the keeper killed it: it did not end by itself."""
-        message = await asyncio.to_thread(why_fenced, occupant.room.path)
+    async def _hear_killer(self, execution: ExecutionId, live: LiveExecution) -> None:
+        """Say so where the killer killed it: it did not end by itself."""
+        message = await asyncio.to_thread(why_fenced, live.directory.path)
         if message:
             self._bench.inbox.put(Fenced(execution=execution, grace=timedelta(0), message=message))
 
     async def _tell(self, execution: ExecutionId, sandbox: Sandbox, exit_: Exit, tail: tuple[str, ...]) -> None:
         """Report the end; one that was told to stop has ended when all of it has."""
         await ended(self._work.under_way(execution))
-        self._bench.holdings.leave(execution, vacant=sandbox.vacant)
+        self._bench.held.leave(execution, vacant=sandbox.vacant)
         self._bench.inbox.put(Exited(execution=execution, exit=exit_, log_tail=tail))
 
     async def _leave(self, execution: ExecutionId, sandbox: Sandbox) -> None:
         """Have its ports and GPUs for the next one; the log is not to wait for what cannot be killed."""
         if sandbox.vacant:
-            self._bench.holdings.vacate(execution)
+            self._bench.held.vacate(execution)
         else:
             self._work.watch(execution, self._vacate(execution, sandbox))
 
     async def _vacate(self, execution: ExecutionId, sandbox: Sandbox) -> None:
         """End what is left of it, so that the next one can have what it had."""
         await insist(execution, sandbox.vacate)
-        self._bench.holdings.vacate(execution)
+        self._bench.held.vacate(execution)
 
-    async def _complete_log(self, execution: ExecutionId, occupant: LiveExecution) -> None:
+    async def _complete_log(self, execution: ExecutionId, live: LiveExecution) -> None:
         """Close its log; of an empty one there is nothing to carry, nor to be told that it has arrived."""
-        await occupant.spool.end()
-        if not occupant.spool.size:
+        await live.spool.end()
+        if not live.spool.size:
             self._bench.logs.forget(execution)
             self._bench.inbox.put(LogCompleted(execution=execution))
 

@@ -15,9 +15,9 @@ async def failed(bench: Workbench, execution: ExecutionId, error: Exception) -> 
     """Let go of what an execution held whose action failed, or whose end nobody can tell; says why."""
     kind, message = _fault(execution, error)
     told = bench.secrets.message(execution, message)
-    occupant = bench.occupants.get(execution)
-    never_ran = occupant is None or not occupant.started
-    bench.holdings.leave(execution, vacant=never_ran)
+    live = bench.live.get(execution)
+    never_ran = live is None or not live.started
+    bench.held.leave(execution, vacant=never_ran)
     if never_ran:
         await bench.secrets.clear(execution)
     return ActionFailed(execution=execution, kind=kind, message=told)

@@ -21,13 +21,13 @@ class LiveExecution:
     """One execution in the loop."""
 
     kind: RuntimeKind
-    room: ExecutionDirectory
+    directory: ExecutionDirectory
     spool: LogSpool
     sandbox: Sandbox | None = None
     started: bool = False
     """Whether user code may run in it."""
     record: ExecutionRecord | None = None
-    """What was noted in its room; None: an earlier agent did that."""
+    """What was noted in its directory; None: an earlier agent did that."""
     noting: asyncio.TimerHandle | None = None
     """What sees to it that its start is noted."""
 
@@ -42,7 +42,7 @@ class LiveExecution:
         """
         if self.record is not None:
             with suppress(OSError):
-                await asyncio.to_thread(note, self.room, replace(self.record, started_at=at))
+                await asyncio.to_thread(note, self.directory, replace(self.record, started_at=at))
 
     def close(self) -> None:
         """Let go of its log; harmless when repeated."""

@@ -75,28 +75,28 @@ class Loop:
     async def shut_down(self, *, stop: bool) -> None:
         """Let go of everything, after `run` was cancelled; executions are ended, or left to the next agent."""
         bench = self._bench
-        occupants = bench.occupants.values() if stop else ()
-        sandboxes = [occupant.sandbox for occupant in occupants if occupant.sandbox is not None]
+        live = bench.live.values() if stop else ()
+        sandboxes = [live.sandbox for live in live if live.sandbox is not None]
         await asyncio.gather(*map(_end, sandboxes), return_exceptions=True)
         await asyncio.gather(*(bench.secrets.clear(sandbox.execution) for sandbox in sandboxes))
         for execution in self._state.ledger.executions():
-            bench.holdings.free(execution)
-        await asyncio.to_thread(bench.rooms.close)
+            bench.held.free(execution)
+        await asyncio.to_thread(bench.directories.close)
 
     def close(self) -> None:
         """Close the logs, once no runtime writes into them any more. Nothing else may be called afterwards."""
-        for occupant in self._bench.occupants.values():
-            occupant.close()
+        for live in self._bench.live.values():
+            live.close()
 
     def _take_up(self, work: OngoingWork, exits: Exits) -> None:
         """Go on with what was recovered."""
-        live = set(self._state.ledger.live())
-        for execution, occupant in list(self._bench.occupants.items()):
-            self._bench.logs.follow(execution, occupant.spool)
-            if execution in live:
+        going_on = set(self._state.ledger.live())
+        for execution, live in list(self._bench.live.items()):
+            self._bench.logs.follow(execution, live.spool)
+            if execution in going_on:
                 exits.await_exit(execution)
             else:
-                work.watch(execution, occupant.spool.end())
+                work.watch(execution, live.spool.end())
 
     # its turns
 
@@ -118,7 +118,7 @@ class Loop:
                         deadlines = action
                     case _:
                         actions.carry_out(action)
-        if deadlines is not None:  # after the starts were begun, which tell the keeper by themselves
+        if deadlines is not None:  # after the starts were begun, which tell the killer by themselves
             self._bench.guard.note(deadlines.deadlines)
         self._set_alarm(self._state.wake_at)
         if reports:

@@ -15,7 +15,9 @@ from agent.runtimes.runtime import Sandbox
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.job import RuntimeKind
 
-NO_TERMS = "its record (room.json) on the node is damaged, so nobody knew how long it may run without the coordinator"
+NO_TERMS = (
+    "its record (execution.json) on the node is damaged, so nobody knew how long it may run without the coordinator"
+)
 
 
 async def recovered(bench: Workbench, away: Collection[RuntimeKind]) -> AsyncIterator[Recovered]:
@@ -23,13 +25,13 @@ async def recovered(bench: Workbench, away: Collection[RuntimeKind]) -> AsyncIte
 
     What a runtime that is away has started counts as running; the rest of it is cleared away when it is back.
     """
-    await asyncio.to_thread(bench.rooms.begin)
+    await asyncio.to_thread(bench.directories.begin)
     for runtime in bench.runtimes.values():
-        for sandbox, spool, started in await runtime.recover(bench.rooms.path):
-            spool.limit, room = bench.log_limit, bench.rooms.of(sandbox.execution)
+        for sandbox, spool, started in await runtime.recover(bench.directories.path):
+            spool.limit, directory = bench.log_limit, bench.directories.of(sandbox.execution)
             bench.secrets.adopt(sandbox.execution, started=started)
-            bench.occupants[sandbox.execution] = LiveExecution(runtime.kind, room, spool, sandbox, started)
-            yield await _adopt(bench, room, sandbox, started=started)
+            bench.live[sandbox.execution] = LiveExecution(runtime.kind, directory, spool, sandbox, started)
+            yield await _adopt(bench, directory, sandbox, started=started)
     await asyncio.to_thread(bench.secrets.sweep)
     if not away:
         await asyncio.to_thread(_sweep, bench)
@@ -37,32 +39,32 @@ async def recovered(bench: Workbench, away: Collection[RuntimeKind]) -> AsyncIte
 
 async def clear_leftovers(bench: Workbench, kind: RuntimeKind) -> None:
     """Remove what a runtime that was away at the start still has: the coordinator was told that it is gone."""
-    for sandbox, spool, _ in await bench.runtimes[kind].recover(bench.rooms.path):
-        if sandbox.execution not in bench.occupants:
+    for sandbox, spool, _ in await bench.runtimes[kind].recover(bench.directories.path):
+        if sandbox.execution not in bench.live:
             await sandbox.remove()
             spool.close()
-            await asyncio.to_thread(bench.rooms.clear, bench.rooms.of(sandbox.execution))
+            await asyncio.to_thread(bench.directories.clear, bench.directories.of(sandbox.execution))
 
 
-async def _adopt(bench: Workbench, room: ExecutionDirectory, sandbox: Sandbox, *, started: bool) -> Recovered:
+async def _adopt(bench: Workbench, directory: ExecutionDirectory, sandbox: Sandbox, *, started: bool) -> Recovered:
     """What is known of an execution of an earlier agent; its ports are leased to it again while it runs."""
-    ended = sandbox.ended  # before the keeper's word is looked for, which comes before the end that it brings
-    record, fenced = await asyncio.to_thread(lambda: (noted(room), why_fenced(room.path)))
+    ended = sandbox.ended  # before the killer's word is looked for, which comes before the end that it brings
+    record, fenced = await asyncio.to_thread(lambda: (noted(directory), why_fenced(directory.path)))
     found = Recovered(execution=sandbox.execution, started=started, ended=ended, fenced=fenced)
     if record is None:
-        if await asyncio.to_thread(is_damaged, room) and started and not ended:
+        if await asyncio.to_thread(is_damaged, directory) and started and not ended:
             bench.inbox.put(Fenced(execution=found.execution, grace=timedelta(0), message=NO_TERMS))
         return found
-    bench.holdings.adopt(found.execution, record.ports, published=record.published)
+    bench.held.adopt(found.execution, record.ports, published=record.published)
     if ended or not started:
-        bench.holdings.leave(found.execution, vacant=sandbox.vacant or not started)
+        bench.held.leave(found.execution, vacant=sandbox.vacant or not started)
     terms, started_at = record.terms, record.started_at
     return replace(found, address=record.address, ports=record.ports, started_at=started_at, terms=terms)
 
 
 def _sweep(bench: Workbench) -> None:
     """Clear directories that belong to nobody any more."""
-    for path in bench.rooms.path.iterdir():
+    for path in bench.directories.path.iterdir():
         execution = ExecutionId(path.name)
-        if execution not in bench.occupants:
-            bench.rooms.clear(bench.rooms.of(execution))
+        if execution not in bench.live:
+            bench.directories.clear(bench.directories.of(execution))

@@ -15,7 +15,7 @@ PAUSES = (0.2, 1.0, 5.0, 15.0)
 
 
 async def insist(execution: ExecutionId, act: Callable[[], Awaitable[None]]) -> None:
-    """Do it again and again until it works: a daemon that is away comes back, a full disk gets room."""
+    """Do it again and again until it works: a daemon that is away comes back, a full disk gets space."""
     for pause in chain(PAUSES, repeat(PAUSES[-1])):
         try:
             await act()

@@ -28,8 +28,8 @@ class Workbench:
     inbox: Inbox
     """Takes what comes of the actions."""
     guard: FenceGuard
-    rooms: ExecutionDirectories
-    holdings: HeldResources
+    directories: ExecutionDirectories
+    held: HeldResources
     runtimes: Mapping[RuntimeKind, Runtime]
     logs: LogPusher
     address: str
@@ -41,7 +41,7 @@ class Workbench:
     """Bytes that are kept of what one execution prints."""
     catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
     """Returns when every fault of a GPU that came before the call is known here."""
-    occupants: dict[ExecutionId, LiveExecution] = field(default_factory=dict)
+    live: dict[ExecutionId, LiveExecution] = field(default_factory=dict)
     """What there is of each execution."""
 
 

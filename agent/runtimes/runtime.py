@@ -91,7 +91,7 @@ class Runtime(Protocol):
     async def prepare(
         self,
         assignment: Assignment,
-        room: ExecutionDirectory,
+        directory: ExecutionDirectory,
         spool: LogSpool,
         ports: Sequence[PortLease],
         progress: Progress,
@@ -99,11 +99,11 @@ class Runtime(Protocol):
         """Fetch the image and get everything ready that does not depend on the other members of the job.
 
         On bridge networking the host ports in `ports` are free to be published from here on. The directories of
-        `room` exist. Raises ExecutionError; then nothing of it is left behind. May be cancelled at any point.
+        `directory` exist. Raises ExecutionError; then nothing of it is left behind. May be cancelled at any point.
         """
         ...
 
-    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+    async def recover(self, executions: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
         """What is left from before a restart of the agent: sandbox, its spool, and whether user code was started.
 
         For started ones `exited` tells the exact exit code, also of those that ended meanwhile, and `drained`

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from agent.core.launching.handover import room_name
+from agent.core.launching.handover import directory_name
 from agent.logs.mask import Mask
 from muster.domain.errors import MusterError
 from muster.domain.fleet.secret import Handover
@@ -27,14 +27,14 @@ VARIABLES = "variables"
 _MASKS = ".masks"
 _OWN, _MINE, _EVERYBODY = 0o400, 0o700, 0o444
 _PASS = 0o711
-"""Above the rooms: plain processes may run as another user, who passes but sees nothing but its own."""
+"""Rights of the directory above: plain processes may run as another user, who passes but sees nothing but its own."""
 
 
 class NoMemoryDirectoryError(MusterError):
     """There is no directory in memory where it was looked for."""
 
 
-class SecretRooms:
+class SecretDirectories:
     """One for a node; None instead of a root: it has no directory in memory, and `problem` says why."""
 
     def __init__(self, root: Path | None, problem: str = "") -> None:
@@ -49,35 +49,36 @@ class SecretRooms:
 
     def files(self, execution: ExecutionId) -> Path:
         """The directory with one for each secret that comes as files."""
-        return self._room(execution) / "files"
+        return self._top(execution) / "files"
 
-    def directories(self, execution: ExecutionId, secrets: Handover) -> Mapping[str, Path]:
+    def mounts(self, execution: ExecutionId, secrets: Handover) -> Mapping[str, Path]:
         """Directories with secrets, by the paths at which a container sees them."""
         return {
-            path: self.files(execution) / room_name(path, number) for number, path in enumerate(sorted(secrets.files))
+            path: self.files(execution) / directory_name(path, number)
+            for number, path in enumerate(sorted(secrets.files))
         }
 
     def env(self, execution: ExecutionId) -> Path:
         """The directory with the variables."""
-        return self._room(execution) / "env"
+        return self._top(execution) / "env"
 
     def make(self, execution: ExecutionId, secrets: Handover) -> None:
         """Make the directories, which may be mounted from here on, and note what is masked."""
         self.check()
         self.clear(execution)
-        room = self._room(execution)
-        room.parent.mkdir(parents=True, exist_ok=True)
-        room.parent.chmod(_PASS)
-        _write(room.with_name(room.name + _MASKS), b"\n".join(Mask.of(secrets.masked).patterns), 0o600)
-        room.mkdir(mode=_MINE)
-        own = self.directories(execution, secrets).values()
+        top = self._top(execution)
+        top.parent.mkdir(parents=True, exist_ok=True)
+        top.parent.chmod(_PASS)
+        _write(top.with_name(top.name + _MASKS), b"\n".join(Mask.of(secrets.masked).patterns), 0o600)
+        top.mkdir(mode=_MINE)
+        own = self.mounts(execution, secrets).values()
         for directory in (self.env(execution), self.files(execution), *own):
             directory.mkdir(mode=0o755)
             directory.chmod(0o755)  # whatever the umask says
 
     def fill(self, execution: ExecutionId, secrets: Handover, reader: int | None) -> None:
-        """Write what `make` made room for, for one user; None: for whoever can get there, which is the container."""
-        for path, directory in self.directories(execution, secrets).items():
+        """Write the values for one user into what `make` made; None: for whoever gets there, which is the container."""
+        for path, directory in self.mounts(execution, secrets).items():
             for key, value in secrets.files[path].items():
                 _give(directory / _file_name(key), value, reader)
         if secrets.env:
@@ -86,18 +87,18 @@ class SecretRooms:
     def open_to(self, execution: ExecutionId, reader: int) -> None:
         """Let a user of this machine in, as whom plain processes run."""
         if reader != os.geteuid():
-            room = self._room(execution)
-            os.chown(room, reader, -1)
-            for directory in (room.parent, room.parent.parent):  # which can be passed through, but not be read
+            top = self._top(execution)
+            os.chown(top, reader, -1)
+            for directory in (top.parent, top.parent.parent):  # which can be passed through, but not be read
                 directory.chmod(directory.stat().st_mode & 0o7777 | 0o001)
 
     def mask(self, execution: ExecutionId) -> Mask | None:
         """What is masked in the log of an execution; None: it never got secrets, or nobody knows them any more."""
         if self._root is None:
             return None
-        room = self._room(execution)
+        top = self._top(execution)
         try:
-            return Mask(room.with_name(room.name + _MASKS).read_bytes().split(b"\n"))
+            return Mask(top.with_name(top.name + _MASKS).read_bytes().split(b"\n"))
         except FileNotFoundError:
             return None
 
@@ -105,9 +106,9 @@ class SecretRooms:
         """Nothing of it is left; harmless when repeated."""
         if self._root is None:
             return
-        room = self._room(execution)
-        shutil.rmtree(room, ignore_errors=True)
-        room.with_name(room.name + _MASKS).unlink(missing_ok=True)
+        top = self._top(execution)
+        shutil.rmtree(top, ignore_errors=True)
+        top.with_name(top.name + _MASKS).unlink(missing_ok=True)
 
     def sweep(self, keep: Container[ExecutionId]) -> None:
         """Clear what belongs to no execution that is there."""
@@ -118,7 +119,7 @@ class SecretRooms:
             if execution not in keep:
                 self.clear(execution)
 
-    def _room(self, execution: ExecutionId) -> Path:
+    def _top(self, execution: ExecutionId) -> Path:
         assert self._root is not None, "check comes first"
         return self._root / execution
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent.core.launching.handover import RegistryLogin, handover, login, without_clashes
 from agent.logs.mask import MASK_BLOCK, MASK_NOTHING, MOST_MASKED, Mask
-from agent.secrets.directories import SecretRooms
+from agent.secrets.directories import SecretDirectories
 from muster.domain.fleet.secret import DeliveredSecret, Handover
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId
@@ -27,8 +27,8 @@ async def nobody(execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
 class ExecutionSecrets:
     """Asks once for each execution, and only for those that need something."""
 
-    def __init__(self, rooms: SecretRooms | None = None, ask: Ask = nobody) -> None:
-        self.rooms = rooms or SecretRooms(None)
+    def __init__(self, directories: SecretDirectories | None = None, ask: Ask = nobody) -> None:
+        self.directories = directories or SecretDirectories(None)
         self._get = ask
         self._delivered: dict[ExecutionId, tuple[DeliveredSecret, ...]] = {}
         self._handovers: dict[ExecutionId, Handover] = {}
@@ -43,7 +43,7 @@ class ExecutionSecrets:
         progress("asking for secrets")
         found = handover(assignment.role, await self._ask(assignment.execution))
         if found.files or assignment.role.runtime is RuntimeKind.DOCKER:
-            self.rooms.check()
+            self.directories.check()
         if not Mask.takes(found.masked):
             size = f"{MOST_MASKED} lines or blocks of {MASK_BLOCK} bytes"
             message = f"secrets: they have more than {size}, too many to be masked"
@@ -65,7 +65,7 @@ class ExecutionSecrets:
         if not secrets.files:
             return replace(launch, secrets=secrets)
         container = assignment.role.runtime is RuntimeKind.DOCKER
-        directory = SECRETS_DIRECTORY if container else str(self.rooms.files(assignment.execution))
+        directory = SECRETS_DIRECTORY if container else str(self.directories.files(assignment.execution))
         return replace(launch, secrets=secrets, env={**launch.env, SECRETS_DIRECTORY_VARIABLE: directory})
 
     def message(self, execution: ExecutionId, text: str) -> str:
@@ -74,7 +74,7 @@ class ExecutionSecrets:
 
     def adopt(self, execution: ExecutionId, *, started: bool) -> None:
         """Know again what is masked of an execution of an earlier agent; one that was not started is over."""
-        mask = self.rooms.mask(execution) if started else None
+        mask = self.directories.mask(execution) if started else None
         if mask is not None:
             self._masks[execution] = mask
             self._untidy.add(execution)
@@ -92,7 +92,7 @@ class ExecutionSecrets:
         self.handed_over(execution)
         self._masks.pop(execution, None)
         if execution in self._untidy:
-            await asyncio.to_thread(self.rooms.clear, execution)
+            await asyncio.to_thread(self.directories.clear, execution)
 
     async def forget(self, execution: ExecutionId) -> None:
         """Forget an execution that is being cleared away."""
@@ -101,7 +101,7 @@ class ExecutionSecrets:
 
     def sweep(self) -> None:
         """Clear what is left of executions that were not adopted."""
-        self.rooms.sweep(self._untidy)
+        self.directories.sweep(self._untidy)
 
     async def _ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
         if execution not in self._delivered:

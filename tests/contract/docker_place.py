@@ -1,4 +1,4 @@
-"""Where the Docker runtime works in tests: a real engine, and rooms in the test's own directory."""
+"""Where the Docker runtime works in tests: a real engine, and executions in the test's own directory."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -39,8 +39,8 @@ class DockerPlace:
         finally:
             await runtime.close()
 
-    def config_directory(self, room: ExecutionDirectory) -> str:
-        del room  # it is mounted at the same place in every container
+    def config_directory(self, directory: ExecutionDirectory) -> str:
+        del directory  # it is mounted at the same place in every container
         return CONTAINER_CONFIG
 
     async def left(self, execution: ExecutionId) -> Sequence[str]:

@@ -16,7 +16,7 @@ from muster.domain.ids import GpuUuid
 from muster.domain.jobs.failure import ExecutionError
 from muster.domain.jobs.job import Network, Role
 from tests.contract.docker_place import DockerPlace
-from tests.contract.runtimes import Trial, assignment_for, ignored, launch_for, room_for, shell
+from tests.contract.runtimes import Trial, assignment_for, directory_for, ignored, launch_for, shell
 
 
 def script(text: str, **options: object) -> Role:
@@ -38,12 +38,12 @@ async def prepared(
     ports: Sequence[PortLease] = (),
     progress: Progress = ignored,
 ) -> AsyncIterator[Trial]:
-    """The execution prepared in its room; it is removed at the end."""
-    room = room_for(directory, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
-        sandbox = await runtime.prepare(assignment, room, spool, ports, progress)
+    """The execution prepared in its directory; it is removed at the end."""
+    own = directory_for(directory, assignment.execution)
+    with closing(LogSpool(own.log)) as spool:
+        sandbox = await runtime.prepare(assignment, own, spool, ports, progress)
         try:
-            yield Trial(sandbox, spool, room, launch_for(assignment))
+            yield Trial(sandbox, spool, own, launch_for(assignment))
         finally:
             await sandbox.remove()
 

@@ -1,4 +1,4 @@
-"""Keepers of agents that run: which there are, agents that leave theirs alone, and when a process has ended."""
+"""Killers of agents that run: which there are, agents that leave theirs alone, and when a process has ended."""
 
 import os
 import select
@@ -11,27 +11,27 @@ LIMIT = 20.0
 ROOT = Path(__file__).parents[2]
 SOON = 0.3
 ONCE_IT_IS_GONE = 2.0
-"""Seconds that an agent needs to start, tell its keeper and be killed; several times that."""
+"""Seconds that an agent needs to start, tell its killer and be killed; several times that."""
 AGENT = """
 import os, signal, sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from agent.core.deadlines import read
 from agent.fencing.killer import Killer
-keeper = Killer()
+killer = Killer()
 notes = read(sys.stdin.buffer.read())
-keeper.tell(Path({state!r}), notes)
+killer.tell(Path({state!r}), notes)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-"""The program of an agent that tells its keeper what it reads, and is killed."""
+"""The program of an agent that tells its killer what it reads, and is killed."""
 
 
 def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def keepers(name: str) -> list[int]:
-    """The keepers of an agent."""
+def killers(name: str) -> list[int]:
+    """The killers of an agent."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -27,9 +27,14 @@ class LoneLoop:
     """A loop with everything that it works with."""
 
     def __init__(
-        self, directory: Path, rooms: Path, runtimes: Mapping[RuntimeKind, Runtime], ports: PortLedger, address: str
+        self,
+        directory: Path,
+        executions: Path,
+        runtimes: Mapping[RuntimeKind, Runtime],
+        ports: PortLedger,
+        address: str,
     ) -> None:
-        site = FenceSite(node=NODE, state=directory, rooms=rooms, outputs=directory / "outputs")
+        site = FenceSite(node=NODE, state=directory, executions=executions, outputs=directory / "outputs")
         guard, inbox, outbox = FenceGuard(site), Inbox(), Outbox()
         self._messages = outbox.open()
         self._reports: deque[Report] = deque()
@@ -37,8 +42,8 @@ class LoneLoop:
         bench = Workbench(
             inbox=inbox,
             guard=guard,
-            rooms=ExecutionDirectories(site.rooms, site.outputs),
-            holdings=HeldResources(ports, self.state.ledger.gpus),
+            directories=ExecutionDirectories(site.executions, site.outputs),
+            held=HeldResources(ports, self.state.ledger.gpus),
             runtimes=runtimes,
             logs=LogPusher(NODE, lambda execution: inbox.put(LogCompleted(execution=execution))),
             address=address,

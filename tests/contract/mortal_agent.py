@@ -14,18 +14,18 @@ from agent.logs.spool import LogSpool
 from agent.runtimes.process.runtime import ProcessRuntime
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.job import Role
-from tests.contract.runtimes import assignment_for, ignored, launch_for, room_for, shell
+from tests.contract.runtimes import assignment_for, directory_for, ignored, launch_for, shell
 
 
 async def main(directory: Path, *scripts: str) -> None:
     runtime = ProcessRuntime()
-    spools = [spool for _, spool, _ in await runtime.recover(directory / "rooms")]
+    spools = [spool for _, spool, _ in await runtime.recover(directory / "executions")]
     sandboxes = []
     for number, script in enumerate(scripts):
         assignment = replace(assignment_for(Role(command=shell(script))), execution=ExecutionId(f"mortal-1-{number}"))
-        room = room_for(directory, assignment.execution)
-        spools.append(LogSpool(room.log))
-        sandboxes.append(await runtime.prepare(assignment, room, spools[-1], (), ignored))
+        own = directory_for(directory, assignment.execution)
+        spools.append(LogSpool(own.log))
+        sandboxes.append(await runtime.prepare(assignment, own, spools[-1], (), ignored))
         await sandboxes[-1].arm(launch_for(assignment))
     print("armed", flush=True)  # noqa: T201 (this is how it is followed)
     if not sys.stdin.readline():

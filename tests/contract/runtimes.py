@@ -15,7 +15,7 @@ from agent.runtimes.process.launcher import Launcher
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Runtime, Sandbox
-from agent.secrets.directories import SecretRooms
+from agent.secrets.directories import SecretDirectories
 from muster.domain.gangs.log import Stream, parse_records
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId, JobId, execution_id
@@ -44,7 +44,7 @@ class Place(Protocol):
         """A runtime, closed at the end."""
         ...
 
-    def config_directory(self, room: ExecutionDirectory) -> str:
+    def config_directory(self, directory: ExecutionDirectory) -> str:
         """Where user code finds the roster files."""
         ...
 
@@ -59,7 +59,7 @@ class ProcessPlace:
     image: str | None = None
     added_env = frozenset({"PATH", "HOME", "LANG", "TZ"})
     job_user: JobUser | None = None
-    rooms: SecretRooms | None = None
+    directories: SecretDirectories | None = None
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -68,19 +68,24 @@ class ProcessPlace:
     async def runtime(self) -> AsyncIterator[Runtime]:
         launcher = Launcher(other_users=self.job_user is not None)
         runtime = ProcessRuntime(
-            spares=SpareSupervisors(launcher, wanted=0), secrets=self.rooms, job_user=self.job_user
+            spares=SpareSupervisors(launcher, wanted=0), secrets=self.directories, job_user=self.job_user
         )
         try:
             yield runtime
         finally:
             await runtime.close()
 
-    def config_directory(self, room: ExecutionDirectory) -> str:
-        return str(room.config)
+    def config_directory(self, directory: ExecutionDirectory) -> str:
+        return str(directory.config)
 
     async def left(self, execution: ExecutionId) -> Sequence[str]:
-        rooms = self._directory.glob(f"**/{execution}")
-        return [str(path) for room in rooms for path in room.glob("*") if path.name in {"bell", "process.json"}]
+        directories = self._directory.glob(f"**/{execution}")
+        return [
+            str(path)
+            for directory in directories
+            for path in directory.glob("*")
+            if path.name in {"bell", "process.json"}
+        ]
 
 
 class ProcessPlaceOfOthers(ProcessPlace):
@@ -96,7 +101,7 @@ class Trial:
 
     sandbox: Sandbox
     spool: LogSpool
-    room: ExecutionDirectory
+    directory: ExecutionDirectory
     launch: Launch
 
     async def arm(self) -> None:
@@ -137,12 +142,12 @@ class Trial:
         return [*lines, pieces] if pieces else lines
 
 
-def room_for(directory: Path, execution: ExecutionId) -> ExecutionDirectory:
-    """A room with its directories, as the agent makes it."""
-    room = ExecutionDirectory(directory / "rooms", execution)
-    for path in (room.config, room.outputs, room.work):
+def directory_for(directory: Path, execution: ExecutionId) -> ExecutionDirectory:
+    """An execution's directory, as the agent makes it."""
+    own = ExecutionDirectory(directory / "executions", execution)
+    for path in (own.config, own.outputs, own.work):
         path.mkdir(parents=True)
-    return room
+    return own
 
 
 def assignment_for(role: Role, network: Network = Network.HOST) -> Assignment:
@@ -197,11 +202,11 @@ async def trial(
     """A prepared execution; at the end it is removed, and nothing of it may be left."""
     async with place.runtime() as runtime:
         assignment = assignment_for(replace(role, image=place.image))
-        room = room_for(directory, assignment.execution)
-        with closing(LogSpool(room.log)) as spool:
-            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+        own = directory_for(directory, assignment.execution)
+        with closing(LogSpool(own.log)) as spool:
+            sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
             try:
-                yield Trial(sandbox, spool, room, launch_for(assignment, config_files))
+                yield Trial(sandbox, spool, own, launch_for(assignment, config_files))
             finally:
                 await sandbox.remove()
         assert running(assignment.execution) == []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.runtimes.docker.runtime import Confines, DockerRuntime
-from agent.secrets.directories import SecretRooms
+from agent.secrets.directories import SecretDirectories
 from agent.secrets.store import ExecutionSecrets
 from muster.domain.fleet.secret import Handover
 from muster.domain.jobs.job import Role
@@ -27,19 +27,19 @@ HANDOVER = Handover(
 
 
 class ProcessesWithSecrets(ProcessPlace):
-    def __init__(self, directory: Path, rooms: SecretRooms) -> None:
+    def __init__(self, directory: Path, directories: SecretDirectories) -> None:
         super().__init__(directory)
-        self.rooms = rooms
+        self.directories = directories
 
 
 class ContainersWithSecrets(DockerPlace):
-    def __init__(self, directory: Path, socket: Path, rooms: SecretRooms) -> None:
+    def __init__(self, directory: Path, socket: Path, directories: SecretDirectories) -> None:
         super().__init__(directory, socket)
-        self.rooms = rooms
+        self.directories = directories
 
     @asynccontextmanager
     async def runtime(self, **_: object) -> AsyncIterator[DockerRuntime]:
-        runtime = DockerRuntime(self.socket, self.identity, Confines(), 0, ExecutionSecrets(self.rooms))
+        runtime = DockerRuntime(self.socket, self.identity, Confines(), 0, ExecutionSecrets(self.directories))
         try:
             yield runtime
         finally:
@@ -52,13 +52,13 @@ async def with_secrets(place: Place, directory: Path, role: Role, secrets: Hando
     assert isinstance(place, ProcessesWithSecrets | ContainersWithSecrets)
     async with trial(place, directory, role) as it:
         contained = isinstance(place, ContainersWithSecrets)
-        files = SECRETS_DIRECTORY if contained else str(place.rooms.files(it.sandbox.execution))
+        files = SECRETS_DIRECTORY if contained else str(place.directories.files(it.sandbox.execution))
         it.launch = replace(it.launch, secrets=secrets, env={**it.launch.env, "MUSTER_SECRETS_DIR": files})
         try:
             yield it
         finally:
             await it.sandbox.remove()
-            place.rooms.clear(it.sandbox.execution)
+            place.directories.clear(it.sandbox.execution)
 
 
 def digest(value: bytes) -> bytes:

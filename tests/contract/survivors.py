@@ -19,9 +19,9 @@ from tests.contract.runtimes import (
     ProcessPlace,
     Trial,
     assignment_for,
+    directory_for,
     ignored,
     launch_for,
-    room_for,
     running,
     shell,
 )
@@ -89,16 +89,18 @@ async def adopted(directory: Path) -> AsyncIterator[list[Adopted]]:
             Adopted(
                 sandbox,
                 spool,
-                ExecutionDirectory(directory / "rooms", sandbox.execution),
+                ExecutionDirectory(directory / "executions", sandbox.execution),
                 launch_for(assignment_for(Role())),
                 yes,
             )
-            for sandbox, spool, yes in await runtime.recover(directory / "rooms")
+            for sandbox, spool, yes in await runtime.recover(directory / "executions")
         ]
         try:
             yield found
         finally:
-            supervisors = [record.supervisor for each in found if (record := read_record(each.room.path)) is not None]
+            supervisors = [
+                record.supervisor for each in found if (record := read_record(each.directory.path)) is not None
+            ]
             for each in found:
                 await each.sandbox.remove()
                 each.spool.close()
@@ -124,7 +126,7 @@ async def over(it: Process) -> None:
 
 
 def supervisors(directory: Path) -> list[Process]:
-    records = (read_record(path.parent) for path in (directory / "rooms").glob(f"*/{PROCESS_RECORD}"))
+    records = (read_record(path.parent) for path in (directory / "executions").glob(f"*/{PROCESS_RECORD}"))
     return [record.supervisor for record in records if record is not None]
 
 
@@ -132,10 +134,10 @@ def supervisors(directory: Path) -> list[Process]:
 async def prepared(runtime: ProcessRuntime, directory: Path, script: str, limit: int = 1 << 30) -> AsyncIterator[Trial]:
     """An execution in a runtime that others share."""
     assignment = assignment_for(Role(command=shell(script)))
-    room = room_for(directory, assignment.execution)
-    with closing(LogSpool(room.log, limit)) as spool:
-        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
-        yield Trial(sandbox, spool, room, launch_for(assignment))
+    own = directory_for(directory, assignment.execution)
+    with closing(LogSpool(own.log, limit)) as spool:
+        sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
+        yield Trial(sandbox, spool, own, launch_for(assignment))
         await sandbox.remove()
 
 

@@ -22,7 +22,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import PortRequest, RuntimeKind
 from tests.contract.lone_loop import LoneLoop
-from tests.contract.runtimes import room_for, running
+from tests.contract.runtimes import directory_for, running
 from tests.contract.survivors import mortal_agent
 
 MASTER = PortLease(name="master", host_port=30_180, container_port=30_180)
@@ -31,35 +31,35 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    room = room_for(tmp_path, ExecutionId("a-1-0"))
-    note(room, RECORD)
-    assert noted(room) == RECORD
+    directory = directory_for(tmp_path, ExecutionId("a-1-0"))
+    note(directory, RECORD)
+    assert noted(directory) == RECORD
     started = replace(RECORD, started_at=NOON)
-    note(room, started)
-    assert noted(room) == started
+    note(directory, started)
+    assert noted(directory) == started
 
 
 async def test_when_user_code_was_started_is_noted(tmp_path: Path) -> None:
-    room = room_for(tmp_path, ExecutionId("a-1-0"))
-    with closing(LogSpool(room.log)) as spool:
-        await LiveExecution(RuntimeKind.PROCESS, room, spool, record=RECORD).note_start(NOON)
-    assert noted(room) == replace(RECORD, started_at=NOON)
+    directory = directory_for(tmp_path, ExecutionId("a-1-0"))
+    with closing(LogSpool(directory.log)) as spool:
+        await LiveExecution(RuntimeKind.PROCESS, directory, spool, record=RECORD).note_start(NOON)
+    assert noted(directory) == replace(RECORD, started_at=NOON)
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"job": "trial"'])
 def test_a_record_that_is_missing_or_damaged_is_none(tmp_path: Path, text: str | None) -> None:
-    room = room_for(tmp_path, ExecutionId("a-1-0"))
+    directory = directory_for(tmp_path, ExecutionId("a-1-0"))
     if text is not None:
-        (room.path / EXECUTION_RECORD).write_text(text)
-    assert noted(room) is None
+        (directory.path / EXECUTION_RECORD).write_text(text)
+    assert noted(directory) is None
 
 
 async def test_an_adopted_execution_has_its_address_ports_and_start_again(tmp_path: Path) -> None:
     async with mortal_agent(tmp_path, "sleep 1000") as agent:
         await agent.start()
-    [path] = (tmp_path / "rooms").iterdir()
-    room = ExecutionDirectory(path.parent, ExecutionId(path.name))
-    note(room, replace(RECORD, started_at=NOON))
+    [path] = (tmp_path / "executions").iterdir()
+    directory = ExecutionDirectory(path.parent, ExecutionId(path.name))
+    note(directory, replace(RECORD, started_at=NOON))
     ports = PortLedger(30_180, 30_189)
     runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), wanted=0))
     lone = LoneLoop(tmp_path, path.parent, {RuntimeKind.PROCESS: runtime}, ports, "10.0.0.8")
@@ -84,7 +84,7 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
     """Left alone, the execution would run on beside the next attempt when the node is cut off."""
     async with mortal_agent(tmp_path, "setsid sleep 1000 & wait") as agent:
         await agent.start()
-    [path] = (tmp_path / "rooms").iterdir()
+    [path] = (tmp_path / "executions").iterdir()
     (path / EXECUTION_RECORD).write_bytes(b"\0" * 300)
     runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), wanted=0))
     lone = LoneLoop(tmp_path, path.parent, {RuntimeKind.PROCESS: runtime}, PortLedger(30_180, 30_189), "10.0.0.8")
@@ -94,7 +94,7 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
         pass
     assert running(ExecutionId(path.name)) == []
     assert report.failure is not None
-    assert (report.failure.kind, "room.json" in report.failure.message) == (FailureKind.NODE_LOST, True)
+    assert (report.failure.kind, "execution.json" in report.failure.message) == (FailureKind.NODE_LOST, True)
     assert (tmp_path / "damaged" / f"{path.name}-{EXECUTION_RECORD}").read_bytes() == b"\0" * 300
     running_loop.cancel()
     await asyncio.wait([running_loop])

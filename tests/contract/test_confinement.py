@@ -27,7 +27,7 @@ from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.jobs.failure import ExecutionError, Exit
 from muster.domain.jobs.job import Resources, Role, Security
-from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
+from tests.contract.runtimes import GRACE, Trial, assignment_for, directory_for, ignored, launch_for, shell
 from tests.contract.survivors import over
 from tests.contract.torchrun_like import BOMB
 
@@ -81,11 +81,11 @@ async def prepared(
     spares = spares or SpareSupervisors(Launcher(other_users=user is not None), cgroups, wanted=0)
     runtime = ProcessRuntime(spares=spares, job_user=user)
     assignment = assignment_for(role)
-    room = room_for(directory, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
+    own = directory_for(directory, assignment.execution)
+    with closing(LogSpool(own.log)) as spool:
         try:
-            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
-            yield Trial(sandbox, spool, room, launch_for(assignment))
+            sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
+            yield Trial(sandbox, spool, own, launch_for(assignment))
             await sandbox.remove()
         finally:
             await runtime.close()
@@ -101,9 +101,9 @@ async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_wit
             it.spool.grew.clear()
             await it.spool.grew.wait()
         program = int(it.printed()[0])
-        record = read_record(it.room.path)
+        record = read_record(it.directory.path)
         assert record is not None
-        assert record.groups == noted_groups(it.room) != ()
+        assert record.groups == noted_groups(it.directory) != ()
         for group in record.groups:
             found = members(group)
             assert {program, record.supervisor.pid} < found
@@ -121,7 +121,7 @@ async def test_a_spare_supervisor_waits_in_the_cgroups_that_its_program_gets(tmp
     assert groups
     role = Role(command=shell("cat /proc/self/cgroup"), resources=Resources(cpu_millis=100))
     async with prepared(tmp_path, cgroups, role, spares=spares) as it:
-        assert noted_groups(it.room) == tuple(map(str, groups))
+        assert noted_groups(it.directory) == tuple(map(str, groups))
         assert await it.run() == Exit(code=0)
         found = {line.rpartition(b"/")[2].decode() for line in it.printed()}
         assert {group.name for group in groups} <= found
@@ -165,7 +165,7 @@ async def test_a_daemon_without_a_name_ends_although_its_supervisor_was_killed(
     async with prepared(tmp_path, cgroups, Role(command=command), user) as it:
         await it.release()
         started = await _numbers(it, 3)
-        record = read_record(it.room.path)
+        record = read_record(it.directory.path)
         assert record is not None
         record.supervisor.kill()
         with pytest.raises(ExecutionError, match="was killed"):
@@ -174,16 +174,16 @@ async def test_a_daemon_without_a_name_ends_although_its_supervisor_was_killed(
 
 
 @pytest.mark.parametrize("user", USERS)
-async def test_the_keeper_ends_it_too(tmp_path: Path, cgroups: Cgroups, user: JobUser | None) -> None:
+async def test_the_killer_ends_it_too(tmp_path: Path, cgroups: Cgroups, user: JobUser | None) -> None:
     command = ("/usr/bin/env", "python3", "-c", PROGRAM.read_text(), "nameless", "worker")
     async with prepared(tmp_path, cgroups, Role(command=command), user) as it:
         await it.release()
         started = await _numbers(it, 2)
-        record = read_record(it.room.path)
+        record = read_record(it.directory.path)
         assert record is not None
         record.supervisor.kill()
         await over(record.supervisor)
-        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
+        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, directory=str(it.directory.path))
         while not kill(late, lambda: None):
             pass
         assert _alive(started) == []
@@ -264,7 +264,7 @@ def test_a_supervisor_has_the_score_of_programs_only_while_it_starts_one(tmp_pat
 
 def _there(trial: Trial) -> list[str]:
     """The cgroups of an execution that were not removed."""
-    return [group for group in noted_groups(trial.room) if Path(group).exists()]
+    return [group for group in noted_groups(trial.directory) if Path(group).exists()]
 
 
 def _weights(trial: Trial) -> list[str]:
@@ -292,7 +292,7 @@ async def test_what_runs_in_a_cgroup_of_an_execution_that_nobody_knows_is_ended(
     runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), cgroups, wanted=0))
     async with asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(asyncio.to_thread(program.wait), name="wait")
-        assert await runtime.recover(tmp_path / "rooms") == []
+        assert await runtime.recover(tmp_path / "executions") == []
     assert waiting.result() == -signal.SIGKILL
     assert [group for group in groups if group.exists()] == []
     await runtime.close()

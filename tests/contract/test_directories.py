@@ -1,4 +1,4 @@
-"""Rooms of executions: whether one was made before it was needed cannot be seen in it, and nothing is used twice."""
+"""Directories of executions: nobody sees in one whether it was made before it was needed, and nothing is used twice."""
 
 import os
 import stat
@@ -26,17 +26,17 @@ WITH_FILES = Launch(env={}, config_files=dict.fromkeys(CONFIG_FILES, b"content")
 
 
 @pytest.fixture
-def rooms(tmp_path: Path) -> ExecutionDirectories:
-    rooms = ExecutionDirectories(tmp_path / "executions", tmp_path / "outputs")
-    rooms.begin()
-    return rooms
+def directories(tmp_path: Path) -> ExecutionDirectories:
+    directories = ExecutionDirectories(tmp_path / "executions", tmp_path / "outputs")
+    directories.begin()
+    return directories
 
 
-def room(rooms: ExecutionDirectories, number: int = 0) -> ExecutionDirectory:
+def made_in(directories: ExecutionDirectories, number: int = 0) -> ExecutionDirectory:
     """One that is made; the first ones are spares."""
-    it = ExecutionDirectory(rooms.path, ExecutionId(f"j-1-{number}"))
-    if not rooms.take_spare(it, RECORD):
-        rooms.make(it, RECORD)
+    it = ExecutionDirectory(directories.path, ExecutionId(f"j-1-{number}"))
+    if not directories.take_spare(it, RECORD):
+        directories.make(it, RECORD)
     return it
 
 
@@ -49,8 +49,8 @@ def modes(it: ExecutionDirectory) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("number", [0, SPARES])
-def test_a_room_has_its_directories_and_tells_whose_it_is(rooms: ExecutionDirectories, number: int) -> None:
-    made = [room(rooms, each) for each in range(number + 1)][-1]
+def test_a_directory_has_its_directories_and_tells_whose_it_is(directories: ExecutionDirectories, number: int) -> None:
+    made = [made_in(directories, each) for each in range(number + 1)][-1]
     assert [list(directory.iterdir()) for directory in (made.work, made.outputs)] == [[], []]
     assert noted(made) == RECORD
     write_config(made, WITH_FILES)
@@ -59,8 +59,8 @@ def test_a_room_has_its_directories_and_tells_whose_it_is(rooms: ExecutionDirect
     assert found == dict.fromkeys(CONFIG_FILES, b"content")
 
 
-def test_rooms_that_were_made_before_have_the_same_rights_as_others(rooms: ExecutionDirectories) -> None:
-    made = [room(rooms, number) for number in range(SPARES + 1)]
+def test_directories_that_were_made_before_have_the_same_rights_as_others(directories: ExecutionDirectories) -> None:
+    made = [made_in(directories, number) for number in range(SPARES + 1)]
     for each in made:
         write_config(each, WITH_FILES)
         write_unseen(each.log, b"", 0o600)
@@ -69,29 +69,29 @@ def test_rooms_that_were_made_before_have_the_same_rights_as_others(rooms: Execu
     assert first == last | by_supervisors
 
 
-def test_in_a_new_room_nothing_was_started(rooms: ExecutionDirectories) -> None:
-    assert [read_record(room(rooms, number).path) for number in range(SPARES + 1)] == [None] * (SPARES + 1)
+def test_in_a_new_directory_nothing_was_started(directories: ExecutionDirectories) -> None:
+    assert [read_record(made_in(directories, number).path) for number in range(SPARES + 1)] == [None] * (SPARES + 1)
 
 
-def test_what_was_made_before_becomes_the_room_and_nobody_gets_to_it_until_then(
-    rooms: ExecutionDirectories, tmp_path: Path
+def test_what_was_made_before_becomes_the_directory_and_nobody_gets_to_it_until_then(
+    directories: ExecutionDirectories, tmp_path: Path
 ) -> None:
     before = {path.stat().st_ino for path in spares(tmp_path)}
     assert stat.S_IMODE((tmp_path / "spares").stat().st_mode) == 0o700
-    made = [room(rooms, number) for number in range(SPARES)]
+    made = [made_in(directories, number) for number in range(SPARES)]
     assert {each.path.stat().st_ino for each in made} == before
     assert spares(tmp_path) == []
 
 
-def test_a_room_that_was_cleared_is_nobody_elses_afterwards(rooms: ExecutionDirectories) -> None:
+def test_a_directory_that_was_cleared_is_nobody_elses_afterwards(directories: ExecutionDirectories) -> None:
     held = []
     for number in range(SPARES + 2):
-        used = room(rooms, number)
+        used = made_in(directories, number)
         held += [os.open(directory, os.O_RDONLY) for directory in (used.path, used.config, used.work, used.outputs)]
-        rooms.clear(used)
+        directories.clear(used)
     try:
         for number in range(KEPT):
-            later = room(rooms, number)
+            later = made_in(directories, number)
             for directory in (later.path, later.config, later.work, later.outputs):
                 (directory / "file").touch()
         assert [os.listdir(descriptor) for descriptor in held] == [[]] * len(held)  # noqa: PTH208 (what is open)
@@ -100,37 +100,41 @@ def test_a_room_that_was_cleared_is_nobody_elses_afterwards(rooms: ExecutionDire
             os.close(descriptor)
 
 
-def test_clearing_removes_whatever_is_there_but_keeps_outputs(rooms: ExecutionDirectories, tmp_path: Path) -> None:
-    used = room(rooms)
+def test_clearing_removes_whatever_is_there_but_keeps_outputs(
+    directories: ExecutionDirectories, tmp_path: Path
+) -> None:
+    used = made_in(directories)
     (used.work / "deep" / "deeper").mkdir(parents=True)
     (used.work / "deep" / "file").write_text("of the job")
     (used.path / "home").mkdir()
     (used.outputs / "model").write_text("42")
-    rooms.clear(used)
-    assert list(rooms.path.iterdir()) == []
+    directories.clear(used)
+    assert list(directories.path.iterdir()) == []
     assert [(path.name, path.read_text()) for path in (tmp_path / "outputs" / used.path.name).iterdir()] == [
         ("model", "42")
     ]
 
 
-def test_clearing_twice_is_harmless(rooms: ExecutionDirectories) -> None:
-    used = room(rooms)
-    rooms.clear(used)
-    rooms.clear(used)
-    assert list(rooms.path.iterdir()) == []
+def test_clearing_twice_is_harmless(directories: ExecutionDirectories) -> None:
+    used = made_in(directories)
+    directories.clear(used)
+    directories.clear(used)
+    assert list(directories.path.iterdir()) == []
 
 
-def test_there_are_never_more_spare_rooms_than_a_few(rooms: ExecutionDirectories, tmp_path: Path) -> None:
-    for each in [room(rooms, number) for number in range(2 * KEPT)]:
-        rooms.clear(each)
+def test_there_are_never_more_spare_directories_than_a_few(directories: ExecutionDirectories, tmp_path: Path) -> None:
+    for each in [made_in(directories, number) for number in range(2 * KEPT)]:
+        directories.clear(each)
     assert len(spares(tmp_path)) == KEPT
 
 
-def test_an_agent_does_away_with_the_spare_rooms_of_the_one_before(rooms: ExecutionDirectories, tmp_path: Path) -> None:
-    rooms.clear(room(rooms))
+def test_an_agent_does_away_with_the_spare_directories_of_the_one_before(
+    directories: ExecutionDirectories, tmp_path: Path
+) -> None:
+    directories.clear(made_in(directories))
     before = {path.stat().st_ino: os.open(path, os.O_RDONLY) for path in spares(tmp_path)}
     try:
-        ExecutionDirectories(rooms.path, tmp_path / "outputs").begin()
+        ExecutionDirectories(directories.path, tmp_path / "outputs").begin()
         assert len(spares(tmp_path)) == SPARES
         assert before.keys().isdisjoint(path.stat().st_ino for path in spares(tmp_path))
     finally:
@@ -138,22 +142,22 @@ def test_an_agent_does_away_with_the_spare_rooms_of_the_one_before(rooms: Execut
             os.close(descriptor)
 
 
-def test_an_agent_that_ends_leaves_no_spare_rooms(rooms: ExecutionDirectories, tmp_path: Path) -> None:
-    rooms.close()
+def test_an_agent_that_ends_leaves_no_spare_directories(directories: ExecutionDirectories, tmp_path: Path) -> None:
+    directories.close()
     assert not (tmp_path / "spares").exists()
 
 
-def test_a_room_is_made_at_once_where_there_can_be_no_spare_ones(tmp_path: Path) -> None:
+def test_a_directory_is_made_at_once_where_there_can_be_no_spare_ones(tmp_path: Path) -> None:
     (tmp_path / "spares").write_text("in the way")
-    rooms = ExecutionDirectories(tmp_path / "executions", tmp_path / "outputs")
-    rooms.begin()
-    assert noted(room(rooms)) == RECORD
+    directories = ExecutionDirectories(tmp_path / "executions", tmp_path / "outputs")
+    directories.begin()
+    assert noted(made_in(directories)) == RECORD
 
 
-def test_a_room_that_is_there_already_is_used_as_it_is(rooms: ExecutionDirectories) -> None:
-    (rooms.path / "j-1-0" / "work").mkdir(parents=True)
-    (rooms.path / "j-1-0" / "work" / "file").write_text("left")
-    assert [path.name for path in room(rooms).work.iterdir()] == ["file"]
+def test_a_directory_that_is_there_already_is_used_as_it_is(directories: ExecutionDirectories) -> None:
+    (directories.path / "j-1-0" / "work").mkdir(parents=True)
+    (directories.path / "j-1-0" / "work" / "file").write_text("left")
+    assert [path.name for path in made_in(directories).work.iterdir()] == ["file"]
 
 
 def test_what_is_written_over_is_all_of_the_file(tmp_path: Path) -> None:
@@ -170,11 +174,13 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_room_is_cleared_however_deep_the_directories_are_that_user_code_made(rooms: ExecutionDirectories) -> None:
-    it = room(rooms)
+def test_a_directory_is_cleared_however_deep_the_directories_are_that_user_code_made(
+    directories: ExecutionDirectories,
+) -> None:
+    it = made_in(directories)
     dig = "import os\nfor _ in range(3000): os.mkdir('deep'); os.chdir('deep')"
     subprocess.run([sys.executable, "-c", dig], cwd=it.work, check=True)
-    rooms.clear(it)
+    directories.clear(it)
     assert not it.path.exists()
 
 

@@ -17,7 +17,7 @@ from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import Network
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script
-from tests.contract.runtimes import Trial, ignored, launch_for, room_for, running
+from tests.contract.runtimes import Trial, directory_for, ignored, launch_for, running
 from tests.docker_daemon import IMAGE, PrivateDaemon, containers, daemon, import_busybox, request, why_no_daemon
 
 pytestmark = pytest.mark.docker
@@ -46,10 +46,10 @@ def place(tmp_path: Path, docker_socket: Path) -> Iterator[DockerPlace]:
 
 async def begin(place: DockerPlace, directory: Path, assignment: Assignment, *steps: str) -> None:
     """Bring an execution so far, then end as an agent ends that is killed: nothing is tidied up."""
-    room = room_for(directory, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
+    own = directory_for(directory, assignment.execution)
+    with closing(LogSpool(own.log)) as spool:
         async with place.runtime() as runtime:
-            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+            sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
             if "arm" in steps:
                 await sandbox.arm(launch_for(assignment))
             if "start" in steps:
@@ -61,10 +61,10 @@ async def recovered(place: DockerPlace, directory: Path, assignment: Assignment)
     """The only execution that an agent finds when it starts again, and whether it was started."""
     with ExitStack() as after_the_runtime:
         async with place.runtime() as runtime:
-            [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
+            [(sandbox, spool, started)] = await runtime.recover(directory / "executions")
             after_the_runtime.callback(spool.close)
-            room = ExecutionDirectory(directory / "rooms", assignment.execution)
-            yield Trial(sandbox, spool, room, launch_for(assignment)), started
+            own = ExecutionDirectory(directory / "executions", assignment.execution)
+            yield Trial(sandbox, spool, own, launch_for(assignment)), started
 
 
 def expected(stream: str) -> list[bytes]:
@@ -132,15 +132,15 @@ async def test_what_was_only_prepared_is_removed(place: DockerPlace, tmp_path: P
     await begin(place, tmp_path, assignment)
     assert len(await place.left(assignment.execution)) == 1
     async with place.runtime() as runtime:
-        assert await runtime.recover(tmp_path / "rooms") == []
+        assert await runtime.recover(tmp_path / "executions") == []
     assert await place.left(assignment.execution) == []
 
 
-async def test_an_execution_without_its_room_is_removed(place: DockerPlace, tmp_path: Path) -> None:
+async def test_an_execution_without_its_directory_is_removed(place: DockerPlace, tmp_path: Path) -> None:
     assignment = assigned(script("sleep 1000"))
     await begin(place, tmp_path, assignment, "arm", "start")
     async with place.runtime() as runtime:
-        assert await runtime.recover(tmp_path / "other rooms") == []
+        assert await runtime.recover(tmp_path / "other executions") == []
     assert await place.left(assignment.execution) == []
 
 
@@ -175,11 +175,11 @@ async def test_containers_of_others_are_left_alone(place: DockerPlace, tmp_path:
     await begin(theirs, tmp_path, assignment, "arm", "start")
     try:
         async with place.runtime() as runtime:
-            assert await runtime.recover(tmp_path / "rooms") == []
+            assert await runtime.recover(tmp_path / "executions") == []
         assert len(await theirs.left(assignment.execution)) == 1
     finally:
         async with theirs.runtime() as runtime:
-            assert await runtime.recover(tmp_path / "no rooms") == []
+            assert await runtime.recover(tmp_path / "no executions") == []
 
 
 async def test_a_name_that_somebody_else_has_is_not_taken_from_them(place: DockerPlace, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ async def test_with_live_restore_nothing_is_lost(own_daemon: PrivateDaemon, tmp_
         await asyncio.to_thread(own_daemon.stop)
         await asyncio.to_thread(own_daemon.start)
         assert not waiting.done()
-        (it.room.outputs / "go").touch()
+        (it.directory.outputs / "go").touch()
         assert await waiting == Exit(code=5)
         assert it.printed() == [b"ready", b"went"]
 
@@ -257,19 +257,19 @@ async def test_an_agent_that_starts_while_the_engine_is_away_adopts_what_goes_on
     async with recovered_without_engine(place, tmp_path, assignment) as it, asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(it.end(), name="waiting")
         if ending == "while it is away":
-            (it.room.outputs / "asked").touch()
-            (it.room.outputs / "go").touch()
+            (it.directory.outputs / "asked").touch()
+            (it.directory.outputs / "go").touch()
             while running(assignment.execution):  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
         assert not waiting.done()
         await asyncio.to_thread(own_daemon.start)
         if ending == "when it is back":
-            (it.room.outputs / "asked").touch()
+            (it.directory.outputs / "asked").touch()
             for stream in Stream:  # each is followed by itself, and only now is it certain that it is
                 await it.says(b"asked", stream)
-            (it.room.outputs / "go").touch()
+            (it.directory.outputs / "go").touch()
         assert await waiting == Exit(code=5)
-        marked = [record.text for record in parse_records(it.room.log.read_bytes()) if record.marker]
+        marked = [record.text for record in parse_records(it.directory.log.read_bytes()) if record.marker]
         if ending == "while it is away":  # Docker loses what is printed then
             assert it.printed()[0] == b"ready"
             assert marked == [b"[muster] the last lines may be missing: Docker was away when user code ended"]
@@ -287,13 +287,13 @@ async def test_what_ends_just_before_the_engine_is_back_has_a_log_that_says_so(
     async with recovered(place, tmp_path, assignment) as (it, _):
         await it.says(b"ready")
     await asyncio.to_thread(own_daemon.kill)
-    (it.room.outputs / "go").touch()
+    (it.directory.outputs / "go").touch()
     while running(assignment.execution):  # noqa: ASYNC110 (nobody tells)
         await asyncio.sleep(0.001)
     await asyncio.to_thread(own_daemon.start)
     async with recovered(place, tmp_path, assignment) as (it, _):
         assert await it.end() == Exit(code=5)
-        marked = [record.text for record in parse_records(it.room.log.read_bytes()) if record.marker]
+        marked = [record.text for record in parse_records(it.directory.log.read_bytes()) if record.marker]
         assert marked == [b"[muster] the last lines may be missing: Docker was away when user code ended"]
 
 
@@ -327,11 +327,14 @@ async def recovered_without_engine(place: DockerPlace, directory: Path, assignme
     with ExitStack() as after_the_runtime:
         async with place.runtime() as runtime:
             assert (await runtime.offer()).problem is not None
-            [(sandbox, spool, started)] = await runtime.recover(directory / "rooms")
+            [(sandbox, spool, started)] = await runtime.recover(directory / "executions")
             after_the_runtime.callback(spool.close)
             assert (sandbox.execution, started) == (assignment.execution, True)
             yield Trial(
-                sandbox, spool, ExecutionDirectory(directory / "rooms", assignment.execution), launch_for(assignment)
+                sandbox,
+                spool,
+                ExecutionDirectory(directory / "executions", assignment.execution),
+                launch_for(assignment),
             )
 
 
@@ -341,14 +344,14 @@ async def test_what_was_about_to_start_when_engine_and_agent_went_never_ran(
 ) -> None:
     place = DockerPlace(tmp_path, own_daemon.socket)
     assignment = assigned(script("echo ran"))
-    room = room_for(tmp_path, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
+    own = directory_for(tmp_path, assignment.execution)
+    with closing(LogSpool(own.log)) as spool:
         async with place.runtime() as runtime:
-            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+            sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
             await sandbox.arm(launch_for(assignment))
             await asyncio.to_thread(own_daemon.stop)
             starting = asyncio.create_task(sandbox.start(), name="starting")
-            while not (room.path / "started").exists():  # noqa: ASYNC110 (nobody tells)
+            while not (own.path / "started").exists():  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
             starting.cancel()
             await asyncio.wait([starting])

@@ -58,7 +58,7 @@ async def test_a_role_that_names_no_user_runs_as_that_of_the_agent(place: Docker
     async with place.runtime() as runtime, prepared(runtime, tmp_path, assigned(role)) as it:
         assert await it.run() == Exit(code=0)
         assert it.printed() == [b"65534", b"65534", b"65534", b"/muster/home muster", b"no further"]
-        for kept in (it.room.outputs / "kept", it.room.home / "kept"):
+        for kept in (it.directory.outputs / "kept", it.directory.home / "kept"):
             assert (kept.stat().st_uid, kept.stat().st_gid) == (65534, 65534)
 
 
@@ -249,10 +249,10 @@ async def test_the_agent_keeps_what_it_gave_to_a_job(place: DockerPlace, tmp_pat
     async with place.runtime(job_user=None) as runtime, prepared(runtime, tmp_path, assigned(script("id -u"))) as it:
         await it.run()
         assert it.printed() == [b"0"]
-        assert it.room.outputs.stat().st_mode & 0o7777 == 0o1777
+        assert it.directory.outputs.stat().st_mode & 0o7777 == 0o1777
     async with place.runtime(job_user=NOBODY) as runtime, prepared(runtime, tmp_path, assigned(script("true"))) as it:
-        assert it.room.outputs.stat().st_mode & 0o7777 == 0o770
-        assert it.room.outputs.stat().st_uid == NOBODY.uid
+        assert it.directory.outputs.stat().st_mode & 0o7777 == 0o770
+        assert it.directory.outputs.stat().st_uid == NOBODY.uid
 
 
 async def test_an_abstract_socket_of_the_node_tells_who_comes(place: DockerPlace, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile, Mount, Network, Resources, Role, RuntimeKind, Ulimit
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared, refusal, script
-from tests.contract.runtimes import ignored, room_for
+from tests.contract.runtimes import directory_for, ignored
 from tests.docker_daemon import containers, daemon, import_busybox, inspected, why_no_daemon
 
 pytestmark = pytest.mark.docker
@@ -90,13 +90,13 @@ async def test_a_taken_port_is_refused_when_preparing(
     place: DockerPlace, tmp_path: Path, leases: tuple[PortLease, ...]
 ) -> None:
     assignment = assigned(script("true"), network=Network.BRIDGE)
-    room = room_for(tmp_path, assignment.execution)
-    with socket.socket() as other, contextlib.closing(LogSpool(room.log)) as spool:
+    directory = directory_for(tmp_path, assignment.execution)
+    with socket.socket() as other, contextlib.closing(LogSpool(directory.log)) as spool:
         other.bind(("", leases[0].host_port))
         other.listen()
         async with place.runtime() as runtime:
             with pytest.raises(ExecutionError, match=str(leases[0].host_port)) as caught:
-                await runtime.prepare(assignment, room, spool, leases, ignored)
+                await runtime.prepare(assignment, directory, spool, leases, ignored)
     assert caught.value.kind is FailureKind.PORT_TAKEN
     assert await place.left(assignment.execution) == []
 
@@ -152,7 +152,7 @@ async def test_a_user_of_the_image_can_write_outputs(place: DockerPlace, tmp_pat
     async with place.runtime() as runtime, prepared(runtime, tmp_path, assigned(role)) as it:
         assert await it.run() == Exit(code=1)
         assert it.printed() == [b"app"]
-        assert (it.room.outputs / "result").read_text() == "kept\n"
+        assert (it.directory.outputs / "result").read_text() == "kept\n"
         assert it.printed(Stream.STDERR) == [b"touch: /muster/config/x: Read-only file system"]
 
 
@@ -268,16 +268,16 @@ async def test_a_prepare_that_is_cancelled_half_way_leaves_nothing(
     place: DockerPlace, tmp_path: Path, leases: tuple[PortLease, ...], when: str
 ) -> None:
     assignment = assigned(script("true", user="app"), network=Network.BRIDGE)
-    room = room_for(tmp_path, assignment.execution)
+    directory = directory_for(tmp_path, assignment.execution)
     reached = asyncio.Event()
 
     def progress(text: str) -> None:
         if text.startswith(when):
             reached.set()
 
-    with contextlib.closing(LogSpool(room.log)) as spool:
+    with contextlib.closing(LogSpool(directory.log)) as spool:
         async with place.runtime() as runtime, asyncio.TaskGroup() as tasks:
-            going = runtime.prepare(assignment, room, spool, leases, progress)
+            going = runtime.prepare(assignment, directory, spool, leases, progress)
             preparing = tasks.create_task(going, name="prepare")
             await reached.wait()
             preparing.cancel()

@@ -1,4 +1,4 @@
-"""The keeper kills real containers that are overdue, whatever became of the agent and of the engine."""
+"""The killer kills real containers that are overdue, whatever became of the agent and of the engine."""
 
 import asyncio
 import json
@@ -28,9 +28,9 @@ from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.job import RuntimeKind
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, script
-from tests.contract.killers import AGENT, LIMIT, ONCE_IT_IS_GONE, ROOT, SOON, gone, keepers, now
+from tests.contract.killers import AGENT, LIMIT, ONCE_IT_IS_GONE, ROOT, SOON, gone, killers, now
 from tests.contract.lone_loop import LoneLoop
-from tests.contract.runtimes import ignored, launch_for, room_for, running
+from tests.contract.runtimes import directory_for, ignored, launch_for, running
 from tests.docker_daemon import (
     IMAGE,
     PrivateDaemon,
@@ -73,7 +73,7 @@ class Overdue:
     """An execution that runs in a container, and soon may not any more."""
 
     execution: ExecutionId
-    room: Path
+    directory: Path
     socket: Path
 
     @property
@@ -84,7 +84,7 @@ class Overdue:
         return ExecutionDeadline(
             execution=self.execution,
             dead_by=dead_by,
-            room=str(self.room),
+            directory=str(self.directory),
             container=self.container,
             socket=str(self.socket),
         )
@@ -97,17 +97,17 @@ class Overdue:
 async def started(place: DockerPlace, directory: Path, text: str = STUBBORN) -> Overdue:
     """An execution that runs, and whose agent has gone without a word."""
     assignment = assigned(script(text))
-    room = room_for(directory, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
+    own = directory_for(directory, assignment.execution)
+    with closing(LogSpool(own.log)) as spool:
         async with place.runtime() as runtime:
-            sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+            sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
             await sandbox.arm(launch_for(assignment))
             await sandbox.start()
-    return Overdue(execution=assignment.execution, room=room.path, socket=place.socket)
+    return Overdue(execution=assignment.execution, directory=own.path, socket=place.socket)
 
 
-def leave_to_keeper(state: Path, *deadlines: ExecutionDeadline) -> None:
-    """An agent tells its keeper, and is killed."""
+def leave_to_killer(state: Path, *deadlines: ExecutionDeadline) -> None:
+    """An agent tells its killer, and is killed."""
     notes = Notes(boot=boot_id(), agent="a", deadlines=deadlines)
     agent = AGENT.format(root=str(ROOT), state=str(state))
     killed = subprocess.run([sys.executable, "-I", "-S", "-c", agent], input=written(notes), check=False, timeout=LIMIT)
@@ -115,13 +115,13 @@ def leave_to_keeper(state: Path, *deadlines: ExecutionDeadline) -> None:
 
 
 @pytest.fixture
-def keeper(tmp_path: Path) -> Iterator[Killer]:
-    keeper = Killer()
-    keeper.start()
-    [pid] = keepers(keeper.name)
-    yield keeper
-    keeper.tell(tmp_path, Notes(boot=boot_id(), agent=keeper.name))
-    keeper.close()
+def killer(tmp_path: Path) -> Iterator[Killer]:
+    killer = Killer()
+    killer.start()
+    [pid] = killers(killer.name)
+    yield killer
+    killer.tell(tmp_path, Notes(boot=boot_id(), agent=killer.name))
+    killer.close()
     gone(pid)
 
 
@@ -139,12 +139,12 @@ async def test_what_is_overdue_dies_though_agent_and_engine_are_gone(
     processes = [pid for each in (first, second) for pid in (each.first_process(), *running(each.execution))]
     with unwell(own_daemon):
         dead_by = now() + ONCE_IT_IS_GONE
-        leave_to_keeper(tmp_path, first.deadline(dead_by), second.deadline(dead_by))
+        leave_to_killer(tmp_path, first.deadline(dead_by), second.deadline(dead_by))
         told = now()
         for pid in processes:
             gone(pid)
         assert now() < max(told, dead_by) + ENGINE_LIMIT, "the engine was waited for"
-    assert [why_fenced(each.room) for each in (first, second)] == [MESSAGE, MESSAGE]
+    assert [why_fenced(each.directory) for each in (first, second)] == [MESSAGE, MESSAGE]
 
 
 async def test_what_is_overdue_dies_with_the_agent_gone_and_the_next_one_says_why(
@@ -152,7 +152,7 @@ async def test_what_is_overdue_dies_with_the_agent_gone_and_the_next_one_says_wh
 ) -> None:
     overdue = await started(place, tmp_path)
     pid, dead_by = overdue.first_process(), now() + ONCE_IT_IS_GONE
-    leave_to_keeper(tmp_path, overdue.deadline(dead_by))
+    leave_to_killer(tmp_path, overdue.deadline(dead_by))
     gone(pid)
     assert now() >= dead_by
     request(place.socket, "POST", f"/containers/{overdue.container}/wait")
@@ -166,7 +166,7 @@ async def reported_by_the_next_agent(place: DockerPlace, directory: Path) -> Rep
     """What it tells of the only execution, once that has ended."""
     runtime = DockerRuntime(place.socket, place.identity)
     ports = PortLedger(30_160, 30_169)
-    lone = LoneLoop(directory, directory / "rooms", {RuntimeKind.DOCKER: runtime}, ports, "127.0.0.1")
+    lone = LoneLoop(directory, directory / "executions", {RuntimeKind.DOCKER: runtime}, ports, "127.0.0.1")
     await lone.loop.recover()
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -181,44 +181,44 @@ async def reported_by_the_next_agent(place: DockerPlace, directory: Path) -> Rep
     return report
 
 
-async def test_what_ended_in_time_is_not_said_to_be_killed(place: DockerPlace, tmp_path: Path, keeper: Killer) -> None:
+async def test_what_ended_in_time_is_not_said_to_be_killed(place: DockerPlace, tmp_path: Path, killer: Killer) -> None:
     ended, overdue = await started(place, tmp_path, "exit 3"), await started(place, tmp_path)
     request(place.socket, "POST", f"/containers/{ended.container}/wait")
     late = now()
-    tell(keeper, tmp_path, ended.deadline(late), overdue.deadline(late + SOON))
+    tell(killer, tmp_path, ended.deadline(late), overdue.deadline(late + SOON))
     gone(overdue.first_process())
-    assert (why_fenced(ended.room), why_fenced(overdue.room)) == ("", MESSAGE)
+    assert (why_fenced(ended.directory), why_fenced(overdue.directory)) == ("", MESSAGE)
 
 
 async def test_a_container_of_somebody_else_is_left_alone_also_under_the_same_name(
-    place: DockerPlace, tmp_path: Path, keeper: Killer
+    place: DockerPlace, tmp_path: Path, killer: Killer
 ) -> None:
     overdue, spared = await started(place, tmp_path), await started(place, tmp_path)
-    room = room_for(tmp_path, ExecutionId("theirs-1-0")).path
-    theirs = Overdue(execution=ExecutionId("theirs-1-0"), room=room, socket=place.socket)
+    own = directory_for(tmp_path, ExecutionId("theirs-1-0")).path
+    theirs = Overdue(execution=ExecutionId("theirs-1-0"), directory=own, socket=place.socket)
     body = json.dumps({"Image": IMAGE, "Cmd": ["sleep", "1000"]}).encode()
     json_type = {"Content-Type": "application/json"}
     request(place.socket, "POST", f"/containers/create?name={theirs.container}", body, json_type)
     try:
         request(place.socket, "POST", f"/containers/{theirs.container}/start")
         late = now()
-        tell(keeper, tmp_path, theirs.deadline(late), overdue.deadline(late + SOON), spared.deadline(late + 1000))
+        tell(killer, tmp_path, theirs.deadline(late), overdue.deadline(late + SOON), spared.deadline(late + 1000))
         gone(overdue.first_process())
         left = [inspected(place.socket, each.container)["State"]["Running"] for each in (theirs, spared)]
-        assert (left, why_fenced(theirs.room)) == ([True, True], "")
+        assert (left, why_fenced(theirs.directory)) == ([True, True], "")
     finally:
         request(place.socket, "DELETE", f"/containers/{theirs.container}?force=1")
 
 
 async def test_a_container_of_which_the_disk_tells_nothing_is_killed_by_the_engine(
-    place: DockerPlace, tmp_path: Path, keeper: Killer
+    place: DockerPlace, tmp_path: Path, killer: Killer
 ) -> None:
     overdue = await started(place, tmp_path)
-    (overdue.room / "started").unlink()
+    (overdue.directory / "started").unlink()
     pid = overdue.first_process()
-    tell(keeper, tmp_path, overdue.deadline(now()))
+    tell(killer, tmp_path, overdue.deadline(now()))
     gone(pid)
 
 
-def tell(keeper: Killer, state: Path, *deadlines: ExecutionDeadline) -> None:
-    keeper.tell(state, Notes(boot=boot_id(), agent=keeper.name, deadlines=deadlines))
+def tell(killer: Killer, state: Path, *deadlines: ExecutionDeadline) -> None:
+    killer.tell(state, Notes(boot=boot_id(), agent=killer.name, deadlines=deadlines))

@@ -23,9 +23,9 @@ from tests.contract.runtimes import (
     MARK,
     ProcessPlace,
     assignment_for,
+    directory_for,
     ignored,
     launch_for,
-    room_for,
     running,
     shell,
     trial,
@@ -82,7 +82,7 @@ async def test_output_that_a_stranger_holds_is_cut_off_and_marked(place: Process
     async with trial(place, tmp_path, Role(command=shell("echo ready; exec sleep 1000"))) as it:
         await it.release()
         await it.says(b"ready")
-        record = read_record(it.room.path)
+        record = read_record(it.directory.path)
         assert record is not None
         assert record.program is not None
         with open(f"/proc/{record.program.pid}/fd/1", "wb", buffering=0):  # noqa: ASYNC230, PTH123 - a pipe
@@ -134,9 +134,9 @@ async def test_a_child_may_use_the_grace_after_its_parent_is_gone(place: Process
 async def test_little_of_the_agents_environment_is_passed_on(tmp_path: Path) -> None:
     runtime = ProcessRuntime({"PATH": "/usr/bin:/bin", "TZ": "UTC", "SECRET": "x"})
     assignment = assignment_for(Role(command=("env",)))
-    room = room_for(tmp_path, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
-        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+    directory = directory_for(tmp_path, assignment.execution)
+    with closing(LogSpool(directory.log)) as spool:
+        sandbox = await runtime.prepare(assignment, directory, spool, (), ignored)
         await sandbox.arm(launch_for(assignment))
         await sandbox.start()
         await sandbox.exited()
@@ -209,7 +209,7 @@ async def test_a_full_disk_is_noticed_when_arming(place: ProcessPlace, small_dis
         with pytest.raises(ExecutionError, match="no space is left on the node") as caught:
             await it.arm()
         assert caught.value.kind is FailureKind.DISK_FULL
-        assert list(it.room.work.iterdir()) == []
+        assert list(it.directory.work.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ async def test_what_only_containers_can_do_is_refused(
     tmp_path: Path, role: Role, network: Network, reason: str
 ) -> None:
     assignment = assignment_for(role, network)
-    room = room_for(tmp_path, assignment.execution)
-    with closing(LogSpool(room.log)) as spool:
+    directory = directory_for(tmp_path, assignment.execution)
+    with closing(LogSpool(directory.log)) as spool:
         with pytest.raises(ExecutionError, match=reason) as caught:
-            await ProcessRuntime().prepare(assignment, room, spool, (), ignored)
+            await ProcessRuntime().prepare(assignment, directory, spool, (), ignored)
         assert caught.value.kind is FailureKind.INVALID_OPTION
 
 

@@ -24,7 +24,7 @@ from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.gangs.log import Stream
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile, Role, Security
-from tests.contract.runtimes import GRACE, Trial, assignment_for, ignored, launch_for, room_for, shell
+from tests.contract.runtimes import GRACE, Trial, assignment_for, directory_for, ignored, launch_for, shell
 
 pytestmark = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
 
@@ -65,16 +65,16 @@ async def prepared(
 ) -> AsyncIterator[Trial]:
     """An execution that waits there for the other members of its gang."""
     assignment = assignment_for(role)
-    room = room_for(state, assignment.execution)
+    directory = directory_for(state, assignment.execution)
     async with AsyncExitStack() as stack:
         if runtime is None:
             launcher = Launcher(other_users=user is not None)
             runtime = ProcessRuntime(spares=SpareSupervisors(launcher, wanted=0), job_user=user)
             stack.push_async_callback(runtime.close)
-        spool = stack.enter_context(closing(LogSpool(room.log)))
-        sandbox = await runtime.prepare(assignment, room, spool, (), ignored)
+        spool = stack.enter_context(closing(LogSpool(directory.log)))
+        sandbox = await runtime.prepare(assignment, directory, spool, (), ignored)
         stack.push_async_callback(sandbox.remove)
-        yield Trial(sandbox, spool, room, launch_for(assignment))
+        yield Trial(sandbox, spool, directory, launch_for(assignment))
 
 
 async def printed(state: Path, text: str, user: JobUser | None = NOBODY, **options: object) -> list[str]:
@@ -100,9 +100,9 @@ async def test_what_it_gets_is_its_own(state: Path) -> None:
     text = "echo $HOME $USER; pwd; touch here deep/too ../outputs/kept; echo y >> deep/down; cat deep/down"
     async with run(state, Role(command=shell(text), files=files)) as it:
         assert await it.end() == Exit(code=0), it.printed(Stream.STDERR)
-        work = str(it.room.work).encode()
+        work = str(it.directory.work).encode()
         assert it.printed() == [work + b" muster", work, b"x", b"y"]
-        kept = (it.room.outputs / "kept").stat()
+        kept = (it.directory.outputs / "kept").stat()
         assert (kept.st_uid, kept.st_gid) == (65534, 65534)
 
 
@@ -114,10 +114,10 @@ async def test_what_another_process_of_the_user_puts_in_the_way_is_not_followed(
     outside.mkdir()
     role = Role(command=shell("cat deep/down"), files=(InlineFile(path="deep/down", content=b"x\n"),))
     async with prepared(state, role) as it:
-        links = f"ln -s {outside} {it.room.work}/deep; ln -s {outside}/made {it.room.work}/.down.part"
+        links = f"ln -s {outside} {it.directory.work}/deep; ln -s {outside}/made {it.directory.work}/.down.part"
         assert await printed(state, f"({links}) 2>/dev/null; echo done") == ["done"]
         await it.arm()
-        assert await printed(state, f"rm -r {it.room.work}/deep && {links}; echo done") == ["done"]
+        assert await printed(state, f"rm -r {it.directory.work}/deep && {links}; echo done") == ["done"]
         assert await it.run() == Exit(code=0), it.printed(Stream.STDERR)
         assert it.printed() == [b"x"]
     assert list(outside.iterdir()) == []
@@ -133,30 +133,32 @@ async def test_signals_are_as_every_program_finds_them(state: Path) -> None:
 
 
 async def test_nothing_of_the_agent_can_be_read_or_changed(state: Path) -> None:
-    other = room_for(state, assignment_for(Role()).execution)
-    closed = [*(state / "trust" / name for name in ("key.pem", "node.json")), other.path / "room.json"]
+    other = directory_for(state, assignment_for(Role()).execution)
+    closed = [*(state / "trust" / name for name in ("key.pem", "node.json")), other.path / "execution.json"]
     closed[-1].write_text("{}")
     closed[-1].chmod(0o600)
-    for path in (state, state / "rooms", state / "trust"):
+    for path in (state, state / "executions", state / "trust"):
         path.chmod(0o700)
-    reads = "; ".join(f"cat {path} 2>/dev/null" for path in (*closed, "$ROOM/log.cri", "$ROOM/process.json"))
-    lists = "; ".join(f"ls {path} 2>/dev/null" for path in (state, state / "rooms", state / "trust", other.work))
-    writes = "; ".join(f"touch {path} 2>/dev/null && echo made" for path in (state / "x", "$ROOM/x", "$ROOM/config/x"))
-    renames = "mv $ROOM/config $ROOM/outputs/ 2>/dev/null && echo moved; echo go > $ROOM/bell 2>/dev/null && echo rung"
-    text = f"ROOM=$(dirname $PWD); {reads}; {lists}; {writes}; {renames}; echo done"
+    reads = "; ".join(f"cat {path} 2>/dev/null" for path in (*closed, "$HERE/log.cri", "$HERE/process.json"))
+    lists = "; ".join(f"ls {path} 2>/dev/null" for path in (state, state / "executions", state / "trust", other.work))
+    writes = "; ".join(f"touch {path} 2>/dev/null && echo made" for path in (state / "x", "$HERE/x", "$HERE/config/x"))
+    renames = "mv $HERE/config $HERE/outputs/ 2>/dev/null && echo moved; echo go > $HERE/bell 2>/dev/null && echo rung"
+    text = f"HERE=$(dirname $PWD); {reads}; {lists}; {writes}; {renames}; echo done"
     assert await printed(state, text) == ["done"]
 
 
 async def test_a_state_directory_stays_as_closed_as_it_was_but_for_who_knows_the_way(state: Path) -> None:
     async with run(state, Role(command=shell("true"))) as it:
         await it.end()
-        modes = [stat.S_IMODE(path.stat().st_mode) for path in (state, it.room.log, it.room.path / "process.json")]
+        modes = [
+            stat.S_IMODE(path.stat().st_mode) for path in (state, it.directory.log, it.directory.path / "process.json")
+        ]
         assert modes == [0o701, 0o600, 0o600]
 
 
-async def test_agent_supervisor_launcher_and_keeper_take_no_signal_from_it(state: Path) -> None:
-    keeper = Killer()
-    await asyncio.to_thread(keeper.start)
+async def test_agent_supervisor_launcher_and_killer_take_no_signal_from_it(state: Path) -> None:
+    killer = Killer()
+    await asyncio.to_thread(killer.start)
     try:
         async with run(state, Role(command=shell("sleep 60"))) as it:
             await it.sandbox.stop(GRACE)
@@ -170,14 +172,14 @@ async def test_agent_supervisor_launcher_and_keeper_take_no_signal_from_it(state
         assert await printed(state, text) == ["done"]
         await launcher.close()
     finally:
-        keeper.close()
+        killer.close()
 
 
 def _supervisors() -> list[int]:
     return [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/comm")
-        if _text(path) in {"muster-supervis", "muster-keeper"}
+        if _text(path) in {"muster-supervis", "muster-killer"}
     ]
 
 
@@ -189,19 +191,19 @@ def _text(path: Path) -> str:
 
 
 async def test_no_socket_of_ours_has_a_name(state: Path) -> None:
-    """Agent, launcher, supervisors and keeper speak over pairs of sockets, which nobody else can connect to."""
-    keeper = Killer()
-    await asyncio.to_thread(keeper.start)
+    """Agent, launcher, supervisors and killer speak over pairs of sockets, which nobody else can connect to."""
+    killer = Killer()
+    await asyncio.to_thread(killer.start)
     try:
         async with run(state, Role(command=shell("sleep 60"))) as it:
-            record = read_record(it.room.path)
+            record = read_record(it.directory.path)
             assert record is not None
             ours = {os.getpid(), record.supervisor.pid}
             inodes = {inode for pid in ours for inode in _sockets(pid)}
             assert inodes
             assert [path for inode, path in _named() if inode in inodes] == []
     finally:
-        keeper.close()
+        killer.close()
 
 
 def _named() -> list[tuple[str, str]]:
@@ -286,13 +288,12 @@ async def test_with_users_of_their_own_processes_cannot_touch_each_other(state: 
     async with prepared(state, Role(command=shell("id -u; sleep 60")), runtime=runtime) as first:
         await first.release()
         await first.says(b"1879048192")
-        record = read_record(first.room.path)
+        record = read_record(first.directory.path)
         assert record is not None
         assert record.program is not None
         victim = record.program.pid
-        text = (
-            f"id -u; id -g; kill -0 {victim} 2>/dev/null; cat /proc/{victim}/environ {first.room.outputs}/* 2>/dev/null"
-        )
+        text = f"id -u; id -g; kill -0 {victim} 2>/dev/null"
+        text += f"; cat /proc/{victim}/environ {first.directory.outputs}/* 2>/dev/null"
         async with prepared(state, Role(command=shell(f"{text}; echo done")), runtime=runtime) as second:
             await second.release()
             await second.end()
@@ -301,7 +302,7 @@ async def test_with_users_of_their_own_processes_cannot_touch_each_other(state: 
                 async with prepared(state, Role(command=shell("true")), runtime=runtime):
                     pass
             await second.sandbox.remove()
-            shutil.rmtree(second.room.path)
+            shutil.rmtree(second.directory.path)
         async with prepared(state, Role(command=shell("id -u")), runtime=runtime) as third:
             await third.release()
             await third.end()
@@ -317,9 +318,9 @@ async def test_of_a_user_of_its_own_nothing_is_left_and_nobody_else_gets_in(stat
     async with closed(runtime), prepared(state, Role(command=shell(escaped)), runtime=runtime) as first:
         await first.release()
         await first.says(b"up")
-        assert (uid := first.room.work.stat().st_uid) in OWN_USERS
+        assert (uid := first.directory.work.stat().st_uid) in OWN_USERS
         assert _running_as(uid)
-        other = Role(command=shell(f"cat {first.room.work}/secret 2>&1 | grep -o denied"))
+        other = Role(command=shell(f"cat {first.directory.work}/secret 2>&1 | grep -o denied"))
         async with prepared(state, other, runtime=runtime) as second:
             await second.release()
             await second.end()

@@ -30,7 +30,7 @@ from muster.domain.jobs.job import Role
 from tests.contract.runtimes import (
     GRACE,
     ProcessPlace,
-    room_for,
+    directory_for,
     running,
     shell,
     trial,
@@ -96,7 +96,7 @@ async def test_no_line_is_lost_or_doubled_however_often_the_agent_is_killed(tmp_
         for it in found:
             assert await it.end() == Exit(code=0)
             assert {stream: it.printed(stream) for stream in Stream} == expected
-            assert not any(each.marker for each in parse_records(it.room.log.read_bytes()))
+            assert not any(each.marker for each in parse_records(it.directory.log.read_bytes()))
 
 
 @pytest.mark.parametrize("ending", ["while it runs", "meanwhile"])
@@ -138,28 +138,28 @@ async def test_an_adopted_program_is_stopped_with_its_children(tmp_path: Path) -
 async def test_what_was_only_armed_ends_with_its_agent(tmp_path: Path) -> None:
     async with mortal_agent(tmp_path, "echo ran") as agent:
         await agent.says(b"armed")
-        [room] = (tmp_path / "rooms").iterdir()
-        bell = os.open(room / "bell", os.O_RDONLY)
+        [directory] = (tmp_path / "executions").iterdir()
+        bell = os.open(directory / "bell", os.O_RDONLY)
     assert await asyncio.to_thread(os.read, bell, 1) == b""  # its supervisor has ended
     os.close(bell)
     async with adopted(tmp_path) as found:
         assert found == []
-    assert (room / "log.cri").read_bytes() == b""
-    assert not (room / PROCESS_RECORD).exists()
+    assert (directory / "log.cri").read_bytes() == b""
+    assert not (directory / PROCESS_RECORD).exists()
 
 
 async def test_a_killed_launcher_is_replaced_and_what_it_launched_goes_on(tmp_path: Path) -> None:
     launcher = Launcher()
     runtime = ProcessRuntime(spares=SpareSupervisors(launcher, wanted=0))
     async with prepared(runtime, tmp_path, "echo ready; read line < go; echo $line") as first:
-        os.mkfifo(first.room.work / "go")
+        os.mkfifo(first.directory.work / "go")
         await first.release()
         await first.says(b"ready")
         assert launcher.pid is not None
         os.kill(launcher.pid, signal.SIGKILL)
         async with launched(runtime, tmp_path, "exit 4") as second:
             assert await second.end() == Exit(code=4)
-        (first.room.work / "go").write_text("went on\n")
+        (first.directory.work / "go").write_text("went on\n")
         assert await first.end() == Exit(code=0)
         assert first.printed() == [b"ready", b"went on"]
     await runtime.close()
@@ -171,7 +171,7 @@ async def test_without_its_supervisor_a_program_is_ended_and_nobody_guesses_how(
     async with trial(place, tmp_path, Role(command=shell("sleep 1000 & echo ready; wait"))) as it:
         await it.release()
         await it.says(b"ready")
-        record = read_record(it.room.path)
+        record = read_record(it.directory.path)
         assert record is not None
         record.supervisor.kill()
         with pytest.raises(
@@ -228,16 +228,16 @@ async def test_processes_that_have_the_numbers_of_old_ones_are_left_alone(
 
 
 def left_behind(directory: Path, supervisor: Process, program: Process, **facts: int) -> None:
-    """A room as a former agent left it."""
-    room = room_for(directory, ExecutionId("left-1-0"))
+    """An execution's directory as a former agent left it."""
+    own = directory_for(directory, ExecutionId("left-1-0"))
     lines = [{"supervisor": asdict(supervisor), "program": asdict(program)}, facts]
-    (room.path / PROCESS_RECORD).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (own.path / PROCESS_RECORD).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 @pytest.mark.parametrize("text", ["", '{"supervisor": {"pid": 12', '{"supervisor": 12, "program": 13}\n'])
 async def test_a_torn_record_is_nobodys(tmp_path: Path, text: str) -> None:
-    room = room_for(tmp_path, ExecutionId("torn-1-0"))
-    (room.path / PROCESS_RECORD).write_text(text)
+    directory = directory_for(tmp_path, ExecutionId("torn-1-0"))
+    (directory.path / PROCESS_RECORD).write_text(text)
     async with adopted(tmp_path) as found:
         assert found == []
 
@@ -247,14 +247,14 @@ async def test_a_refused_start_leaves_nothing_and_says_nothing(place: ProcessPla
         await it.arm()
         with pytest.raises(ExecutionError, match="Argument list too long"):
             await it.sandbox.start()
-        assert (it.spool.size, read_record(it.room.path)) == (0, None)
+        assert (it.spool.size, read_record(it.directory.path)) == (0, None)
 
 
 async def test_a_supervisor_that_is_killed_while_it_waits_is_missed_at_the_start(tmp_path: Path) -> None:
     runtime = ProcessRuntime()
     async with prepared(runtime, tmp_path, "true") as it:
         await it.arm()
-        [supervisor] = ringers(it.room)
+        [supervisor] = ringers(it.directory)
         os.kill(supervisor, signal.SIGKILL)
         with pytest.raises(ExecutionError, match='cannot start "sh": its supervisor was killed'):
             await it.sandbox.start()
@@ -265,7 +265,7 @@ async def test_a_supervisor_that_is_killed_before_it_is_needed_is_replaced(tmp_p
     runtime = ProcessRuntime()
     async with prepared(runtime, tmp_path, "exit 6") as it:
         await it.arm()
-        [supervisor] = ringers(it.room)
+        [supervisor] = ringers(it.directory)
         os.kill(supervisor, signal.SIGKILL)
         await it.arm()
         await it.sandbox.start()
@@ -273,9 +273,9 @@ async def test_a_supervisor_that_is_killed_before_it_is_needed_is_replaced(tmp_p
     await runtime.close()
 
 
-def ringers(room: ExecutionDirectory) -> list[int]:
+def ringers(directory: ExecutionDirectory) -> list[int]:
     """Processes that hold the bell of a directory."""
-    bell = room.path / "bell"
+    bell = directory.path / "bell"
     children = [child.pid for child in psutil.Process().children(recursive=True)]
     return [pid for pid in children if bell in {path.resolve() for path in Path(f"/proc/{pid}/fd").iterdir()}]
 
@@ -300,7 +300,7 @@ async def test_spare_supervisors_are_there_before_they_are_needed_and_end_with_t
 async def test_on_a_full_disk_user_code_runs_to_its_end_and_the_log_says_what_is_missing(
     place: ProcessPlace, small_disk: Path, length: int
 ) -> None:
-    """Lines of every length: some room for the words must be left in the file."""
+    """Lines of every length: some space for the words must be left in the file."""
     lines = 2_000_000 // (length + 40)
     script = f"{sys.executable} -c 'for _ in range({lines}): print({length} * chr(120))'; exit 5"
     async with trial(place, small_disk, Role(command=shell(script))) as it:

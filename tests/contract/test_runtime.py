@@ -23,8 +23,8 @@ from tests.contract.runtimes import (
     ProcessPlaceOfOthers,
     Trial,
     assignment_for,
+    directory_for,
     ignored,
-    room_for,
     running,
     shell,
     trial,
@@ -199,7 +199,7 @@ async def test_config_files_are_there_and_readable_for_all(place: Place, tmp_pat
     text = 'cd "$WHERE"; for f in *; do stat -c "%n %a" $f; cat $f; done'
     contents = {"distributed.json": b'{"a": 1}\n', "hostfile": b"10.0.0.1 slots=1\n"}
     async with trial(place, tmp_path, script(text), contents) as it:
-        it.launch = _with_env(it, WHERE=place.config_directory(it.room))
+        it.launch = _with_env(it, WHERE=place.config_directory(it.directory))
         await it.run()
         assert it.printed() == [b"distributed.json 644", b'{"a": 1}', b"hostfile 644", b"10.0.0.1 slots=1"]
 
@@ -311,8 +311,8 @@ async def test_a_cancelled_prepare_leaves_nothing(place: Place, tmp_path: Path) 
     async with trial(place, tmp_path, script("true")) as it, place.runtime() as runtime, asyncio.TaskGroup() as tasks:
         role = Role(command=shell("sleep 1000"), image=place.image)
         assignment = assignment_for(role)
-        room = room_for(tmp_path, assignment.execution)
-        going = runtime.prepare(assignment, room, it.spool, (), ignored)
+        directory = directory_for(tmp_path, assignment.execution)
+        going = runtime.prepare(assignment, directory, it.spool, (), ignored)
         preparing = tasks.create_task(going, name="prepare")
         await asyncio.sleep(0)
         preparing.cancel()

@@ -9,7 +9,7 @@ import pytest
 
 from agent.executions.layout import ExecutionDirectory
 from agent.runtimes.docker.sandbox import DockerSandbox
-from agent.secrets.directories import NoMemoryDirectoryError, SecretRooms, memory_directory
+from agent.secrets.directories import NoMemoryDirectoryError, SecretDirectories, memory_directory
 from muster.domain.gangs.log import Stream
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import Role
@@ -31,26 +31,26 @@ from tests.docker_daemon import containers, import_busybox, inspected
 
 
 @pytest.fixture
-def rooms(tmp_path: Path) -> Iterator[SecretRooms]:
+def directories(tmp_path: Path) -> Iterator[SecretDirectories]:
     try:
         root = memory_directory(None, os.environ) / tmp_path.name
     except NoMemoryDirectoryError as error:
         pytest.skip(str(error))
-    yield SecretRooms(root)
+    yield SecretDirectories(root)
     if root.exists():
         root.rmdir()  # every test clears what it made
 
 
 @pytest.fixture
-def docker(tmp_path: Path, docker_socket: Path, rooms: SecretRooms) -> ContainersWithSecrets:
-    return ContainersWithSecrets(tmp_path, docker_socket, rooms)
+def docker(tmp_path: Path, docker_socket: Path, directories: SecretDirectories) -> ContainersWithSecrets:
+    return ContainersWithSecrets(tmp_path, docker_socket, directories)
 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
-def place(request: pytest.FixtureRequest, tmp_path: Path, rooms: SecretRooms) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path, directories: SecretDirectories) -> Place:
     if request.param == "docker":
-        return ContainersWithSecrets(tmp_path, request.getfixturevalue("docker_socket"), rooms)
-    return ProcessesWithSecrets(tmp_path, rooms)
+        return ContainersWithSecrets(tmp_path, request.getfixturevalue("docker_socket"), directories)
+    return ProcessesWithSecrets(tmp_path, directories)
 
 
 async def let_go(it: Trial) -> None:
@@ -196,13 +196,13 @@ async def test_after_a_restart_of_the_agent_masks_hold(
         await it.release()
         await it.says(b"first ***")
         if not known:
-            docker.rooms.clear(it.sandbox.execution)
+            docker.directories.clear(it.sandbox.execution)
         await let_go(it)
         async with docker.runtime() as successor:
-            [(sandbox, spool, started)] = await successor.recover(tmp_path / "rooms")
+            [(sandbox, spool, started)] = await successor.recover(tmp_path / "executions")
             assert started
-            (it.room.outputs / "go").touch()
-            after = Trial(sandbox, spool, ExecutionDirectory(tmp_path / "rooms", sandbox.execution), it.launch)
+            (it.directory.outputs / "go").touch()
+            after = Trial(sandbox, spool, ExecutionDirectory(tmp_path / "executions", sandbox.execution), it.launch)
             await after.end()
             printed = after.printed()
             spool.close()
@@ -223,9 +223,9 @@ async def test_a_restart_in_the_middle_of_a_long_line_neither_shows_nor_loses_a_
         await it.says(b"begin")
         await let_go(it)
         async with docker.runtime() as successor:
-            [(sandbox, spool, _)] = await successor.recover(tmp_path / "rooms")
-            (it.room.outputs / "go").touch()
-            after = Trial(sandbox, spool, it.room, it.launch)
+            [(sandbox, spool, _)] = await successor.recover(tmp_path / "executions")
+            (it.directory.outputs / "go").touch()
+            after = Trial(sandbox, spool, it.directory, it.launch)
             await after.end()
             assert after.printed() == [b"begin", b"x" * 16380 + b"*** end", b"next"]
             spool.close()
@@ -236,15 +236,15 @@ def test_a_directory_on_a_disk_is_refused(tmp_path: Path) -> None:
         memory_directory(tmp_path / "secrets", {})
 
 
-def test_what_belongs_to_no_execution_is_swept(rooms: SecretRooms) -> None:
+def test_what_belongs_to_no_execution_is_swept(directories: SecretDirectories) -> None:
     first, second = (assignment_for(Role()).execution for _ in range(2))
     for execution in (first, second):
-        rooms.make(execution, HANDOVER)
-        rooms.fill(execution, HANDOVER, os.geteuid())
-    rooms.sweep({second})
-    mask = rooms.mask(second)
-    assert rooms.mask(first) is None
+        directories.make(execution, HANDOVER)
+        directories.fill(execution, HANDOVER, os.geteuid())
+    directories.sweep({second})
+    mask = directories.mask(second)
+    assert directories.mask(first) is None
     assert mask is not None
     assert mask.masked(b"a " + TOKEN) == b"a ***"
-    assert rooms.files(second).parent.stat().st_mode & 0o777 == 0o700
-    rooms.sweep(())
+    assert directories.files(second).parent.stat().st_mode & 0o777 == 0o700
+    directories.sweep(())

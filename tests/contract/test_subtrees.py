@@ -84,7 +84,7 @@ def alive(pids: list[int]) -> list[int]:
 
 
 def record_of(it: Trial) -> ProcessRecord:
-    record = read_record(it.room.path)
+    record = read_record(it.directory.path)
     assert record is not None
     return record
 
@@ -141,14 +141,14 @@ async def test_without_its_supervisor_nothing_goes_on(place: ProcessPlace, tmp_p
 
 
 @pytest.mark.parametrize("supervised", [True, False])
-async def test_the_keeper_ends_all_of_it(place: ProcessPlace, tmp_path: Path, *, supervised: bool) -> None:
+async def test_the_killer_ends_all_of_it(place: ProcessPlace, tmp_path: Path, *, supervised: bool) -> None:
     async with started(place, tmp_path, *(EVERYTHING if supervised else TRACEABLE)) as it:
         if not supervised:
             record_of(it).supervisor.kill()
             await over(record_of(it).supervisor)
-        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
+        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, directory=str(it.directory.path))
         marks: list[str] = []
-        while not kill(late, lambda: marks.append("fenced")):  # noqa: ASYNC110 (as keepers do)
+        while not kill(late, lambda: marks.append("fenced")):  # noqa: ASYNC110 (as killers do)
             await asyncio.sleep(0)
         assert marks
         assert alive(numbers(it)) == []
@@ -172,7 +172,7 @@ async def test_what_runs_although_its_record_is_damaged_is_ended(tmp_path: Path,
     async with mortal_agent(tmp_path, f"exec {sys.executable} {PROGRAM} {' '.join(TRACEABLE)}") as agent:
         await agent.start()
         await agent.sees(SHORTEST * (len(TRACEABLE) + 1))
-    [record] = (tmp_path / "rooms").glob(f"*/{PROCESS_RECORD}")
+    [record] = (tmp_path / "executions").glob(f"*/{PROCESS_RECORD}")
     whole = record.read_bytes()
     record.write_bytes(content)
     async with adopted(tmp_path) as [it]:
@@ -185,12 +185,12 @@ async def test_what_runs_although_its_record_is_damaged_is_ended(tmp_path: Path,
         record.write_bytes(whole)  # whose supervisor has to be gone at the end
 
 
-async def test_a_keeper_ends_what_runs_although_its_record_is_damaged(tmp_path: Path) -> None:
+async def test_a_killer_ends_what_runs_although_its_record_is_damaged(tmp_path: Path) -> None:
     async with started(ProcessPlace(tmp_path), tmp_path, *TRACEABLE) as it:
-        whole = (it.room.path / PROCESS_RECORD).read_bytes()
-        (it.room.path / PROCESS_RECORD).write_bytes(b"\0" * 99)
-        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, room=str(it.room.path))
-        while not kill(late, lambda: None):  # noqa: ASYNC110 (as keepers do)
+        whole = (it.directory.path / PROCESS_RECORD).read_bytes()
+        (it.directory.path / PROCESS_RECORD).write_bytes(b"\0" * 99)
+        late = ExecutionDeadline(execution=it.sandbox.execution, dead_by=0.0, directory=str(it.directory.path))
+        while not kill(late, lambda: None):  # noqa: ASYNC110 (as killers do)
             await asyncio.sleep(0)
         assert alive(numbers(it)) == []
-        (it.room.path / PROCESS_RECORD).write_bytes(whole)
+        (it.directory.path / PROCESS_RECORD).write_bytes(whole)

@@ -31,7 +31,7 @@ async def test_a_supervisor_that_is_done_does_something_else_next(tmp_path: Path
         async with launched(runtime, tmp_path, f"echo {number} $PWD; exit {number}") as it:
             found.append(supervisor_of(it))
             assert await it.end() == Exit(code=number)
-            assert it.printed() == [f"{number} {it.room.work}".encode()]
+            assert it.printed() == [f"{number} {it.directory.work}".encode()]
     assert found == [found[0]] * 3
     await runtime.close()
     await over(found[0])
@@ -53,7 +53,7 @@ async def test_a_supervisor_that_knows_secrets_does_nothing_else(tmp_path: Path)
 
 
 def supervisor_of(it: Trial) -> Process:
-    record = read_record(it.room.path)
+    record = read_record(it.directory.path)
     assert record is not None
     return record.supervisor
 
@@ -72,7 +72,7 @@ async def test_a_record_that_is_complete_tells_that_nothing_is_left(
 ) -> None:
     async with trial(place, tmp_path, Role(command=shell(script))) as it:
         assert await it.run() == Exit(code=0)
-        record = read_record(it.room.path)
+        record = read_record(it.directory.path)
         assert record is not None
         assert (record.complete, record.alone) == (True, True)
         assert running(it.sandbox.execution) == []

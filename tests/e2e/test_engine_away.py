@@ -16,9 +16,9 @@ from tests.e2e.waiting import until
 RANKS = 6
 
 WAITS = """
-echo ready; touch "$ROOM/began"
-while [ ! -e "$ROOM/go" ]; do sleep 0.05; done
-echo went; touch "$ROOM/ends"
+echo ready; touch "$HERE/began"
+while [ ! -e "$HERE/go" ]; do sleep 0.05; done
+echo went; touch "$HERE/ends"
 exit 7
 """
 
@@ -107,7 +107,7 @@ def _job(directory: Path) -> dict[str, object]:
         "image": "muster/busybox:latest",
         "pull": "never",
         "command": ["sh", "-c", WAITS],
-        "env": {"ROOM": str(directory)},
+        "env": {"HERE": str(directory)},
         "mounts": [f"{directory}:{directory}:rw"],
         "restarts": {"infrastructure": 3},
     }

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from agent.core.deadlines import ExecutionDeadline, Notes, next_look, overdue, read, written
 from agent.executions.files import ExecutionDirectory
-from agent.executions.layout import EXECUTION_RECORD as ROOM_RECORD
-from agent.executions.layout import PROCESS_RECORD
+from agent.executions.layout import EXECUTION_RECORD, PROCESS_RECORD
 from agent.executions.record import noted
 from agent.logs.file import LogFile
 from agent.runtimes.docker.log import FrameParser
@@ -231,7 +230,7 @@ def test_what_docker_says_is_records_or_is_refused(seed: int, noise: bytes) -> N
 
 # files
 
-NOTES = Notes(boot="b", agent="a", deadlines=(ExecutionDeadline(execution="x", dead_by=1.5, room="/r"),))
+NOTES = Notes(boot="b", agent="a", deadlines=(ExecutionDeadline(execution="x", dead_by=1.5, directory="/r"),))
 
 
 def wrong(valid: object, chance: Random) -> object:
@@ -285,23 +284,25 @@ ROOM = {
 
 @fuzzed
 @given(seed=seeds)
-def test_the_record_of_a_room_is_read_or_there_is_none(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    room = ExecutionDirectory(tmp_path_factory.mktemp("rooms"), ExecutionId("j-1-0"))
-    room.path.mkdir()
+def test_the_record_of_a_directory_is_read_or_there_is_none(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = ExecutionDirectory(tmp_path_factory.mktemp("executions"), ExecutionId("j-1-0"))
+    directory.path.mkdir()
     for found in files(ROOM, seed):
-        (room.path / ROOM_RECORD).write_bytes(found)
-        noted(room)
+        (directory.path / EXECUTION_RECORD).write_bytes(found)
+        noted(directory)
 
 
 @fuzzed
 @given(seed=seeds)
 def test_the_record_of_a_process_is_read_or_there_is_none(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    room = tmp_path_factory.mktemp("room")
+    directory = tmp_path_factory.mktemp("execution")
     for found in files(
         {"boot": "b", "supervisor": {"pid": 1, "started": 2}, "program": {"pid": 3, "started": 4}}, seed
     ):
-        (room / PROCESS_RECORD).write_bytes(found + b"\n")
-        read_record(room)
+        (directory / PROCESS_RECORD).write_bytes(found + b"\n")
+        read_record(directory)
 
 
 MEMBER = {"rank": 0, "role": "worker", "name": "worker-0", "node": "a", "address": "1.2.3.4", "ports": {}, "gpus": []}

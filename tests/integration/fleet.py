@@ -170,9 +170,9 @@ class Fleet:
         """The state directory of a node's agent."""
         return self.directory / "nodes" / name
 
-    def rooms(self) -> list[str]:
+    def execution_directories(self) -> list[str]:
         """What the agents keep of executions that are not cleared away."""
-        return sorted(room.name for room in self.directory.glob("nodes/*/executions/*"))
+        return sorted(directory.name for directory in self.directory.glob("nodes/*/executions/*"))
 
     def _shown_to_peers(self, node: NodeId) -> Credentials:
         """Credentials with which nodes that have joined speak to each other, however they speak to this coordinator."""

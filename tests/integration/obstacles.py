@@ -65,18 +65,18 @@ class RuntimeWithObstacles:
     async def prepare(
         self,
         assignment: Assignment,
-        room: ExecutionDirectory,
+        directory: ExecutionDirectory,
         spool: LogSpool,
         ports: Sequence[PortLease],
         progress: Progress,
     ) -> "SandboxWithObstacles":
         progress("standing before a gate")
         await self.gates["prepare"].pass_through()
-        sandbox = await self._runtime.prepare(assignment, room, spool, ports, progress)
+        sandbox = await self._runtime.prepare(assignment, directory, spool, ports, progress)
         return SandboxWithObstacles(sandbox, self.gates)
 
-    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
-        return await self._runtime.recover(rooms)
+    async def recover(self, executions: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+        return await self._runtime.recover(executions)
 
     async def close(self) -> None:
         await self._runtime.close()

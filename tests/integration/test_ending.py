@@ -169,7 +169,7 @@ async def test_a_running_job_is_only_deleted_by_force_and_nothing_of_it_stays(tm
             await fleet.client.jobs.delete(job.id)
         assert await fleet.client.jobs.delete(job.id, force=True) == job.id
         await fleet.journal.heard("execution cleared away", execution=f"{job.id}-1-0")
-        assert fleet.rooms() == []
+        assert fleet.execution_directories() == []
         with pytest.raises(UnknownNameError):
             await fleet.client.jobs.get(job.id)
         assert list((fleet.directory / "logs").iterdir()) == []
@@ -192,7 +192,7 @@ async def test_outputs_are_kept_and_everything_else_is_cleared_away(tmp_path: Pa
         )
         for execution in executions(job):
             await fleet.journal.heard("execution cleared away", execution=execution.id)
-        assert fleet.rooms() == []
+        assert fleet.execution_directories() == []
         outputs = fleet.state_of("a") / "outputs"
         assert [path.name for path in outputs.iterdir()] == [f"{job.id}-1-0"]
         assert (outputs / f"{job.id}-1-0" / "model").read_text() == "result\n"
@@ -207,7 +207,7 @@ async def test_what_cannot_be_cleared_away_at_first_is_cleared_away_later(tmp_pa
         job = await fleet.run(shell("true"))
         await fleet.journal.heard("cannot stop or clear away yet", cause="the daemon is away")
         await fleet.journal.heard("execution cleared away", execution=f"{job.id}-1-0")
-        assert fleet.rooms() == []
+        assert fleet.execution_directories() == []
 
 
 async def test_what_cannot_be_stopped_at_first_counts_as_running_until_it_is_stopped(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Programs of agents and their keepers: when one is killed, what it ran is dead before anything can begin anew."""
+"""Programs of agents and their killers: when one is killed, what it ran is dead before anything can begin anew."""
 
 import asyncio
 import os
@@ -92,8 +92,8 @@ async def test_user_code_is_dead_before_its_node_may_be_called_lost(tmp_path: Pa
             assert failure.exit == Exit(code=137)
 
 
-def keepers_of(agent: int) -> list[psutil.Process]:
-    """The keepers that an agent program has."""
+def killers_of(agent: int) -> list[psutil.Process]:
+    """The killers that an agent program has."""
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
@@ -102,14 +102,14 @@ def keepers_of(agent: int) -> list[psutil.Process]:
     return found
 
 
-async def test_all_nodes_of_a_program_share_a_keeper_which_goes_with_them(tmp_path: Path) -> None:
+async def test_all_nodes_of_a_program_share_a_killer_which_goes_with_them(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
         async with agent_program(fleet, tmp_path / "nodes", "--local-nodes", "4") as program:
             for number in range(1, 5):
                 await fleet.connected(f"local-{number}")
             gang = await fleet.client.jobs.submit(shell("exec sleep 1000", workers=4, max_per_node=1))
             await fleet.until_states(gang.id, *[State.RUNNING] * 4)
-            [keeper] = keepers_of(program.pid)
+            [killer] = killers_of(program.pid)
             program.terminate()  # local nodes stop what they run
             await program.wait()
-        await asyncio.to_thread(gone, keeper.pid)
+        await asyncio.to_thread(gone, killer.pid)

@@ -77,7 +77,7 @@ def test_up_runs_jobs_until_ctrl_c_and_leaves_nothing_behind(tmp_path: Path) -> 
         rest, _ = program.communicate(timeout=LIMIT)
 
     assert (program.returncode, rest) == (0, "stopped\n")
-    assert psutil.wait_procs(children, LIMIT)[1] == []  # the keeper ends when it sees that its agent has
+    assert psutil.wait_procs(children, LIMIT)[1] == []  # the killer ends when it sees that its agent has
     assert not (tmp_path / "endpoint").exists()
 
 
@@ -210,7 +210,7 @@ def test_a_program_that_dies_is_named_and_takes_the_fleet_along(tmp_path: Path, 
 
     assert program.returncode == 1
     assert f"error: the {name} was killed by SIGKILL; its log is {tmp_path}/local/{name}" in said
-    assert psutil.wait_procs(children, LIMIT)[1] == []  # the keeper ends when it sees that its agent has
+    assert psutil.wait_procs(children, LIMIT)[1] == []  # the killer ends when it sees that its agent has
 
 
 def test_the_demo_runs_the_ring_and_clears_up(tmp_path: Path) -> None:

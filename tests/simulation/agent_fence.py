@@ -1,4 +1,4 @@
-"""What an agent's fence has done: questions to peers, and deadlines for the keeper."""
+"""What an agent's fence has done: questions to peers, and deadlines for the killer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -35,8 +35,8 @@ class AgentFence:
         peers.listen(node.address, self)
 
     def note(self, action: NoteDeadlines) -> None:
-        """Tell the keeper."""
-        self._node.keeper.note(action.deadlines)
+        """Tell the killer."""
+        self._node.killer.note(action.deadlines)
 
     def hear_question(self, attempt: AttemptKey, answer: Callable[[PeerWord], None]) -> None:
         """A peer wants to know."""

@@ -137,7 +137,7 @@ class AgentProgram:
             self._core(self.state, recovered, self._now())
             self._adopt(sandbox, started=started)
         self._engine_was_away = self.node.engine_away
-        for action in self._core(self.state, Began(noted=self.node.keeper.noted()), self._now()):
+        for action in self._core(self.state, Began(noted=self.node.killer.noted()), self._now()):
             self._carry_out(action)
         self._set_alarm(self.state.wake_at)
         self._inventory = self.node.inventory()
@@ -168,7 +168,7 @@ class AgentProgram:
         )
 
     def freeze(self, seconds: float) -> None:
-        """Pause the agent, as a debugger does it; user code and keeper go on."""
+        """Pause the agent, as a debugger does it; user code and killer go on."""
         if self._life is not None:
             self._world.tell(f"agent is paused for {seconds:.1f} s", self.node.name)
             self._life.freeze(seconds)
@@ -261,7 +261,7 @@ class AgentProgram:
         return actions
 
     def _end_log(self, report: Report) -> None:
-        """An execution that never ran prints nothing more; one that never had a room never printed."""
+        """An execution that never ran prints nothing more; one that never had a directory never printed."""
         if report.stage not in {Stage.FAILED, Stage.STOPPED} or report.log_complete:
             return
         if self._logs.follows(report.execution):

@@ -72,7 +72,7 @@ class AgentRuntime:
         self._halted_at: dict[ExecutionId, float] = {}
         """When the order to stop is carried out; nothing else is asked of the sandbox before."""
         self._next_port = FIRST_PORT + node.chance.randrange(10_000)
-        self._occupants: dict[ExecutionId, None] = {}
+        self._live: dict[ExecutionId, None] = {}
 
     def recovered(self) -> Iterator[Sandbox]:
         """What is left from a former life, as far as somebody tells; everything else is cleared away."""
@@ -80,7 +80,7 @@ class AgentRuntime:
             if sandbox.in_docker and self._node.engine_away and not sandbox.start_noted:
                 continue
             if sandbox.adoptable:
-                self._occupants[execution] = None
+                self._live[execution] = None
                 yield sandbox
             else:
                 self._sweep(sandbox)
@@ -88,7 +88,7 @@ class AgentRuntime:
     def clear_leftovers(self) -> None:
         """Docker was away at the start and is back: what nobody knows of is removed."""
         for execution, sandbox in list(self._node.sandboxes.items()):
-            if execution not in self._occupants:
+            if execution not in self._live:
                 self._sweep(sandbox)
 
     def _sweep(self, sandbox: Sandbox) -> None:
@@ -208,7 +208,7 @@ class AgentRuntime:
         execution = assignment.execution
         sandbox = Sandbox(assignment=assignment, behaviour=self._node.nature.behaviour(assignment))
         self._node.sandboxes[execution] = sandbox
-        self._occupants[execution] = None
+        self._live[execution] = None
         self._logs.follow(execution, 0)
         self._node.nature.sandbox_made(self._node, sandbox)
         took = self._duration(4.0)
@@ -326,7 +326,7 @@ class AgentRuntime:
                 self._node.sandboxes.pop(execution, None)
                 sandbox.on_exit = None
                 self._node.end_code(sandbox, KILLED)
-            self._occupants.pop(execution, None)
+            self._live.pop(execution, None)
             self._logs.forget(execution)
             self._put(Removed(execution=execution))
 

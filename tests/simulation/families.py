@@ -146,7 +146,7 @@ def _pair(spec: JobSpec) -> JobSpec:
 
 
 def _headless(scenario: Scenario) -> Scenario:
-    """Agents die and stay dead while user code runs on: the keepers must see to it."""
+    """Agents die and stay dead while user code runs on: the killers must see to it."""
     return replace(
         _peaceful(scenario),
         fault_every=60.0,

@@ -14,7 +14,7 @@ from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import RuntimeKind
-from tests.simulation.keeper import Keeper
+from tests.simulation.killer import Killer
 from tests.simulation.network import Path
 from tests.simulation.world import Clock, Timer
 
@@ -76,7 +76,7 @@ class Sandbox:
     """Whether its agent noted that it was about to start it."""
     terminated: bool = False
     fenced: str = ""
-    """Why its agent or the keeper ended it, as noted on the node's disk."""
+    """Why its agent or the killer ended it, as noted on the node's disk."""
     swept: bool = False
     """Whether it was cleared away although nobody ordered that: its agent cannot adopt it."""
 
@@ -147,7 +147,7 @@ class SimulatedNode:
         self.on_engine: list[Callable[[], None]] = []
         """Calls for when Docker goes or comes back."""
         self.boots = 0
-        self.keeper = Keeper(clock, name, self._kill_overdue)
+        self.killer = Killer(clock, name, self._kill_overdue)
         self._parts = parts
 
     def inventory(self) -> Inventory:
@@ -216,8 +216,8 @@ class SimulatedNode:
     def _kill_overdue(self, execution: ExecutionId) -> None:
         sandbox = self.sandboxes.get(execution)
         if sandbox is not None and sandbox.running:
-            self.world.tell(f"keeper kills {execution}", self.name, sandbox.assignment.job)
-            sandbox.fenced = sandbox.fenced or "killed by the keeper"
+            self.world.tell(f"killer kills {execution}", self.name, sandbox.assignment.job)
+            sandbox.fenced = sandbox.fenced or "killed by muster-killer"
             self.nature.fenced(self, sandbox)
             self.end_code(sandbox, KILLED)
 
@@ -228,7 +228,7 @@ class SimulatedNode:
     def lose_power(self) -> None:
         """Everything that runs ends, and nobody hears of it or how."""
         self.boots += 1
-        self.keeper.note({})
+        self.killer.note({})
         for sandbox in self.sandboxes.values():
             sandbox.on_exit = None
             self._lose(sandbox, Loss.NODE)

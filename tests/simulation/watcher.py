@@ -93,7 +93,7 @@ class Watcher:
             del self._busy[thing]
 
     def fenced(self, node: SimulatedNode, sandbox: Sandbox) -> None:
-        """An agent or a keeper ends user code for want of contact."""
+        """An agent or a killer ends user code for want of contact."""
         self.fences += 1
         if self._scenario.no_fence:
             message = f"{sandbox.execution} is ended though only the coordinator was away"

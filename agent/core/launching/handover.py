@@ -38,7 +38,7 @@ def handover(role: Role, delivered: Sequence[DeliveredSecret]) -> Handover:
     return Handover(env=env, files=files, masked=masked)
 
 
-def room_name(directory: str, number: int) -> str:
+def directory_name(directory: str, number: int) -> str:
     """What a directory of secrets is called outside of containers: as inside, where it lies at the usual place."""
     parent, _, name = directory.rpartition("/")
     return name if parent == SECRETS_DIRECTORY else f"@{number}"

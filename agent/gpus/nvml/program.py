@@ -42,7 +42,7 @@ ANY_INSTANCE = 0xFFFFFFFF
 """NVML's word for: not about one MIG instance."""
 
 NUMA_WORDS = 16
-"""Room for 1024 NUMA nodes."""
+"""Space for 1024 NUMA nodes."""
 
 
 def main() -> None:

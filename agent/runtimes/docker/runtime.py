@@ -115,7 +115,7 @@ class DockerRuntime:
     async def prepare(
         self,
         assignment: Assignment,
-        room: ExecutionDirectory,
+        directory: ExecutionDirectory,
         spool: LogSpool,
         ports: Sequence[PortLease],
         progress: Progress,
@@ -124,33 +124,36 @@ class DockerRuntime:
         containers = Containers(self._engine, self._identity, assignment.execution)
         try:
             with as_failures():
-                prepared = await self._prepare(assignment, room, containers, ports, progress)
+                prepared = await self._prepare(assignment, directory, containers, ports, progress)
         except BaseException:
             with as_failures():
                 await containers.remove()
             raise
         return self._sandbox(containers, spool, prepared)
 
-    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
-        """The user containers of this agent whose room is still there; all others of this agent are removed.
+    async def recover(self, executions: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+        """The user containers of this agent whose directory is still there; all others of this agent are removed.
 
         While the engine is away those that were started count as running: they go on without it (live restore), and
         their sandboxes wait for it. Nothing is removed then.
         """
         if self._away:
-            return [self._noted(room, container) for room, container in await asyncio.to_thread(_started, rooms)]
+            return [
+                self._noted(directory, container)
+                for directory, container in await asyncio.to_thread(_started, executions)
+            ]
         recovered: list[tuple[Sandbox, LogSpool, bool]] = []
         for execution, parts in (await self._left()).items():
             containers = Containers(self._engine, self._identity, execution)
-            room = ExecutionDirectory(rooms, execution)
-            if ContainerPart.USER not in parts or not await asyncio.to_thread(room.path.is_dir):
+            directory = ExecutionDirectory(executions, execution)
+            if ContainerPart.USER not in parts or not await asyncio.to_thread(directory.path.is_dir):
                 log.info("container removed", extra={"execution": execution, "cause": "nothing to go on with"})
                 await containers.remove()
                 continue
-            spool = await asyncio.to_thread(LogSpool, room.log)
+            spool = await asyncio.to_thread(LogSpool, directory.log)
             state = await self._engine.state(parts[ContainerPart.USER])
             sandbox = self._sandbox(containers, spool, None)
-            sandbox.mask = await asyncio.to_thread(mask_after_restart, self._secrets.rooms, room)
+            sandbox.mask = await asyncio.to_thread(mask_after_restart, self._secrets.directories, directory)
             sandbox.adopt(state.id, started=state.started, over=state.started and not state.running)
             recovered.append((sandbox, spool, state.started))
         return recovered
@@ -161,16 +164,16 @@ class DockerRuntime:
             await sandbox.let_go()
         await self._engine.close()
 
-    def _noted(self, room: ExecutionDirectory, container: str) -> tuple[Sandbox, LogSpool, bool]:
-        """What was started, as far as the room tells."""
-        spool = LogSpool(room.log)
-        sandbox = self._sandbox(Containers(self._engine, self._identity, ExecutionId(room.path.name)), spool, None)
-        sandbox.mask = mask_after_restart(self._secrets.rooms, room)
+    def _noted(self, directory: ExecutionDirectory, container: str) -> tuple[Sandbox, LogSpool, bool]:
+        """What was started, as far as the execution's directory tells."""
+        spool = LogSpool(directory.log)
+        sandbox = self._sandbox(Containers(self._engine, self._identity, ExecutionId(directory.path.name)), spool, None)
+        sandbox.mask = mask_after_restart(self._secrets.directories, directory)
         sandbox.adopt(container, started=True)
         return sandbox, spool, True
 
     def _sandbox(self, containers: Containers, spool: LogSpool, prepared: PreparedContainer | None) -> DockerSandbox:
-        sandbox = DockerSandbox(self._engine, containers, spool, prepared, self._secrets.rooms)
+        sandbox = DockerSandbox(self._engine, containers, spool, prepared, self._secrets.directories)
         self._sandboxes.add(sandbox)
         return sandbox
 
@@ -184,14 +187,14 @@ class DockerRuntime:
     async def _prepare(
         self,
         assignment: Assignment,
-        room: ExecutionDirectory,
+        directory: ExecutionDirectory,
         containers: Containers,
         ports: Sequence[PortLease],
         progress: Progress,
     ) -> PreparedContainer:
         about = self._about = self._about or await self._engine.about()
         _refuse_gpus_with_podman(assignment, about)
-        checking = begun(partial(self._checked, assignment.role, room, about))
+        checking = begun(partial(self._checked, assignment.role, directory, about))
         image = await present(self._engine, assignment.role)
         role = await checking
         assert role.image, "the coordinator gives Docker only roles with an image"
@@ -208,10 +211,10 @@ class DockerRuntime:
             identity=self._identity,
             cpus=about.cpus,
             init=about.init,
-            config=room.config,
-            outputs=room.outputs,
+            config=directory.config,
+            outputs=directory.outputs,
             user=user,
-            home=None if user is None or user.uid == 0 else room.home,
+            home=None if user is None or user.uid == 0 else directory.home,
         )
         if needs_rehearsal(role):
             progress("trying the container's options")
@@ -222,7 +225,7 @@ class DockerRuntime:
             holder = await self._hold(assignment, site, containers, ports, about)
         return PreparedContainer(
             assignment=assignment,
-            room=room,
+            directory=directory,
             site=site,
             image=image,
             holder=holder,
@@ -230,7 +233,7 @@ class DockerRuntime:
             programs=self._programs,
         )
 
-    def _checked(self, role: Role, room: ExecutionDirectory, about: About) -> Role:
+    def _checked(self, role: Role, directory: ExecutionDirectory, about: About) -> Role:
         """The role with its mounts resolved; raises ExecutionError. Makes what user code may write to its own."""
         roots = [root.resolve() for root in self._confines.mount_roots]
         private = [each.resolve() for each in (*self._confines.private, self._socket, *NODES_OWN)]
@@ -238,12 +241,12 @@ class DockerRuntime:
             mounts = tuple(
                 checked_mount(mount, _place(Path(mount.source), roots), roots, private) for mount in role.mounts
             )
-        for directory in (room.path, about.root):
-            _check_free(directory, self._min_free)
-        room.config.chmod(0o755)
-        room.home.mkdir(exist_ok=True)
-        for directory in (room.outputs, room.home):
-            give(directory, user_of(role, self._confines.job_user))
+        for path in (directory.path, about.root):
+            _check_free(path, self._min_free)
+        directory.config.chmod(0o755)
+        directory.home.mkdir(exist_ok=True)
+        for path in (directory.outputs, directory.home):
+            give(path, user_of(role, self._confines.job_user))
         return replace(role, mounts=mounts)
 
     async def _rehearse(
@@ -277,10 +280,10 @@ class DockerRuntime:
         return Holder(id=container, address=state.address)
 
 
-def _started(rooms: Path) -> list[tuple[ExecutionDirectory, str]]:
-    """The rooms of containers that were started, or about to be, and the containers."""
-    notes = sorted(rooms.glob(f"*/{STARTED}"))
-    return [(ExecutionDirectory(rooms, ExecutionId(note.parent.name)), note.read_text()) for note in notes]
+def _started(executions: Path) -> list[tuple[ExecutionDirectory, str]]:
+    """Directories of executions whose containers were started, or about to be, and these containers."""
+    notes = sorted(executions.glob(f"*/{STARTED}"))
+    return [(ExecutionDirectory(executions, ExecutionId(note.parent.name)), note.read_text()) for note in notes]
 
 
 def _unreachable(socket: Path, error: Exception) -> str:

@@ -40,7 +40,7 @@ from agent.runtimes.docker.output import ContainerOutput
 from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from agent.runtimes.docker.secrets import ContainerSecrets
 from agent.runtimes.docker.side_work import begun
-from agent.secrets.directories import SecretRooms
+from agent.secrets.directories import SecretDirectories
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
@@ -64,7 +64,7 @@ class PreparedContainer:
     """What preparing found out and arming needs."""
 
     assignment: Assignment
-    room: ExecutionDirectory
+    directory: ExecutionDirectory
     site: ContainerSite
     image: Image
     holder: Holder | None
@@ -82,7 +82,7 @@ class DockerSandbox:
         containers: Containers,
         spool: LogSpool,
         prepared: PreparedContainer | None,
-        secrets: SecretRooms,
+        secrets: SecretDirectories,
     ) -> None:
         self._engine = engine
         self._containers = containers
@@ -127,16 +127,16 @@ class DockerSandbox:
         prepared = self._prepared
         if prepared is None:
             raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
-        hosts = None if prepared.holder is None else prepared.room.path / "hosts"
+        hosts = None if prepared.holder is None else prepared.directory.path / "hosts"
         holder = None if prepared.holder is None else prepared.holder.id
         body = user_body(prepared.assignment, prepared.site, prepared.image, launch, holder=holder, hosts=hosts)
-        secrets = ContainerSecrets(execution=self.execution, rooms=self._secrets, handover=launch.secrets)
+        secrets = ContainerSecrets(execution=self.execution, directories=self._secrets, handover=launch.secrets)
         self.mask = Mask.of(launch.secrets.masked)
         with as_failures():
             if self._container:
                 await self._engine.remove(self._container)
             if launch.secrets:
-                body = await secrets.offered(body, prepared.room, *_user_code(prepared, launch))
+                body = await secrets.offered(body, prepared.directory, *_user_code(prepared, launch))
             writing = begun(partial(_write, prepared, launch, hosts))
             if hosts is not None:
                 await writing  # the engine refuses to mount what is not there yet
@@ -158,7 +158,7 @@ class DockerSandbox:
         assert self._container, "start comes after arm"
         if self._prepared is not None:
             # As logs are written: at once, for a hop to a thread takes longer than so small a file.
-            write_whole(self._prepared.room.path / STARTED, self._container.encode(), READABLE)
+            write_whole(self._prepared.directory.path / STARTED, self._container.encode(), READABLE)
         with as_failures():
             await self._engine.start(self._container)
         self._begun = True
@@ -196,7 +196,7 @@ class DockerSandbox:
                     raise
 
     async def remove(self) -> None:
-        """Remove all containers of the execution; the room is left to its owner."""
+        """Remove all containers of the execution; the directory is left to its owner."""
         self._removing = True
         await self.let_go()
         with as_failures():
@@ -285,7 +285,7 @@ def _sought(prepared: PreparedContainer, launch: Launch, body: Body) -> Sought:
 
 def _write(prepared: PreparedContainer, launch: Launch, hosts: Path | None) -> None:
     try:
-        write_config(prepared.room, launch)
+        write_config(prepared.directory, launch)
         if hosts is not None and prepared.holder is not None:
             write_whole(hosts, hosts_file(prepared.assignment, launch, prepared.holder.address), READABLE)
     except OSError as problem:

@@ -12,13 +12,13 @@ from agent.core.containers.spec import Body
 from agent.executions.layout import ExecutionDirectory
 from agent.logs.mask import MASK_EVERYTHING, MASK_NOTHING, Mask
 from agent.runtimes.docker.engine import DockerEngine
-from agent.secrets.directories import VARIABLES, SecretRooms
+from agent.secrets.directories import VARIABLES, SecretDirectories
 from muster.domain.fleet.secret import Handover
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
 MASKED = "masked"
-"""File in the room of an execution that got secrets: without knowing them nothing that it printed may be shown."""
+"""File in the directory of an execution that got secrets: without knowing them nothing that it printed may be shown."""
 
 _LONGEST_PASSWD = 1 << 20
 
@@ -28,18 +28,18 @@ class ContainerSecrets:
     """Secrets of one execution that has some."""
 
     execution: ExecutionId
-    rooms: SecretRooms
+    directories: SecretDirectories
     handover: Handover
 
     async def offered(
-        self, body: Body, room: ExecutionDirectory, arguments: Sequence[str], paths: Sequence[str]
+        self, body: Body, directory: ExecutionDirectory, arguments: Sequence[str], paths: Sequence[str]
     ) -> Body:
         """The request for a container that finds them, as soon as they are `provided`."""
-        await asyncio.to_thread(self._make, room)
-        directories = self.rooms.directories(self.execution, self.handover)
+        await asyncio.to_thread(self._make, directory)
+        directories = self.directories.mounts(self.execution, self.handover)
         if not self.handover.env:
             return with_files(body, directories)
-        env = {ENV_DIRECTORY: self.rooms.env(self.execution)}
+        env = {ENV_DIRECTORY: self.directories.env(self.execution)}
         return with_variables(with_files(body, {**directories, **env}), VARIABLES, arguments, paths)
 
     async def provided(self, engine: DockerEngine, container: str, architecture: str) -> None:
@@ -50,19 +50,19 @@ class ContainerSecrets:
         passwd = b""
         if user and not user.partition(":")[0].isdecimal():
             passwd = await engine.beginning(container, "/etc/passwd", _LONGEST_PASSWD)
-        await asyncio.to_thread(self.rooms.fill, self.execution, self.handover, uid_of(user, passwd))
+        await asyncio.to_thread(self.directories.fill, self.execution, self.handover, uid_of(user, passwd))
 
-    def _make(self, room: ExecutionDirectory) -> None:
-        (room.path / MASKED).touch()
-        self.rooms.make(self.execution, self.handover)
+    def _make(self, directory: ExecutionDirectory) -> None:
+        (directory.path / MASKED).touch()
+        self.directories.make(self.execution, self.handover)
 
 
-def mask_after_restart(rooms: SecretRooms, room: ExecutionDirectory) -> Mask:
+def mask_after_restart(directories: SecretDirectories, directory: ExecutionDirectory) -> Mask:
     """What is taken out of the log of an execution that an earlier agent started."""
-    mask = rooms.mask(ExecutionId(room.path.name))
+    mask = directories.mask(ExecutionId(directory.path.name))
     if mask is not None:
         return mask
-    return MASK_EVERYTHING if (room.path / MASKED).exists() else MASK_NOTHING
+    return MASK_EVERYTHING if (directory.path / MASKED).exists() else MASK_NOTHING
 
 
 def _program(architecture: str) -> bytes:

@@ -1,6 +1,6 @@
 """What holds a program apart from its supervisor: cgroups of its own, and its own place in line when memory is short.
 
-Supervisors and the keeper use it: it needs no event loop, and nothing but the standard library.
+Supervisors and the killer use it: it needs no event loop, and nothing but the standard library.
 """
 
 import os

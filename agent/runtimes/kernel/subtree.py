@@ -1,6 +1,6 @@
 """All processes that an execution has started, whatever sessions they made, and how all of them are killed.
 
-Supervisor, keeper and agent use it: it needs no event loop, and nothing but the standard library.
+Supervisor, killer and agent use it: it needs no event loop, and nothing but the standard library.
 """
 
 import os

@@ -30,7 +30,7 @@ class Confined:
 
 
 def confine(
-    cgroups: Cgroups, assignment: Assignment, room: ExecutionDirectory, spool: LogSpool, supervisor: Supervisor
+    cgroups: Cgroups, assignment: Assignment, directory: ExecutionDirectory, spool: LogSpool, supervisor: Supervisor
 ) -> Groups:
     """Have the supervisor in cgroups with the limits of an execution; made in less time than a thread costs.
 
@@ -49,7 +49,7 @@ def confine(
             supervisor.enter(groups)
         cgroups.limit(paths_of(groups), limits)
         if groups:
-            note(room, paths_of(groups))
+            note(directory, paths_of(groups))
     except OSError as error:
         supervisor.close()
         cgroups.remove(paths_of(groups))
@@ -58,19 +58,19 @@ def confine(
     return groups
 
 
-def note(room: ExecutionDirectory, groups: tuple[str, ...]) -> None:
+def note(directory: ExecutionDirectory, groups: tuple[str, ...]) -> None:
     """Have the next agent know the cgroups of an execution, whatever becomes of its record. Raises OSError."""
-    it = os.open(f"{room.path}/{CGROUPS}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    it = os.open(f"{directory.path}/{CGROUPS}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         os.write(it, json.dumps(groups).encode())
     finally:
         os.close(it)
 
 
-def noted_groups(room: ExecutionDirectory) -> tuple[str, ...]:
+def noted_groups(directory: ExecutionDirectory) -> tuple[str, ...]:
     """The cgroups of an execution, also one of an earlier agent; none where it had none, or the note is damaged."""
     try:
-        return tuple(map(str, json.loads((room.path / CGROUPS).read_bytes())))
+        return tuple(map(str, json.loads((directory.path / CGROUPS).read_bytes())))
     except (OSError, ValueError, TypeError):
         return ()
 

@@ -15,11 +15,11 @@ from muster.domain.jobs.failure import ExecutionError
 PRIVATE_GRACE = 0o600
 
 
-def terminate(room: ExecutionDirectory, subtree: Subtree, grace: timedelta) -> None:
+def terminate(directory: ExecutionDirectory, subtree: Subtree, grace: timedelta) -> None:
     """Send SIGTERM, and have the supervisor give what outlives the program the grace as well."""
     until = time.clock_gettime(time.CLOCK_BOOTTIME) + grace.total_seconds()
     with suppress(OSError):  # a full disk only shortens the grace of what outlives the program
-        write_whole(room.path / GRACE, str(until).encode(), PRIVATE_GRACE)
+        write_whole(directory.path / GRACE, str(until).encode(), PRIVATE_GRACE)
     subtree.signal(signal.SIGTERM)
 
 

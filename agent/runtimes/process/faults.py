@@ -11,10 +11,10 @@ from muster.domain.jobs.job import Network, Security
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY
 
 
-def write_failure(room: ExecutionDirectory, problem: OSError) -> ExecutionError:
+def write_failure(directory: ExecutionDirectory, problem: OSError) -> ExecutionError:
     """Why the files of an execution cannot be written."""
     if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
-        message = f"no space is left on the node for the files of the execution ({room.path})"
+        message = f"no space is left on the node for the files of the execution ({directory.path})"
         return ExecutionError(FailureKind.DISK_FULL, message)
     return ExecutionError(FailureKind.INVALID_OPTION, f"cannot write {problem.filename}: {problem.strerror}")
 

@@ -18,12 +18,12 @@ LONGEST_GRACE = 64
 
 
 class News:
-    """What becomes known of a program: written down in its room, and the agent woken."""
+    """What becomes known of a program: written down in its directory, and the agent woken."""
 
-    def __init__(self, room: str) -> None:
-        self._grace = f"{room}/{GRACE}"
-        self._bell = Bell(room)
-        self.record = RecordFile(room)
+    def __init__(self, directory: str) -> None:
+        self._grace = f"{directory}/{GRACE}"
+        self._bell = Bell(directory)
+        self.record = RecordFile(directory)
 
     def grace(self) -> float:
         """Seconds that are left of the grace of a stop."""
@@ -42,7 +42,7 @@ class News:
             try:
                 self.record.add(**facts)
             except FileNotFoundError:
-                break  # the room is gone
+                break  # the directory is gone
             except OSError:
                 time.sleep(NEWS_PAUSE)
             else:
@@ -65,11 +65,11 @@ class Bell:
     _BOTH = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
     """Flags for opening the pipe, for reading too: one without a reader could neither be opened nor be written to."""
 
-    def __init__(self, room: str) -> None:
-        path = f"{room}/{BELL}"
+    def __init__(self, directory: str) -> None:
+        path = f"{directory}/{BELL}"
         try:
             self._pipe = os.open(path, self._BOTH)
-        except FileNotFoundError:  # it is there as a rule: rooms are made before they are needed
+        except FileNotFoundError:  # it is there as a rule: directories are made before they are needed
             os.mkfifo(path, 0o600)
             self._pipe = os.open(path, self._BOTH)
 

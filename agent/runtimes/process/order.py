@@ -39,7 +39,7 @@ def groups_in(line: bytes) -> Groups:
 class ProgramOrder:
     """All that is needed to run a program. Paths are absolute."""
 
-    room: str
+    directory: str
     log: str
     log_limit: int
     command: tuple[str, ...]

@@ -23,12 +23,12 @@ _DAMAGED = "output may be missing: the record of the process that kept it is dam
 class FollowedProgram:
     """Follows a supervisor and its program. Made within the event loop."""
 
-    def __init__(self, room: Path, spool: LogSpool, record: ProcessRecord) -> None:
+    def __init__(self, directory: Path, spool: LogSpool, record: ProcessRecord) -> None:
         self._loop = asyncio.get_running_loop()
-        self._room = room
+        self._directory = directory
         self._spool = spool
         self.supervisor = record.supervisor
-        self.subtree = record.subtree(room.name)
+        self.subtree = record.subtree(directory.name)
         """Everything that it starts."""
         self._damaged = record.damaged
         self.ended: asyncio.Future[int | ExecutionError] = self._loop.create_future()
@@ -65,7 +65,7 @@ class FollowedProgram:
     def _listen(self) -> int:
         """Open the bell; a supervisor that cannot be heard is of no use."""
         try:
-            return os.open(self._room / BELL, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            return os.open(self._directory / BELL, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             self.supervisor.kill()
             return -1
@@ -82,12 +82,12 @@ class FollowedProgram:
 
     def _look(self) -> None:
         """See what is new."""
-        record = read_record(self._room)
+        record = read_record(self._directory)
         self._spool.look()  # after the record: what says that the log is complete comes after all that is in it
         if record is None:
             return
         if record.program is not None and not self._damaged:
-            self.subtree = record.subtree(self._room.name)
+            self.subtree = record.subtree(self._directory.name)
         if record.code is not None and not self.ended.done():
             self.out_of_memory = record.out_of_memory
             self.ended.set_result(record.code)
@@ -114,7 +114,7 @@ class FollowedProgram:
             return ExecutionError(FailureKind.RUNTIME, message)
         if self.supervisor.boot != boot_id():
             return ExecutionError(FailureKind.AGENT_RESTARTED, "the node was restarted while user code ran")
-        record = read_record(self._room)
+        record = read_record(self._directory)
         cause = f"failed ({record.fault})" if record is not None and record.fault else "was killed"
         message = f"its supervisor (process {self.supervisor.pid}) {cause}, so nobody knows how user code ended"
         return ExecutionError(FailureKind.RUNTIME, message)

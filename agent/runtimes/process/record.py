@@ -62,8 +62,8 @@ class ProcessRecord:
 class RecordFile:
     """The record as a supervisor writes it; raises OSError where that cannot be done."""
 
-    def __init__(self, room: str) -> None:
-        self._path = f"{room}/{PROCESS_RECORD}"
+    def __init__(self, directory: str) -> None:
+        self._path = f"{directory}/{PROCESS_RECORD}"
         self._file = -1
 
     @contextmanager
@@ -88,13 +88,13 @@ class RecordFile:
             self._file = -1
 
 
-def read_record(room: Path) -> ProcessRecord | None:
-    """What the room has of a program; None where none was started.
+def read_record(directory: Path) -> ProcessRecord | None:
+    """What an execution's directory tells of a program; None where none was started.
 
     What is damaged is left out: the program that ran must not be forgotten because of it.
     """
     try:
-        content = (room / PROCESS_RECORD).read_bytes()
+        content = (directory / PROCESS_RECORD).read_bytes()
     except FileNotFoundError:
         return None
     if not content:

@@ -12,20 +12,21 @@ from muster.domain.ids import ExecutionId
 log = logging.getLogger(__name__)
 
 
-def runs_all_the_same(room: ExecutionDirectory, record: ProcessRecord, own_user: int | None) -> bool:
+def runs_all_the_same(directory: ExecutionDirectory, record: ProcessRecord, own_user: int | None) -> bool:
     """Whether anything is to be done about an execution whose record is damaged; the record is kept for people."""
-    execution = room.path.name
+    execution = directory.path.name
     members = replace(record.subtree(execution), user=own_user).members()
-    kept = put_aside(room.path / PROCESS_RECORD, room.path.parent.parent, execution)
+    kept = put_aside(directory.path / PROCESS_RECORD, directory.path.parent.parent, execution)
     facts = {"execution": execution, "kept": str(kept), "processes": len(members)}
     log.warning("the record of an execution is damaged; what runs of it is ended", extra=facts)
     return bool(members) or record.code is not None
 
 
-def recorded(rooms: Path) -> list[tuple[ExecutionDirectory, ProcessRecord]]:
-    """The rooms in which a program was started."""
+def recorded(executions: Path) -> list[tuple[ExecutionDirectory, ProcessRecord]]:
+    """Directories of executions whose program was started."""
     found = [
-        ExecutionDirectory(rooms, ExecutionId(path.parent.name)) for path in sorted(rooms.glob(f"*/{PROCESS_RECORD}"))
+        ExecutionDirectory(executions, ExecutionId(path.parent.name))
+        for path in sorted(executions.glob(f"*/{PROCESS_RECORD}"))
     ]
-    records = ((room, read_record(room.path)) for room in found)
-    return [(room, record) for room, record in records if record is not None]
+    records = ((directory, read_record(directory.path)) for directory in found)
+    return [(directory, record) for directory, record in records if record is not None]

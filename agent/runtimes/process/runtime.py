@@ -33,7 +33,7 @@ from agent.runtimes.process.record import UNKNOWN, ProcessRecord, read_record
 from agent.runtimes.process.recovery import recorded, runs_all_the_same
 from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Progress, Sandbox
-from agent.secrets.directories import SecretRooms
+from agent.secrets.directories import SecretDirectories
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
@@ -55,7 +55,7 @@ class ProcessRuntime:
         self,
         environment: Mapping[str, str] = os.environ,
         spares: SpareSupervisors | None = None,
-        secrets: SecretRooms | None = None,
+        secrets: SecretDirectories | None = None,
         job_user: JobUser | None = None,
         users: Sequence[int] = (),
     ) -> None:
@@ -67,7 +67,7 @@ class ProcessRuntime:
         self._choosing = asyncio.Lock()
         self._spares = spares or SpareSupervisors(Launcher(other_users=self._user is not None))
         self._cgroups = self._spares.cgroups
-        self._secrets = secrets or SecretRooms(None)
+        self._secrets = secrets or SecretDirectories(None)
         self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
 
     async def offer(self) -> RuntimeOffer:
@@ -80,7 +80,7 @@ class ProcessRuntime:
     async def prepare(
         self,
         assignment: Assignment,
-        room: ExecutionDirectory,
+        directory: ExecutionDirectory,
         spool: LogSpool,
         ports: Sequence[PortLease],
         progress: Progress,
@@ -88,15 +88,15 @@ class ProcessRuntime:
         """A sandbox in which nothing is written yet; refuses what only containers can do."""
         del ports, progress  # nothing is published, nothing takes long
         refuse_container_options(assignment)
-        user = await self._chosen(room)
-        own = await self._own(room)
+        user = await self._chosen(directory)
+        own = await self._own(directory)
         supervisor = self._spares.take()  # made while others still check in
-        groups = confine(self._cgroups, assignment, room, spool, supervisor)
+        groups = confine(self._cgroups, assignment, directory, spool, supervisor)
         preparation = Preparation(assignment.role, self._environment, self._spares, self._secrets, user, groups)
         confined = Confined(own_user=own, cgroups=self._cgroups, groups=paths_of(groups))
-        return self._remember(ProcessSandbox(assignment.execution, room, spool, preparation, supervisor, confined))
+        return self._remember(ProcessSandbox(assignment.execution, directory, spool, preparation, supervisor, confined))
 
-    async def recover(self, rooms: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
+    async def recover(self, executions: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
         """Every program that was started, whether it runs, has ended or was lost; all others never ran.
 
         What runs although its record is damaged is found all the same, and ended as soon as somebody waits for it.
@@ -104,18 +104,20 @@ class ProcessRuntime:
         self._spares.start()
         found: list[tuple[Sandbox, LogSpool, bool]] = []
         known: set[str] = set()
-        for room, noted in await asyncio.to_thread(recorded, rooms):
+        for directory, noted in await asyncio.to_thread(recorded, executions):
             if self._user is not None:  # whoever started the agent may have closed its directory again
-                await asyncio.to_thread(let_through, room)
-            spool = LogSpool(room.log)
-            own = await self._own(room)
-            record = replace(noted, groups=noted_groups(room)) if noted.damaged else noted
-            if record.damaged and not await asyncio.to_thread(runs_all_the_same, room, record, own):
+                await asyncio.to_thread(let_through, directory)
+            spool = LogSpool(directory.log)
+            own = await self._own(directory)
+            record = replace(noted, groups=noted_groups(directory)) if noted.damaged else noted
+            if record.damaged and not await asyncio.to_thread(runs_all_the_same, directory, record, own):
                 spool.close()
                 continue
             known.update(record.groups)
             confined = Confined(own_user=own, cgroups=self._cgroups, groups=record.groups)
-            sandbox = self._remember(ProcessSandbox(ExecutionId(room.path.name), room, spool, confined=confined))
+            sandbox = self._remember(
+                ProcessSandbox(ExecutionId(directory.path.name), directory, spool, confined=confined)
+            )
             sandbox.adopt(record)
             found.append((sandbox, spool, True))
         await asyncio.to_thread(clear_strangers, self._cgroups, known)
@@ -127,18 +129,18 @@ class ProcessRuntime:
             await sandbox.let_go()
         await self._spares.close()
 
-    async def _chosen(self, room: ExecutionDirectory) -> JobUser | None:
+    async def _chosen(self, directory: ExecutionDirectory) -> JobUser | None:
         """The user that the program will run as, who can get to the directory from here on; None: the agent's."""
         if self._user is None:
             return None
         async with self._choosing:  # nobody else shall find the same one free
-            user = await asyncio.to_thread(free_user, room, self._user, self._users)
-            await asyncio.to_thread(open_to, room, user)
+            user = await asyncio.to_thread(free_user, directory, self._user, self._users)
+            await asyncio.to_thread(open_to, directory, user)
         return user
 
-    async def _own(self, room: ExecutionDirectory) -> int | None:
+    async def _own(self, directory: ExecutionDirectory) -> int | None:
         """The user that nothing but this execution runs as; None: there is none."""
-        return await asyncio.to_thread(own_user, room, self._users) if self._users else None
+        return await asyncio.to_thread(own_user, directory, self._users) if self._users else None
 
     def _remember(self, sandbox: "ProcessSandbox") -> "ProcessSandbox":
         self._sandboxes.add(sandbox)
@@ -152,7 +154,7 @@ class Preparation:
     role: Role
     environment: Mapping[str, str]
     spares: SpareSupervisors
-    secrets: SecretRooms
+    secrets: SecretDirectories
     user: JobUser | None
     """The user that the program runs as; None: the agent's."""
     groups: Groups
@@ -165,7 +167,7 @@ class ProcessSandbox:
     def __init__(
         self,
         execution: ExecutionId,
-        room: ExecutionDirectory,
+        directory: ExecutionDirectory,
         spool: LogSpool,
         preparation: Preparation | None = None,
         supervisor: Supervisor | None = None,
@@ -173,7 +175,7 @@ class ProcessSandbox:
     ) -> None:
         self._execution = execution
         self._confined = confined or Confined()
-        self._room = room
+        self._directory = directory
         self._spool = spool
         self._preparation = preparation
         self._supervisor = supervisor
@@ -200,7 +202,7 @@ class ProcessSandbox:
 
     def adopt(self, record: ProcessRecord) -> None:
         """Take over a program that an earlier agent started."""
-        self._program = FollowedProgram(self._room.path, self._spool, record)
+        self._program = FollowedProgram(self._directory.path, self._spool, record)
 
     async def arm(self, launch: Launch) -> None:
         """Write the files, find the program, get its supervisor ready; what is missing is missed here."""
@@ -264,21 +266,21 @@ class ProcessSandbox:
         await self._catch_up()
         if self._program is None or self._program.alone:
             return
-        await asyncio.to_thread(terminate, self._room, self._program.subtree, grace)
+        await asyncio.to_thread(terminate, self._directory, self._program.subtree, grace)
         with suppress(TimeoutError):
             async with asyncio.timeout(grace.total_seconds()):
                 await asyncio.shield(self._program.ended)
         await self._kill(self._program)
 
     async def remove(self) -> None:
-        """Kill all that it started, then its supervisor; the room is left to its owner."""
+        """Kill all that it started, then its supervisor; the directory is left to its owner."""
         await self._catch_up()
         if self._program is not None:
             await self._kill_all(self._program)
             await self._end_supervisor(self._program)
-            (self._room.path / PROCESS_RECORD).unlink(missing_ok=True)
+            (self._directory.path / PROCESS_RECORD).unlink(missing_ok=True)
         for name in (BELL, GRACE):
-            (self._room.path / name).unlink(missing_ok=True)
+            (self._directory.path / name).unlink(missing_ok=True)
         if self._program is None:
             self._dismiss()  # it is in its program's cgroups until the program starts
         await asyncio.to_thread(self._confined.cgroups.remove, self._confined.groups)
@@ -305,7 +307,7 @@ class ProcessSandbox:
     async def _abandon(self, supervisor: Supervisor) -> None:
         """The supervisor is dead or hangs; whatever it started must not run without it."""
         supervisor.kill()
-        record = await asyncio.to_thread(read_record, self._room.path)
+        record = await asyncio.to_thread(read_record, self._directory.path)
         if record is not None:
             refuse_survivors(await killed(record.subtree(self._execution)))
 
@@ -339,31 +341,31 @@ class ProcessSandbox:
 
     def _arm(self, preparation: Preparation, launch: Launch) -> ProgramOrder:
         role = preparation.role
-        workdir = self._room.work / (role.workdir or "")
+        workdir = self._directory.work / (role.workdir or "")
         reader = os.geteuid() if preparation.user is None else preparation.user.uid
         try:
-            write_config(self._room, launch)
+            write_config(self._directory, launch)
             if not workdir.is_dir():
                 message = f"the working directory {workdir} is not there; make it on the node or leave it out"
                 raise ExecutionError(FailureKind.INVALID_OPTION, message)
             if preparation.user is not None:
-                refuse_elsewhere(role.files, workdir, self._room.work)
-                renew(self._room.work)
+                refuse_elsewhere(role.files, workdir, self._directory.work)
+                renew(self._directory.work)
             write_inline(role.files, workdir)
             if preparation.user is not None:
-                give_all(self._room.work, preparation.user)
+                give_all(self._directory.work, preparation.user)
             if launch.secrets.files:
                 preparation.secrets.make(self._execution, launch.secrets)
                 preparation.secrets.fill(self._execution, launch.secrets, reader)
                 preparation.secrets.open_to(self._execution, reader)
         except OSError as problem:
-            raise write_failure(self._room, problem) from problem
+            raise write_failure(self._directory, problem) from problem
         secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
-        env = {**preparation.environment, **_home(self._room, preparation.user), **launch.env, **secret}
+        env = {**preparation.environment, **_home(self._directory, preparation.user), **launch.env, **secret}
         command = (*(role.entrypoint or ()), *role.command)
         return ProgramOrder(
-            room=str(self._room.path.absolute()),
-            log=str(self._room.log.absolute()),
+            directory=str(self._directory.path.absolute()),
+            log=str(self._directory.log.absolute()),
             log_limit=self._spool.limit,
             command=command,
             path=str(Path(find_program(command, env["PATH"], workdir)).absolute()),
@@ -376,11 +378,11 @@ class ProcessSandbox:
         )
 
 
-def _home(room: ExecutionDirectory, user: JobUser | None) -> Mapping[str, str]:
+def _home(directory: ExecutionDirectory, user: JobUser | None) -> Mapping[str, str]:
     """Variables for the user's own home; the home of the agent's user is not for others."""
     if user is None:
         return {}
-    return {"HOME": str(room.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
+    return {"HOME": str(directory.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
 
 
 def _problem() -> str | None:

@@ -3,8 +3,9 @@
 A supervisor is a fork of the launcher. It has a connection to the agent, over which it gets an order, gets everything
 ready, and waits; as soon as it is told to go, it starts the program and says so. From then on it needs nobody: it
 writes what the program prints into the log, and how it ended into the record. Whoever listens at the bell, a named
-pipe in the room, hears that there is something new, and by its closing that the supervisor is gone. When all is over
-and its agent still there, it waits for the next order: it has all the memory that a fork would have to make first.
+pipe in the execution's directory, hears that there is something new, and by its closing that the supervisor is gone.
+When all is over and its agent still there, it waits for the next order: it has all the memory that a fork would have
+to make first.
 """
 
 import errno
@@ -84,7 +85,7 @@ class Ready:
         self.me = process(os.getpid())
         self._order = order
         self._log = LogFile(order.log, order.log_limit)
-        self._news = News(order.room)
+        self._news = News(order.directory)
         self._confinement = confinement if confinement.holds(order.groups) else Confinement(order.groups)
         os.chdir(order.workdir)  # the program's, too
         if order.user is not None:
@@ -320,7 +321,9 @@ def _rehearse() -> None:
         os.close(descriptor)
 
 
-_REHEARSED = ProgramOrder(room="/", log="/", log_limit=0, command=("",), path="/", env={"": ""}, workdir="/").line()
+_REHEARSED = ProgramOrder(
+    directory="/", log="/", log_limit=0, command=("",), path="/", env={"": ""}, workdir="/"
+).line()
 
 
 def _start(order: ProgramOrder, user: tuple[int, int]) -> "UserStart":

@@ -124,7 +124,7 @@ class Campaign:
             if execution.node is not None and not execution.log_complete
         ]
         unready = [node.name for node in nodes if node.state is not NodeState.READY or node.executions]
-        rooms = [
+        directories = [
             path.name
             for node in self.muster.fleet.nodes
             for path in (self.muster.directory / node.name / "executions").glob("*")
@@ -135,7 +135,7 @@ class Campaign:
                 ("live jobs", [f"{job.id} ({job.summary})" for job in live]),
                 ("incomplete logs", incomplete),
                 ("nodes not free or not ready", unready),
-                ("rooms", rooms),
+                ("directories", directories),
             )
             if which
         )
@@ -203,7 +203,7 @@ class Campaign:
         """What agents cut off; a long run in which nothing was shows nothing about fencing."""
         cut = sum(agent.output.count("execution is cut off") for agent in self.muster.agents.values())
         self.story.counts["executions cut off by their agents"] += cut
-        if self.seconds >= faults.LONG and not cut + self.story.counts["executions killed by a keeper"]:
+        if self.seconds >= faults.LONG and not cut + self.story.counts["executions that a killer ended"]:
             self.story.find("nothing was cut off: this run shows nothing about fencing")
 
     async def _lines(self, client: Client, view: JobView, attempt: int) -> list[LogLine]:

@@ -114,7 +114,7 @@ class Damage:
 
     def _strike(self, place: str, execution: str, pids: Sequence[int], chance: Random) -> None:
         """Kill the supervisor of an execution or a process that it started."""
-        record = read_record(self.rooms(place) / execution)
+        record = read_record(self.execution_directories(place) / execution)
         supervisor = record.supervisor if record is not None and record.supervisor.runs else None
         self.struck.add(execution)  # before: what it does then is looked at afterwards
         pid = chance.choice([*sorted(pids), *([supervisor.pid] if supervisor is not None else [])])
@@ -192,7 +192,7 @@ class Damage:
         return []
 
     def _supervisors(self, node: str) -> list[int]:
-        records = [record.read_text() for record in sorted(self.rooms(node).glob("*/process.json"))]
+        records = [record.read_text() for record in sorted(self.execution_directories(node).glob("*/process.json"))]
         return [
             json.loads(record.splitlines()[0])["supervisor"]["pid"]
             for record in records
@@ -200,13 +200,13 @@ class Damage:
         ]
 
     def _count_fenced(self, fault: Fault) -> None:
-        """What the keeper killed while there was no agent."""
-        for room in self.rooms(fault.place).glob("*") if fault.kind is Kind.AGENT else ():
-            why = why_fenced(room)
-            if why.startswith("killed by its keeper"):
-                self._story.tell(f"{room.name}: {why}", counted="executions killed by a keeper")
+        """What the killer killed while there was no agent."""
+        for directory in self.execution_directories(fault.place).glob("*") if fault.kind is Kind.AGENT else ():
+            why = why_fenced(directory)
+            if why.startswith("killed by muster-killer"):
+                self._story.tell(f"{directory.name}: {why}", counted="executions that a killer ended")
 
-    def rooms(self, node: str) -> Path:
+    def execution_directories(self, node: str) -> Path:
         """Where an agent keeps what belongs to its executions."""
         return self._muster.directory / node / "executions"
 

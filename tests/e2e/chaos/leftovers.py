@@ -17,7 +17,7 @@ LABEL = "muster."
 EXECUTION = "MUSTER_EXECUTION_ID="
 """How the variable begins that every process of an execution inherits."""
 
-OURS = ("muster-launcher", "muster-supervis", "muster-keeper")
+OURS = ("muster-launcher", "muster-supervis", "muster-killer")
 """How the kernel abbreviates the names of our programs."""
 
 

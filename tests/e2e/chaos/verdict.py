@@ -134,7 +134,7 @@ class Job:
                     yield f"attempt {attempt.number} rank {execution.rank} on {execution.node}: {wrong}"
 
     def _markers(self, execution: ExecutionView, known: Deeds, lines: Sequence[LogLine]) -> Iterator[str]:
-        """Words about missing lines are for where what keeps them was killed or had no room, and nowhere else."""
+        """Words about missing lines are for where what keeps them was killed or had no space, and nowhere else."""
         if execution.id in self.struck:
             return
         troubles = [

@@ -35,10 +35,10 @@ SITE = ContainerSite(
     identity="node-a",
     cpus=8,
     init=True,
-    config=PurePosixPath("/rooms/j-1-2/config"),
-    outputs=PurePosixPath("/rooms/j-1-2/outputs"),
+    config=PurePosixPath("/executions/j-1-2/config"),
+    outputs=PurePosixPath("/executions/j-1-2/outputs"),
     user=NOBODY,
-    home=PurePosixPath("/rooms/j-1-2/home"),
+    home=PurePosixPath("/executions/j-1-2/home"),
 )
 BY_IMAGE = replace(SITE, user=None, home=None)
 IMAGE = Image(id="sha256:abc", entrypoint=("/entry",), command=("serve",), env={"PATH": "/opt/bin"}, workdir="/srv")
@@ -101,9 +101,9 @@ def test_the_whole_body_of_a_plain_execution() -> None:
             "NanoCpus": 1_000_000_000,
             "Ulimits": [],
             "Mounts": [
-                {"Type": "bind", "Source": "/rooms/j-1-2/config", "Target": "/muster/config", "ReadOnly": True},
-                {"Type": "bind", "Source": "/rooms/j-1-2/outputs", "Target": "/muster/outputs", "ReadOnly": False},
-                {"Type": "bind", "Source": "/rooms/j-1-2/home", "Target": "/muster/home", "ReadOnly": False},
+                {"Type": "bind", "Source": "/executions/j-1-2/config", "Target": "/muster/config", "ReadOnly": True},
+                {"Type": "bind", "Source": "/executions/j-1-2/outputs", "Target": "/muster/outputs", "ReadOnly": False},
+                {"Type": "bind", "Source": "/executions/j-1-2/home", "Target": "/muster/home", "ReadOnly": False},
             ],
         },
     }
@@ -202,13 +202,15 @@ def test_an_empty_entrypoint_takes_the_images_away() -> None:
 
 
 def test_in_the_network_of_a_holder_names_come_from_a_file() -> None:
-    made = user_body(assignment(Role()), SITE, IMAGE, LAUNCH, holder="h1", hosts=PurePosixPath("/rooms/j-1-2/hosts"))
+    made = user_body(
+        assignment(Role()), SITE, IMAGE, LAUNCH, holder="h1", hosts=PurePosixPath("/executions/j-1-2/hosts")
+    )
     limits: Any = made["HostConfig"]
     assert limits["NetworkMode"] == "container:h1"
     assert "ExtraHosts" not in limits
     assert limits["Mounts"][-1] == {
         "Type": "bind",
-        "Source": "/rooms/j-1-2/hosts",
+        "Source": "/executions/j-1-2/hosts",
         "Target": "/etc/hosts",
         "ReadOnly": True,
     }

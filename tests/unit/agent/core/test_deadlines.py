@@ -1,4 +1,4 @@
-"""What is noted for the keeper comes back as it was, and it is told what is overdue."""
+"""What is noted for the killer comes back as it was, and it is told what is overdue."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from agent.core.deadlines import ExecutionDeadline, Notes, next_look, overdue, read, written
 
 BOOT = "b"
-EARLY = ExecutionDeadline(execution="j-1-0", dead_by=10.0, room="/r/j-1-0")
-LATE = ExecutionDeadline(execution="j-1-1", dead_by=20.0, room="/r/j-1-1", container="muster-j-1-1", socket="/s")
+EARLY = ExecutionDeadline(execution="j-1-0", dead_by=10.0, directory="/r/j-1-0")
+LATE = ExecutionDeadline(execution="j-1-1", dead_by=20.0, directory="/r/j-1-1", container="muster-j-1-1", socket="/s")
 NOTES = Notes(boot=BOOT, agent="a", deadlines=(EARLY, LATE))
 
 
@@ -19,7 +19,7 @@ NOTES = Notes(boot=BOOT, agent="a", deadlines=(EARLY, LATE))
         agent=st.text(),
         deadlines=st.lists(
             st.builds(
-                ExecutionDeadline, execution=st.text(), dead_by=st.floats(0, 1e9), room=st.text(), socket=st.text()
+                ExecutionDeadline, execution=st.text(), dead_by=st.floats(0, 1e9), directory=st.text(), socket=st.text()
             )
         ).map(tuple),
     )
@@ -43,12 +43,12 @@ def test_torn_notes_are_refused(length: int) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": "soon", "room": "/r"}]}',
-        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": NaN, "room": "/r"}]}',
-        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": 1.0, "room": 7}]}',
+        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": "soon", "directory": "/r"}]}',
+        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": NaN, "directory": "/r"}]}',
+        b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": 1.0, "directory": 7}]}',
         b'{"boot": "b", "agent": "a", "deadlines": [{"execution": "x", "dead_by": 1'
         + b"0" * 400
-        + b', "room": "/r"}]}',
+        + b', "directory": "/r"}]}',
         b"[" * 100_000,
     ],
 )

@@ -208,13 +208,13 @@ def test_an_execution_whose_terms_nobody_noted_has_no_deadline_until_there_is_an
     assert agent.deadline() == 81.0
 
 
-def test_what_a_keeper_killed_is_the_nodes_fault() -> None:
+def test_what_a_killer_killed_is_the_nodes_fault() -> None:
     agent = FencedAgent(contact=None)
-    agent.take(Recovered(execution=ME, started=True, terms=TERMS, fenced="killed by its keeper"))
+    agent.take(Recovered(execution=ME, started=True, terms=TERMS, fenced="killed by muster-killer"))
     agent.take(Exited(execution=ME, exit=Exit(code=137)))
     [report] = agent.ledger.reports()
     assert report.failure is not None
-    assert (report.failure.kind, report.failure.message) == (FailureKind.NODE_LOST, "killed by its keeper")
+    assert (report.failure.kind, report.failure.message) == (FailureKind.NODE_LOST, "killed by muster-killer")
 
 
 def test_nobody_asks_for_what_has_ended() -> None:

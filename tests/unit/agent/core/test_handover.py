@@ -6,7 +6,7 @@ import pytest
 
 from agent.core.containers.secrets import uid_of, with_files, with_variables
 from agent.core.containers.spec import Body
-from agent.core.launching.handover import handover, login, room_name, without_clashes
+from agent.core.launching.handover import directory_name, handover, login, without_clashes
 from muster.domain.fleet.secret import DeliveredSecret, Handover, SecretKind
 from muster.domain.gangs.plan import Launch
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -77,7 +77,7 @@ def test_secrets_outweigh_the_job_file_but_not_who_an_execution_is() -> None:
 
 
 def test_directories_keep_their_names_only_at_the_usual_place() -> None:
-    assert [room_name(path, 7) for path in ("/muster/secrets/db", "/run/db", "/muster/secrets/a/b")] == [
+    assert [directory_name(path, 7) for path in ("/muster/secrets/db", "/run/db", "/muster/secrets/a/b")] == [
         "db",
         "@7",
         "@7",

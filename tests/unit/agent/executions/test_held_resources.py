@@ -22,12 +22,12 @@ LONG = 60.0
 
 
 class Node:
-    """The holdings of a node, and what asks for them."""
+    """What is held on a node, and what asks for them."""
 
     def __init__(self, patience: float = LONG) -> None:
         self.ports = PortLedger(23_600, 23_603, ADDRESS)
         self.assignments: dict[ExecutionId, Assignment] = {}
-        self.holdings = HeldResources(self.ports, lambda execution: self.assignments[execution].gpus, patience)
+        self.held = HeldResources(self.ports, lambda execution: self.assignments[execution].gpus, patience)
         self.details: list[str] = []
 
     def assigned(self, name: str, port: int | None = None, gpu: GpuUuid | None = None, **changes: object) -> Assignment:
@@ -39,11 +39,11 @@ class Node:
         return made
 
     async def lease(self, wanted: Assignment) -> tuple[PortLease, ...]:
-        return await self.holdings.lease(wanted, self.details.append)
+        return await self.held.lease(wanted, self.details.append)
 
     def close(self) -> None:
         for execution in self.assignments:
-            self.holdings.free(execution)
+            self.held.free(execution)
 
 
 @pytest.fixture
@@ -75,13 +75,13 @@ async def test_who_has_ended_is_waited_for_until_nothing_of_it_runs(
 ) -> None:
     first, second = make(node, "first"), make(node, "second")
     await node.lease(first)
-    node.holdings.leave(first.execution, vacant=False)
+    node.held.leave(first.execution, vacant=False)
     async with asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(node.lease(second), name="second")
         while not node.details:  # noqa: ASYNC110 - nobody else tells
             await asyncio.sleep(0)
         assert not waiting.done()
-        node.holdings.vacate(first.execution)
+        node.held.vacate(first.execution)
     assert node.details == ["waiting until nothing of execution first-1-1 runs any more, which has ended"]
     assert [lease.host_port for lease in waiting.result()] == [request.port for request in second.role.ports]
 
@@ -89,7 +89,7 @@ async def test_who_has_ended_is_waited_for_until_nothing_of_it_runs(
 async def test_what_left_nothing_running_is_not_waited_for(impatient: Node) -> None:
     first, second = of_port(impatient, "first"), of_port(impatient, "second")
     await impatient.lease(first)
-    impatient.holdings.leave(first.execution, vacant=True)
+    impatient.held.leave(first.execution, vacant=True)
     await impatient.lease(second)
     assert impatient.details == []
 
@@ -97,7 +97,7 @@ async def test_what_left_nothing_running_is_not_waited_for(impatient: Node) -> N
 async def test_who_lives_is_named_at_once(node: Node) -> None:
     first, second = of_port(node, "first"), of_port(node, "second")
     await node.lease(first)
-    node.holdings.leave(of_gpu(node, "third").execution, vacant=False)
+    node.held.leave(of_gpu(node, "third").execution, vacant=False)
     with pytest.raises(ExecutionError, match=f"port {FIXED} is taken by execution first-1-1") as caught:
         await node.lease(second)
     assert (caught.value.kind, node.details) == (FailureKind.PORT_TAKEN, [])
@@ -106,7 +106,7 @@ async def test_who_lives_is_named_at_once(node: Node) -> None:
 async def test_those_who_need_something_else_do_not_wait(node: Node) -> None:
     first = node.assigned("first", FIXED, GPU)
     await node.lease(first)
-    node.holdings.leave(first.execution, vacant=False)
+    node.held.leave(first.execution, vacant=False)
     await node.lease(node.assigned("port", FIXED + 1))
     await node.lease(node.assigned("gpu", gpu=OTHER_GPU))
     await node.lease(node.assigned("bridge", FIXED, network=Network.BRIDGE))
@@ -130,7 +130,7 @@ async def test_after_a_while_who_does_not_go_is_named(
 ) -> None:
     first, second = make(impatient, "first"), make(impatient, "second")
     await impatient.lease(first)
-    impatient.holdings.leave(first.execution, vacant=False)
+    impatient.held.leave(first.execution, vacant=False)
     with pytest.raises(ExecutionError) as caught:
         await impatient.lease(second)
     assert (caught.value.kind, str(caught.value)) == (kind, message)
@@ -139,11 +139,11 @@ async def test_after_a_while_who_does_not_go_is_named(
 async def test_of_two_who_wait_for_a_port_one_has_it(node: Node) -> None:
     first, second, third = [of_port(node, name) for name in ("first", "second", "third")]
     await node.lease(first)
-    node.holdings.leave(first.execution, vacant=False)
+    node.held.leave(first.execution, vacant=False)
     both = asyncio.gather(node.lease(second), node.lease(third), return_exceptions=True)
     while len(node.details) < 2:  # noqa: ASYNC110 - nobody else tells
         await asyncio.sleep(0)
-    node.holdings.free(first.execution)
+    node.held.free(first.execution)
     leases, refusal = await both
     assert isinstance(leases, tuple)
     assert [lease.host_port for lease in leases] == [FIXED]
@@ -153,9 +153,9 @@ async def test_of_two_who_wait_for_a_port_one_has_it(node: Node) -> None:
 async def test_published_ports_stay_leased_until_all_is_cleared_away(node: Node) -> None:
     first = node.assigned("first", 80, network=Network.BRIDGE)
     [lease] = await node.lease(first)
-    node.holdings.leave(first.execution, vacant=True)
+    node.held.leave(first.execution, vacant=True)
     assert node.ports.owner(lease.host_port) == first.execution
-    node.holdings.free(first.execution)
+    node.held.free(first.execution)
     assert node.ports.owner(lease.host_port) is None
 
 
@@ -163,6 +163,6 @@ async def test_adopted_ports_are_given_back_like_others(node: Node) -> None:
     lease = PortLease(name="data", host_port=FIXED, container_port=FIXED)
     for name, published in (("first", False), ("second", True)):
         execution = node.assigned(name).execution
-        node.holdings.adopt(execution, (lease,), published=published)
-        node.holdings.vacate(execution)
+        node.held.adopt(execution, (lease,), published=published)
+        node.held.vacate(execution)
         assert (node.ports.owner(FIXED) == execution) is published

@@ -69,7 +69,7 @@ def test_what_matters_is_a_change(what: str, now: Mapping[str, Any]) -> None:
         ("nothing", {}),
         ("the size of a process", {"gpus": (replace(BUSY, processes=(GpuProcess(pid=7, memory=3 * GIB),)),)}),
         ("less than a hundredth of the disk", {"disk_free": 491 * GIB}),
-        ("more room than before", {"disk_free": 509 * GIB}),
+        ("more space than before", {"disk_free": 509 * GIB}),
     ],
 )
 def test_noise_is_no_change(what: str, now: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ MANY = 4 * LOG_WINDOW // 1000
 
 
 @dataclass
-class Keeper:
+class Coordinator:
     """Keeps logs: answers every chunk, in order, with what it has."""
 
     kept: dict[str, bytes] = field(default_factory=dict)
@@ -72,9 +72,9 @@ class Keeper:
 class Call:
     """One open stream, which carries only so much at a time."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
-        self._wire: asyncio.Queue[pb.LogChunk | None] = asyncio.Queue(keeper.capacity)
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self._wire: asyncio.Queue[pb.LogChunk | None] = asyncio.Queue(coordinator.capacity)
         self.sent = 0
 
     async def write(self, chunk: pb.LogChunk) -> None:
@@ -82,9 +82,9 @@ class Call:
         self.sent += len(chunk.data)
 
     async def read(self) -> Any:  # noqa: ANN401 - a message, or what gRPC calls EOF
-        await self._keeper.reads.wait()
+        await self._coordinator.reads.wait()
         chunk = await self._wire.get()
-        return grpc.aio.EOF if chunk is None else self._keeper.take(chunk)
+        return grpc.aio.EOF if chunk is None else self._coordinator.take(chunk)
 
     async def details(self) -> str:
         return ""
@@ -101,7 +101,7 @@ class Scene:
     """A pusher with its logs."""
 
     def __init__(self, directory: Path) -> None:
-        self.keeper = Keeper()
+        self.coordinator = Coordinator()
         self.completed: asyncio.Queue[ExecutionId] = asyncio.Queue()
         self.pusher = LogPusher(NODE, self.completed.put_nowait)
         self.spools = {name: LogSpool(directory / name) for name in (ONE, TWO)}
@@ -112,7 +112,7 @@ class Scene:
     async def run(self) -> None:
         """One stream to its end."""
         with pytest.raises(ExceptionGroup) as caught:
-            await self.pusher.run(self.keeper)  # type: ignore[arg-type]
+            await self.pusher.run(self.coordinator)  # type: ignore[arg-type]
         assert caught.group_contains(StreamLostError)
 
 
@@ -133,10 +133,10 @@ async def test_a_log_is_carried_whole_and_its_end_is_told(tmp_path: Path) -> Non
         it.spools[ONE].append_all([LINE] * MANY)
         it.spools[ONE].finish()
         assert await it.completed.get() == ONE
-        assert it.keeper.kept[ONE] == it.content(ONE)
-        assert it.keeper.carried()[ONE] == it.spools[ONE].size
-        assert it.keeper.open is not None
-        await it.keeper.open.close()
+        assert it.coordinator.kept[ONE] == it.content(ONE)
+        assert it.coordinator.carried()[ONE] == it.spools[ONE].size
+        assert it.coordinator.open is not None
+        await it.coordinator.open.close()
         await running
 
 
@@ -145,7 +145,7 @@ async def test_a_log_without_output_is_completed_too(tmp_path: Path) -> None:
         running = tasks.create_task(it.run())
         it.spools[ONE].finish()
         assert await it.completed.get() == ONE
-        assert it.keeper.chunks == [(ONE, 0, 0)]
+        assert it.coordinator.chunks == [(ONE, 0, 0)]
         running.cancel()
 
 
@@ -156,7 +156,7 @@ async def test_two_busy_logs_take_turns(tmp_path: Path) -> None:
             it.spools[name].finish()
         running = tasks.create_task(it.run())
         await it.completed.get()
-        names = [name for name, _, _ in it.keeper.chunks]
+        names = [name for name, _, _ in it.coordinator.chunks]
         halves = Counter(names[: len(names) // 2])
         assert abs(halves[ONE] - halves[TWO]) <= 2
         running.cancel()
@@ -164,14 +164,14 @@ async def test_two_busy_logs_take_turns(tmp_path: Path) -> None:
 
 async def test_no_more_than_a_window_is_under_way(tmp_path: Path) -> None:
     async with scene(tmp_path) as it, asyncio.TaskGroup() as tasks:
-        it.keeper.reads.clear()
-        it.keeper.capacity = 1000
+        it.coordinator.reads.clear()
+        it.coordinator.capacity = 1000
         it.spools[ONE].append_all([LINE] * MANY)
         running = tasks.create_task(it.run())
         for _ in range(100):
             await asyncio.sleep(0)
-        assert it.keeper.open is not None
-        assert LOG_WINDOW <= it.keeper.open.sent < LOG_WINDOW + LOG_MESSAGE_BYTES
+        assert it.coordinator.open is not None
+        assert LOG_WINDOW <= it.coordinator.open.sent < LOG_WINDOW + LOG_MESSAGE_BYTES
         running.cancel()
 
 
@@ -180,11 +180,11 @@ async def test_what_the_coordinator_has_already_is_not_carried_over_and_over(tmp
     async with scene(tmp_path) as it, asyncio.TaskGroup() as tasks:
         it.spools[ONE].append_all([LINE] * MANY)
         it.spools[ONE].finish()
-        it.keeper.kept[ONE] = it.spools[ONE].read(0, LOG_WINDOW)
+        it.coordinator.kept[ONE] = it.spools[ONE].read(0, LOG_WINDOW)
         running = tasks.create_task(it.run())
         assert await it.completed.get() == ONE
-        assert it.keeper.kept[ONE] == it.content(ONE)
-        assert it.keeper.carried()[ONE] <= it.spools[ONE].size + 2 * LOG_WINDOW
+        assert it.coordinator.kept[ONE] == it.content(ONE)
+        assert it.coordinator.carried()[ONE] <= it.spools[ONE].size + 2 * LOG_WINDOW
         running.cancel()
 
 
@@ -192,14 +192,14 @@ async def test_a_coordinator_that_lost_what_it_had_gets_it_again(tmp_path: Path)
     async with scene(tmp_path) as it, asyncio.TaskGroup() as tasks:
         it.spools[ONE].append_all([LINE] * MANY)
         running = tasks.create_task(it.run())
-        await it.keeper.has(ONE, it.content(ONE))
-        it.keeper.kept.clear()
-        it.keeper.chunks.clear()
+        await it.coordinator.has(ONE, it.content(ONE))
+        it.coordinator.kept.clear()
+        it.coordinator.chunks.clear()
         it.spools[ONE].append_all([LINE] * MANY)
         it.spools[ONE].finish()
         assert await it.completed.get() == ONE
-        assert it.keeper.kept[ONE] == it.content(ONE)
-        assert it.keeper.carried()[ONE] <= it.spools[ONE].size + 2 * LOG_WINDOW
+        assert it.coordinator.kept[ONE] == it.content(ONE)
+        assert it.coordinator.carried()[ONE] <= it.spools[ONE].size + 2 * LOG_WINDOW
         running.cancel()
 
 
@@ -207,9 +207,9 @@ async def test_a_new_stream_goes_on_where_the_last_acknowledgement_ended(tmp_pat
     async with scene(tmp_path) as it, asyncio.TaskGroup() as tasks:
         running = tasks.create_task(it.run())
         it.spools[ONE].append_all([LINE] * 10)
-        await it.keeper.has(ONE, it.content(ONE))
-        assert it.keeper.open is not None
-        await it.keeper.open.close()
+        await it.coordinator.has(ONE, it.content(ONE))
+        assert it.coordinator.open is not None
+        await it.coordinator.open.close()
         await running
 
         before = it.spools[ONE].size
@@ -217,24 +217,24 @@ async def test_a_new_stream_goes_on_where_the_last_acknowledgement_ended(tmp_pat
         it.spools[ONE].finish()
         running = tasks.create_task(it.run())
         await it.completed.get()
-        assert [offset for _, offset, _ in it.keeper.chunks][-1] == before
-        assert it.keeper.kept[ONE] == it.content(ONE)
+        assert [offset for _, offset, _ in it.coordinator.chunks][-1] == before
+        assert it.coordinator.kept[ONE] == it.content(ONE)
         running.cancel()
 
 
 async def test_a_log_that_nobody_wants_is_given_up(tmp_path: Path) -> None:
     async with scene(tmp_path) as it, asyncio.TaskGroup() as tasks:
-        it.keeper.unwanted.add(ONE)
+        it.coordinator.unwanted.add(ONE)
         running = tasks.create_task(it.run())
         it.spools[ONE].append_all([LINE] * MANY)
         assert await it.completed.get() == ONE
         running.cancel()
-    assert it.keeper.carried()[ONE] <= LOG_WINDOW
+    assert it.coordinator.carried()[ONE] <= LOG_WINDOW
 
 
 async def test_a_log_that_is_cleared_away_while_others_are_sent_is_passed_over(tmp_path: Path) -> None:
     async with scene(tmp_path, ONE, TWO) as it, asyncio.TaskGroup() as tasks:
-        it.keeper.reads.clear()
+        it.coordinator.reads.clear()
         for name in (ONE, TWO):
             it.spools[name].append_all([LINE] * MANY)
         running = tasks.create_task(it.run())
@@ -244,6 +244,6 @@ async def test_a_log_that_is_cleared_away_while_others_are_sent_is_passed_over(t
         it.pusher.forget(TWO)
         it.spools[TWO].close()
         it.spools[ONE].finish()
-        it.keeper.reads.set()
+        it.coordinator.reads.set()
         assert await it.completed.get() == ONE
         running.cancel()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.logs.file import MAX_TAIL_LINE, ROOM_FOR_WORDS
+from agent.logs.file import MAX_TAIL_LINE, SPACE_FOR_WORDS
 from agent.logs.spool import LogSpool
 from muster.domain.gangs.log import (
     MAX_RECORD,
@@ -280,7 +280,7 @@ def test_past_the_limit_one_marker_stands_for_the_rest(tmp_path: Path) -> None:
 def test_the_usual_limit_is_told_in_gib(tmp_path: Path) -> None:
     path = tmp_path / "log"
     with path.open("wb") as file:
-        file.truncate((1 << 30) - 1)  # sparse: takes no room
+        file.truncate((1 << 30) - 1)  # sparse: takes no space
         file.seek(0, 2)
         file.write(b"\n")
     with closing(LogSpool(path)) as spool:
@@ -291,7 +291,7 @@ def test_the_usual_limit_is_told_in_gib(tmp_path: Path) -> None:
 def test_what_does_not_fit_on_the_disk_is_counted_and_told_later(tmp_path: Path) -> None:
     with closing(LogSpool(tmp_path / "log")) as spool:
         line = len(format_record(out(b"x" * 60)))
-        with files_limited_to(2 * line + 10 + ROOM_FOR_WORDS):
+        with files_limited_to(2 * line + 10 + SPACE_FOR_WORDS):
             spool.append_all([out(b"x" * 60, number) for number in range(8)])
             spool.append(out(b"x" * 300, 8))
             assert spool.size == (tmp_path / "log").stat().st_size == 2 * line
@@ -313,7 +313,7 @@ def test_a_loss_at_the_very_end_is_told_when_the_log_finishes(tmp_path: Path) ->
 
 def test_a_limit_that_is_reached_on_a_full_disk_is_told_after_the_loss(tmp_path: Path) -> None:
     with closing(LogSpool(tmp_path / "log", limit=500)) as spool:
-        with files_limited_to(50 + ROOM_FOR_WORDS):
+        with files_limited_to(50 + SPACE_FOR_WORDS):
             spool.append_all([out(b"first"), *[out(b"second")] * 20])
         assert spool.settle()
         spool.append(out(b"more beyond"))

@@ -1,4 +1,4 @@
-"""The keeper of a node: kills user code that is overdue, whatever became of the agent."""
+"""The killer of a node: kills user code that is overdue, whatever became of the agent."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,13 +13,13 @@ LAG = 0.3
 """Most seconds by which it is late."""
 
 
-class Keeper:
+class Killer:
     """Knows the deadlines that the agent noted, and outlives it; a reboot leaves it with nothing to keep."""
 
     def __init__(self, clock: Clock, name: str, kill: Callable[[ExecutionId], None]) -> None:
         self._clock = clock
         self._kill = kill
-        self._chance = clock.world.chance(f"keeper of {name}")
+        self._chance = clock.world.chance(f"killer of {name}")
         self._deadlines: dict[ExecutionId, float] = {}
         self._notes = Notes(boot=BOOT, agent="")
         self._alarm: Timer | None = None
@@ -33,7 +33,9 @@ class Keeper:
         if deadlines == self._deadlines:
             return
         self._deadlines = dict(deadlines)
-        entries = (ExecutionDeadline(execution=execution, dead_by=at, room="") for execution, at in deadlines.items())
+        entries = (
+            ExecutionDeadline(execution=execution, dead_by=at, directory="") for execution, at in deadlines.items()
+        )
         self._notes = Notes(boot=BOOT, agent="", deadlines=tuple(entries))
         self._wake()
 
