@@ -1,11 +1,10 @@
 """`python -m agent` is `muster-agent`."""
 
 import os
-import sys
 
-# asyncio loads OpenSSL where it is there, and works without: gRPC brings the TLS of agents along. It is a tenth of the
-# memory of an agent that has nothing to do. What does want it (the Docker runtime) takes this back.
-sys.modules["ssl"] = None  # type: ignore[assignment]
+from muster.lean.absent import leave_out
+
+leave_out("ssl")  # what does want it (the Docker runtime) takes this back
 
 # gRPC looks at it when it is loaded. An agent has one connection and says little at a time: one thread that waits for
 # it and takes what comes does with a third less of wake-ups than several that hand it on to each other, as is the rule

@@ -284,7 +284,7 @@ async def rest(channel: grpc.aio.Channel, pause: float) -> None:
     if channel.get_state() is not away:
         await asyncio.sleep(pause)
     # gRPC can wait for another state, too, but forgets a wait that was given up only when the state has changed.
-    while clock() < until and channel.get_state(try_to_connect=True) is not there:  # noqa: ASYNC110
+    while clock() < until and channel.get_state(try_to_connect=True) is not there:  # noqa: ASYNC110 - a channel tells nobody
         await asyncio.sleep(min(LISTENS, pause))
 
 

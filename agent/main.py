@@ -36,6 +36,7 @@ from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import RuntimeKind
+from muster.lean.absent import take_back
 from muster.rpc.channel import NOTHING, Credentials
 from muster.trust.files import read_secret
 
@@ -253,9 +254,8 @@ def _runtimes(
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
         # Docker's client takes a quarter of an agent's memory, which nodes without Docker do not have to spare for it.
-        if sys.modules.get("ssl", sys) is None:
-            del sys.modules["ssl"]  # agent/__main__.py does without it, Docker's client does not
-        from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415
+        take_back(["ssl"])  # agent/__main__.py does without it, Docker's client does not
+        from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415 - as said above
 
         private = tuple(filter(None, (settings.state, programs.secrets)))
         confines = Confines(mount_roots=settings.mount_roots, private=private, job_user=settings.job_user)

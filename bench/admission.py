@@ -126,7 +126,7 @@ class _Late(grpc.aio.ServerInterceptor):
         handler = await continuation(details)
         metadata = dict(details.invocation_metadata)
 
-        async def unary(request: Any, context: Context) -> Any:  # noqa: ANN401
+        async def unary(request: Any, context: Context) -> Any:  # noqa: ANN401 - messages of every call
             who = self._policy.who(metadata, context, wall_time())
             self._pace.known(who)
             CALLER.set(who)

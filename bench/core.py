@@ -216,11 +216,11 @@ def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable
         running = it.run_gang()
         member = next(iter(it.cluster.gangs.members((running, 1))))
         events: dict[str, Callable[[], object]] = {
-            "heartbeat": lambda it=it: it.take(_heartbeat(it)),  # type: ignore[misc]
-            "report that says nothing new": lambda it=it, member=member: it.take(reported(member, Stage.RUNNING)),  # type: ignore[misc]
-            "submit of a job that must wait": lambda it=it: it.submit(3, GPUS),  # type: ignore[misc]
+            "heartbeat": lambda it=it: it.take(_heartbeat(it)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
+            "report that says nothing new": lambda it=it, member=member: it.take(reported(member, Stage.RUNNING)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
+            "submit of a job that must wait": lambda it=it: it.submit(3, GPUS),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
             "end of a gang, next one placed": _ends_and_next(it),
-            CYCLE: lambda it=it: schedule(Turn(it.cluster, it.now)),  # type: ignore[misc]
+            CYCLE: lambda it=it: schedule(Turn(it.cluster, it.now)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
         }
         for name, action in events.items():
             ends = name.startswith("end")

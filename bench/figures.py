@@ -227,7 +227,7 @@ def number(value: float) -> str:
     """Three digits that say something."""
     if math.isinf(value):
         return "not reached"
-    if value == 0 or abs(value) >= 100:  # noqa: PLR2004
+    if value == 0 or abs(value) >= 100:  # noqa: PLR2004 - three digits
         return f"{value:,.0f}"
     return f"{value:.3g}"
 

@@ -98,7 +98,7 @@ class Fleet:
 
 def gang(size: int, *command: str | Path, cpus: int = 100, spread: bool = True, **role: object) -> JobSpec:
     """A job with an execution for each of so many nodes."""
-    one = Role(count=size, command=tuple(map(str, command)), resources=Resources(cpu_millis=cpus), **role)  # type: ignore[arg-type]
+    one = Role(count=size, command=tuple(map(str, command)), resources=Resources(cpu_millis=cpus), **role)  # type: ignore[arg-type]  # a builder takes any field
     if not spread:
         return JobSpec(name="bench", roles=(one,))
     return JobSpec(name="bench", roles=(one,), packing=Packing.SPREAD, max_per_node=1)

@@ -73,7 +73,7 @@ def bench_records(directory: Path) -> None:
     further = [rate(number, steps) for steps in range(2, len(PROGRESS) + 1) for number in range(1, RUNS + 1)]
     show(f"commit of {BATCH} executions that go one state further", further, "k records/s")
     one = [replace(execution(1, rank, 6), detail=f"run {run}") for run in range(30) for rank in range(10)]
-    show("commit of one execution", [seconds(lambda: store.commit([Put(record=each)])) * 1e3 for each in one], "ms")  # noqa: B023
+    show("commit of one execution", [seconds(lambda: store.commit([Put(record=each)])) * 1e3 for each in one], "ms")  # noqa: B023 - called at once
     show("load of 9000 executions", [seconds(store.load) * 1e3 for _ in range(RUNS)], "ms")
     store.close()
     show(
@@ -110,7 +110,7 @@ def bench_logs(directory: Path) -> None:
     since = START - timedelta(days=1)
     show("place of a time in a 1 GiB log", [seconds(lambda: logs.read(large, since=since, limit=1)) * 1e3], "ms")
     show("read of 1000 records", [seconds(lambda: logs.read(large, offset=0)) * 1e3 for _ in range(RUNS)], "ms")
-    show("finish (fsync) of a small log", [seconds(lambda: logs.finish(each)) * 1e3 for each in small[:20]], "ms")  # noqa: B023
+    show("finish (fsync) of a small log", [seconds(lambda: logs.finish(each)) * 1e3 for each in small[:20]], "ms")  # noqa: B023 - called at once
     logs.close()
 
 

@@ -22,10 +22,10 @@ def write_whole(path: Path, content: bytes, mode: int) -> None:
             _write_all(descriptor, content)
         finally:
             os.close(descriptor)
-        os.rename(temporary, path)  # noqa: PTH104
+        os.rename(temporary, path)  # noqa: PTH104 - path objects cost more than the calls
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
+            os.unlink(temporary)  # noqa: PTH108 - as above
         raise
 
 

@@ -9,9 +9,9 @@ import time
 BEGAN = time.time_ns()
 
 import os  # noqa: E402 - the clock is read first
-import sys  # noqa: E402
+import sys  # noqa: E402 - after the time of the start was taken
 
-import torch.distributed as dist  # noqa: E402
+import torch.distributed as dist  # noqa: E402 - after the time of the start was taken
 
 dist.init_process_group("gloo", init_method="env://")
 dist.barrier()

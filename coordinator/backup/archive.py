@@ -99,7 +99,7 @@ def extract(
             content = tar.extractfile(member)
             if part is None or target is None or content is None:
                 continue
-            reader = _HashingReader(content, lambda done, part=part: progress.tell(part.name, done, part.size))  # type: ignore[misc]
+            reader = _HashingReader(content, lambda done, part=part: progress.tell(part.name, done, part.size))  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as output:
                 while chunk := reader.read(_CHUNK):

@@ -130,5 +130,5 @@ def _left_out(wish: BackupWish, keeping: KeyKeeping) -> Iterator[str]:
 
 
 def _one(found: object) -> str:
-    row = found.fetchone()  # type: ignore[attr-defined]
+    row = found.fetchone()  # type: ignore[attr-defined]  # a cursor, as this database is SQLite
     return str(row[0]) if row else ""

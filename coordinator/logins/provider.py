@@ -208,7 +208,7 @@ def _may_be_shown(url: object) -> bool:
 
 def _span(seconds: object, otherwise: timedelta) -> timedelta:
     usable = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 < seconds <= LIFE.total_seconds()
-    return timedelta(seconds=float(seconds)) if usable else otherwise  # type: ignore[arg-type]
+    return timedelta(seconds=float(seconds)) if usable else otherwise  # type: ignore[arg-type]  # `usable` says that it is a number
 
 
 def _not_yet(answer: HttpAnswer) -> Waiting:

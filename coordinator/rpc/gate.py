@@ -67,7 +67,7 @@ class Gate(grpc.aio.ServerInterceptor):
         """Write down that somebody was refused whose message says nothing of it."""
         self._operations.refused(who, operation_of(method), result)
 
-    async def of_a_node(self, operation: str, answer: Handler, request: Any, context: Context) -> Any:  # noqa: ANN401
+    async def of_a_node(self, operation: str, answer: Handler, request: Any, context: Context) -> Any:  # noqa: ANN401 - messages of every call
         """Answer a call that only nodes make; its service ends it with a status of gRPC where it fails."""
         try:
             async with self._operations.begin(caller(), operation, caller().node or "") as begun:
@@ -110,7 +110,7 @@ class _Call:
         answer = getattr(handler, kind)
         served = answer if kind == "unary_unary" else self._while_it_counts(answer)
 
-        async def guard(request: Any, context: Context) -> Any:  # noqa: ANN401
+        async def guard(request: Any, context: Context) -> Any:  # noqa: ANN401 - messages of every call
             if notices := tuple(self._gate.notices(caller())):
                 context.set_trailing_metadata(notices)
             if self._operation is None:
@@ -125,7 +125,7 @@ class _Call:
     def _while_it_counts(self, answer: Handler) -> Handler:
         """The handler of a stream, ended when its caller loses the right to it."""
 
-        async def held(request: Any, context: Context) -> Any:  # noqa: ANN401
+        async def held(request: Any, context: Context) -> Any:  # noqa: ANN401 - messages of every call
             own, lost, response = asyncio.current_task(), False, None
             assert own is not None
 

@@ -70,7 +70,7 @@ def translated(handler: Handler) -> Handler:
     """A handler whose MusterErrors end the call with the status from the table."""
 
     @wraps(handler)
-    async def wrapper(self: object, request: object, context: "grpc.aio.ServicerContext[Any, Any]") -> Any:  # noqa: ANN401
+    async def wrapper(self: object, request: object, context: "grpc.aio.ServicerContext[Any, Any]") -> Any:  # noqa: ANN401 - messages of every call
         try:
             return await handler(self, request, context)
         except MusterError as error:

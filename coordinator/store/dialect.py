@@ -168,7 +168,7 @@ def _insert(dialect: Dialect, table: Table) -> "sqlite.Insert | postgresql.Inser
     if dialect.name == "sqlite":
         return sqlite.insert(table)
     # A twentieth of what it takes to start a coordinator, and most do without.
-    from sqlalchemy.dialects import postgresql  # noqa: PLC0415
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - only with a PostgreSQL database
 
     return postgresql.insert(table)
 

@@ -75,7 +75,7 @@ def _migrate(engine: Engine, present: str | None, history: History) -> None:
             "nothing brings it to this version: move the state directory away and start with a new one",
         )
     # Alembic takes longer to import than everything else here, and most starts do not need it.
-    from coordinator.store import migrations  # noqa: PLC0415
+    from coordinator.store import migrations  # noqa: PLC0415 - only where tables are made or changed
 
     if present and present not in migrations.known(history.folder):
         raise StoreError(

@@ -26,12 +26,12 @@ class CliContext(NamedTuple):
 
     def client(self, *, timeout: float = 10.0) -> "Client":
         """A client of the coordinator that this command asks."""
-        from muster.client.connection import Connection  # noqa: PLC0415 - gRPC only when a coordinator is asked
+        from muster.client.connection import Connection
 
         connection = Connection(self.coordinator)
         connection.on_token_ends = _Warned()
         connection.dial()
-        from muster.client.client import Client  # noqa: PLC0415 - loaded while gRPC connects
+        from muster.client.client import Client
 
         return Client(timeout=timeout, connection=connection)
 
@@ -45,7 +45,7 @@ class _Warned:
     def __call__(self, when: str) -> None:
         if not self._said:
             self._said = True
-            from muster.cli.output.units import time_text  # noqa: PLC0415 - seldom
+            from muster.cli.output.units import time_text
 
             try:
                 ends = time_text(datetime.fromisoformat(when))

@@ -52,7 +52,7 @@ def print_verdict(job: JobView, *, err: bool = False) -> None:
     if not is_drawn(stream):
         say("".join(verdict_words(job)), err=err)
         return
-    from muster.cli.output.jobs import verdict  # noqa: PLC0415 - Rich only when something is drawn
+    from muster.cli.output.jobs import verdict
 
     screen(err=err).print(verdict(job), soft_wrap=err)
 
@@ -155,7 +155,7 @@ class _ProgressLines:
 def _progress_screen() -> _Progress:
     if not sys.stderr.isatty():
         return _ProgressLines()
-    from muster.cli.output.progress_table import ProgressTable  # noqa: PLC0415 - Rich only when something is drawn
+    from muster.cli.output.progress_table import ProgressTable
 
     return ProgressTable()
 

@@ -58,7 +58,7 @@ class Command(TyperCommand):
         super().format_help_text(ctx, formatter)
         self.help = whole
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - values of click, which typer hides
         """The examples, line by line."""
         super().format_epilog(ctx, formatter)
         write_examples(self.help, formatter)
@@ -67,13 +67,13 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """Commands under one word, whose help ends with examples, too."""
 
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - values of click, which typer hides
         """The text without its examples."""
         whole, self.help = self.help, without_examples(self.help)
         super().format_help_text(ctx, formatter)
         self.help = whole
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - values of click, which typer hides
         """The examples, line by line."""
         super().format_epilog(ctx, formatter)
         write_examples(self.help, formatter)
@@ -82,7 +82,7 @@ class Group(TyperGroup):
 class Program(Group):
     """All commands, by subject."""
 
-    def format_commands(self, _ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - values of click, which typer hides
         """One section for each subject."""
         listed = {name for names in SUBJECTS.values() for name in names}
         rest = [name for name in self.commands if name not in listed]
@@ -93,14 +93,14 @@ class Program(Group):
                 with formatter.section(subject):
                     formatter.write_dl(rows, col_max=12)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - values of click, which typer hides
         """The command that is called; words of other systems are answered with the right one."""
         if args and args[0] in SYNONYMS and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"there is no command {args[0]!r}: {SYNONYMS[args[0]]}")
         return super().resolve_command(ctx, args)
 
 
-def command_in(root: Any, words: Sequence[str]) -> str:  # noqa: ANN401
+def command_in(root: Any, words: Sequence[str]) -> str:  # noqa: ANN401 - values of click, which typer hides
     """The help of the command that the words name, below the context of the program."""
     context = root
     for word in words:
@@ -119,7 +119,7 @@ def without_examples(text: str | None) -> str | None:
     return None if text is None else _parts(text)[0]
 
 
-def write_examples(text: str | None, formatter: Any) -> None:  # noqa: ANN401
+def write_examples(text: str | None, formatter: Any) -> None:  # noqa: ANN401 - values of click, which typer hides
     """Write the examples of a help text, if it has any."""
     examples = _parts(text or "")[1]
     if examples:

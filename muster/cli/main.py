@@ -8,6 +8,8 @@ import os
 import sys
 import threading
 
+from muster.lean.absent import leave_out, take_back
+
 _YOUNG = 50_000
 """Objects that are made before anybody looks for garbage among them; modules make thousands, and none of them is."""
 
@@ -23,14 +25,14 @@ def main() -> None:
     settle()
     me = threading.current_thread()
     try:
-        from muster.cli.streams import open_closed_streams  # noqa: PLC0415 - after what is settled above
+        from muster.cli.streams import open_closed_streams
 
         open_closed_streams()
-        from muster.cli.program import program  # noqa: PLC0415
+        from muster.cli.program import program
 
         program(() if _COMPLETION in os.environ else sys.argv[1:])()
     except ModuleNotFoundError as error:
-        from muster.daemon.refusal import what_to_install  # noqa: PLC0415 - seldom
+        from muster.daemon.refusal import what_to_install
 
         sys.exit(what_to_install("muster", "muster-client", error))
     except SystemExit as ended:
@@ -60,7 +62,7 @@ def _written(code: int) -> int:
 
 
 def _reported(error: OSError) -> int:
-    from muster.cli.context import report  # noqa: PLC0415 - seldom
+    from muster.cli.context import report
 
     return int(report(error))
 
@@ -68,17 +70,12 @@ def _reported(error: OSError) -> int:
 def settle() -> None:
     """From here on modules are loaded with as little ado as can be.
 
-    asyncio loads OpenSSL where it is there, and works without: gRPC brings the TLS of clients along. shutil, which
-    Typer asks for the width of the terminal, would load what compresses archives.
+    shutil, which Typer asks for the width of the terminal, would load what compresses archives.
     """
     gc.set_threshold(_YOUNG)
-    absent = [name for name in _DONE_WITHOUT if name not in sys.modules]
-    for name in absent:
-        sys.modules[name] = None  # type: ignore[assignment]
+    absent = leave_out(*_DONE_WITHOUT)
     try:
-        import asyncio  # noqa: F401, PLC0415
-        import shutil  # noqa: F401, PLC0415
+        import asyncio  # noqa: F401 - loaded while it is kept from its costly parts
+        import shutil  # noqa: F401 - as above
     finally:
-        # What does want them (`muster login`, `muster bundle`) can load them.
-        for name in absent:
-            del sys.modules[name]
+        take_back(absent)  # what does want them (`muster login`, `muster bundle`) can load them

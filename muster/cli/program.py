@@ -69,7 +69,7 @@ def help_on(
 
 
 def _add_up(app: typer.Typer) -> None:
-    from muster.cli.commands import up  # noqa: PLC0415
+    from muster.cli.commands import up
 
     app.command()(up.up)
     app.command()(up.down)
@@ -77,52 +77,52 @@ def _add_up(app: typer.Typer) -> None:
 
 
 def _add_submit(app: typer.Typer) -> None:
-    from muster.cli.commands import submit  # noqa: PLC0415
+    from muster.cli.commands import submit
 
     app.command()(submit.submit)
     app.command()(submit.schema)
 
 
 def _add_run(app: typer.Typer) -> None:
-    from muster.cli.commands import run  # noqa: PLC0415
+    from muster.cli.commands import run
 
     app.command(context_settings={"allow_interspersed_args": False})(run.run)
 
 
 def _add_jobs(app: typer.Typer) -> None:
-    from muster.cli.commands import jobs  # noqa: PLC0415
+    from muster.cli.commands import jobs
 
     for command in (jobs.jobs, jobs.show, jobs.why):
         app.command()(command)
 
 
 def _add_ending(app: typer.Typer) -> None:
-    from muster.cli.commands import ending  # noqa: PLC0415
+    from muster.cli.commands import ending
 
     for command in (ending.wait, ending.stop, ending.delete):
         app.command()(command)
 
 
 def _add_logs(app: typer.Typer) -> None:
-    from muster.cli.commands import logs  # noqa: PLC0415
+    from muster.cli.commands import logs
 
     app.command()(logs.logs)
 
 
 def _add_events(app: typer.Typer) -> None:
-    from muster.cli.commands import events  # noqa: PLC0415
+    from muster.cli.commands import events
 
     app.command()(events.events)
 
 
 def _add_nodes(app: typer.Typer) -> None:
-    from muster.cli.commands.nodes import nodes  # noqa: PLC0415
+    from muster.cli.commands.nodes import nodes
 
     app.add_typer(nodes.nodes)
 
 
 def _add_trust(app: typer.Typer) -> None:
-    from muster.cli.commands import tokens, trust  # noqa: PLC0415
+    from muster.cli.commands import tokens, trust
 
     app.add_typer(trust.users, name="users")
     app.add_typer(trust.accounts, name="accounts")
@@ -131,38 +131,38 @@ def _add_trust(app: typer.Typer) -> None:
 
 
 def _add_audit(app: typer.Typer) -> None:
-    from muster.cli.commands import audit  # noqa: PLC0415
+    from muster.cli.commands import audit
 
     app.add_typer(audit.audit, name="audit")
 
 
 def _add_authority(app: typer.Typer) -> None:
-    from muster.cli.commands import authority  # noqa: PLC0415
+    from muster.cli.commands import authority
 
     app.add_typer(authority.authority, name="authority")
 
 
 def _add_secrets(app: typer.Typer) -> None:
-    from muster.cli.commands import secrets  # noqa: PLC0415
+    from muster.cli.commands import secrets
 
     app.add_typer(secrets.secrets, name="secrets")
 
 
 def _add_bundles(app: typer.Typer) -> None:
-    from muster.cli.commands import bundles  # noqa: PLC0415
+    from muster.cli.commands import bundles
 
     app.add_typer(bundles.bundle, name="bundle")
 
 
 def _add_login(app: typer.Typer) -> None:
-    from muster.cli.commands import login  # noqa: PLC0415
+    from muster.cli.commands import login
 
     for command in (login.init, login.login, login.logout, login.whoami):
         app.command()(command)
 
 
 def _add_logins(app: typer.Typer) -> None:
-    from muster.cli.commands import login  # noqa: PLC0415
+    from muster.cli.commands import login
 
     app.add_typer(login.logins, name="logins")
 

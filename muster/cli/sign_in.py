@@ -21,8 +21,8 @@ SIGN_IN_PATIENCE = 45.0
 
 async def signed_in(address: str, authority: bytes, form: Format) -> str:
     """The API token of the person who confirms; UnknownNameError where the coordinator knows no identity provider."""
-    from muster.client.client import Client  # noqa: PLC0415 - gRPC
-    from muster.rpc.channel import Credentials  # noqa: PLC0415
+    from muster.client.client import Client
+    from muster.rpc.channel import Credentials
 
     async with Client(address, Credentials(authority=authority), timeout=SIGN_IN_PATIENCE) as client:
         pending = await client.logins.start()
@@ -74,7 +74,7 @@ def _waiting(pending: "PendingLogin") -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from muster.cli.output.tables import shown  # noqa: PLC0415 - Rich only when something is drawn
+    from muster.cli.output.tables import shown
 
     with screen(err=True).status(shown(f"waiting for you to confirm {pending.user_code} …")):
         yield

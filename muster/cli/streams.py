@@ -18,7 +18,7 @@ def open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
-            setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115 - stays open until the program ends
 
 
 def has_unread_input() -> bool:
@@ -56,9 +56,9 @@ def drop_unwritable() -> None:
 
 def _waiting(number: int) -> int:
     """Bytes that can be read at once."""
-    from array import array  # noqa: PLC0415 - only where stdin is a pipe
-    from fcntl import ioctl  # noqa: PLC0415
-    from termios import FIONREAD  # noqa: PLC0415
+    from array import array
+    from fcntl import ioctl
+    from termios import FIONREAD
 
     count = array("i", [0])
     ioctl(number, FIONREAD, count)

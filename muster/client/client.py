@@ -88,76 +88,76 @@ class Client:
     @cached_property
     def jobs(self) -> "JobsClient":
         """Jobs: submit, watch, stop, their logs."""
-        from muster.client.services.jobs import JobsClient  # noqa: PLC0415
+        from muster.client.services.jobs import JobsClient
 
         return JobsClient(self._calls)
 
     @cached_property
     def nodes(self) -> "NodesClient":
         """Nodes: what they have, whether they take work, and who has joined."""
-        from muster.client.services.nodes import NodesClient  # noqa: PLC0415
+        from muster.client.services.nodes import NodesClient
 
         return NodesClient(self._calls)
 
     @cached_property
     def projects(self) -> "ProjectsClient":
         """Projects, and what each is opened for."""
-        from muster.client.services.projects import ProjectsClient  # noqa: PLC0415
+        from muster.client.services.projects import ProjectsClient
 
         return ProjectsClient(self._calls)
 
     @cached_property
     def secrets(self) -> "SecretsClient":
         """The secrets of projects; their values go in and never come out."""
-        from muster.client.services.secrets import SecretsClient  # noqa: PLC0415
+        from muster.client.services.secrets import SecretsClient
 
         return SecretsClient(self._calls)
 
     @cached_property
     def accounts(self) -> "AccountsClient":
         """Accounts of people and programs, and what they may."""
-        from muster.client.services.accounts import AccountsClient  # noqa: PLC0415
+        from muster.client.services.accounts import AccountsClient
 
         return AccountsClient(self._calls)
 
     @cached_property
     def tokens(self) -> "TokensClient":
         """API tokens, with which people and programs show who they are."""
-        from muster.client.services.tokens import TokensClient  # noqa: PLC0415
+        from muster.client.services.tokens import TokensClient
 
         return TokensClient(self._calls)
 
     @cached_property
     def join_tokens(self) -> "JoinTokensClient":
         """Join tokens, with which nodes are let in."""
-        from muster.client.services.tokens import JoinTokensClient  # noqa: PLC0415
+        from muster.client.services.tokens import JoinTokensClient
 
         return JoinTokensClient(self._calls)
 
     @cached_property
     def logins(self) -> "LoginsClient":
         """Logins through the organisation's identity provider."""
-        from muster.client.services.logins import LoginsClient  # noqa: PLC0415
+        from muster.client.services.logins import LoginsClient
 
         return LoginsClient(self._calls)
 
     @cached_property
     def authority(self) -> "AuthorityClient":
         """The fleet's authority, whose certificates nodes and coordinator show."""
-        from muster.client.services.authority import AuthorityClient  # noqa: PLC0415
+        from muster.client.services.authority import AuthorityClient
 
         return AuthorityClient(self._calls)
 
     @cached_property
     def audit(self) -> "AuditClient":
         """The audit log: who did what."""
-        from muster.client.services.audit import AuditClient  # noqa: PLC0415
+        from muster.client.services.audit import AuditClient
 
         return AuditClient(self._calls)
 
     @cached_property
     def bundles(self) -> "BundlesClient":
         """Bundles, from which machines are installed."""
-        from muster.client.services.bundles import BundlesClient  # noqa: PLC0415
+        from muster.client.services.bundles import BundlesClient
 
         return BundlesClient(self._calls)

@@ -60,7 +60,7 @@ class Connection:
 async def _learn_authorities(channel: grpc.aio.Channel, address: str, known: bytes | None) -> None:
     """Keep the authorities that count now with the login that has others; who gave them otherwise keeps them so."""
     from muster.rpc.v1.trust_pb2 import AuthorityRequest  # noqa: PLC0415 - seldom
-    from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub  # noqa: PLC0415
+    from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub  # noqa: PLC0415 - seldom
 
     with suppress(grpc.aio.AioRpcError, MusterError):  # the next command asks again
         answer = await JoinServiceStub(channel).Authority(AuthorityRequest(), timeout=_PATIENCE)

@@ -126,7 +126,7 @@ def forget_up(home: Path, address: str) -> None:
 
 def keep_login(home: Path, login: Login, *, current: bool = True) -> None:
     """Keep how one is known at an address; with `current` it is the one that is asked from now on."""
-    import json  # noqa: PLC0415
+    import json  # noqa: PLC0415 - only where something is kept
 
     with _writing(home):
         (home / "logins").mkdir(mode=0o700, parents=True, exist_ok=True)

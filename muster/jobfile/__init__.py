@@ -66,12 +66,12 @@ def job_from(
 
     `base` and `overrides` are those of `load_job`.
     """
-    from muster.jobfile.plain import plain_job  # noqa: PLC0415
+    from muster.jobfile.plain import plain_job  # noqa: PLC0415 - YAML and models only when a job is read
 
     plain = None if overrides else plain_job(document)
     if plain is not None:
         return plain
-    from muster.jobfile.load import from_values  # noqa: PLC0415
+    from muster.jobfile.load import from_values  # noqa: PLC0415 - YAML and models only when a job is read
 
     return from_values(document, source, base=base, overrides=overrides or {})
 
@@ -110,13 +110,13 @@ def refused_in_values(
 
 def job_schema() -> dict[str, Any]:
     """The JSON Schema of job files, for editors."""
-    from muster.jobfile.schema import schema  # noqa: PLC0415
+    from muster.jobfile.schema import schema  # noqa: PLC0415 - YAML and models only when a job is read
 
     return schema()
 
 
 def dump_job(spec: JobSpec) -> dict[str, Any]:
     """The job with all its settings spelled out, as plain values that load again to an equal JobSpec."""
-    from muster.jobfile.dump import dump  # noqa: PLC0415
+    from muster.jobfile.dump import dump  # noqa: PLC0415 - YAML and models only when a job is read
 
     return dump(spec)

@@ -148,7 +148,7 @@ def served_credentials(
 
     # The stubs do not know that None means: as before.
     must_show = clients is not None
-    return grpc.dynamic_ssl_server_credentials(configuration(*shown), fetch, must_show)  # type: ignore[arg-type]
+    return grpc.dynamic_ssl_server_credentials(configuration(*shown), fetch, must_show)  # type: ignore[arg-type]  # as said above
 
 
 def is_loopback(address: str) -> bool:

@@ -39,19 +39,19 @@ class ReaderHere:
 
     async def shown(self, address: str) -> bytes:
         """The certificate of whoever answers."""
-        from muster.trust.handshake import shown_at  # noqa: PLC0415
+        from muster.trust.handshake import shown_at  # noqa: PLC0415 - cryptography only where an authority is met
 
         return await asyncio.to_thread(shown_at, address)
 
     async def fingerprint(self, certificate: bytes) -> str:
         """The fingerprint of a certificate's key."""
-        from muster.trust.certificates import fingerprint  # noqa: PLC0415
+        from muster.trust.certificates import fingerprint  # noqa: PLC0415 - cryptography only where an authority is met
 
         return fingerprint(certificate)
 
     async def handed_over(self, statement: bytes, authority: bytes, now: datetime) -> str:
         """The fingerprint of who succeeds an authority by its own statement."""
-        from muster.trust.certificates import handed_over  # noqa: PLC0415
+        from muster.trust.certificates import handed_over  # noqa: PLC0415 - cryptography only where an authority is met
 
         return handed_over(statement, authority, now)
 

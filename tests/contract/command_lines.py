@@ -139,7 +139,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
 )
 
 
-def used(line: str, tree: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - Click is typer's own affair
+def used(line: str, tree: Any) -> Iterator[tuple[str, str]]:
     """The options that a line uses, each with its command; `tree` is the program as Click has it."""
     path, command = ["muster"], tree
     for word in shlex.split(line):
@@ -152,12 +152,12 @@ def used(line: str, tree: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - C
             yield " ".join(path), _primary(command, word)
 
 
-def documented(tree: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - Click is typer's own affair
+def documented(tree: Any) -> Iterator[tuple[str, str]]:
     """Every option of every command."""
     yield from _documented(tree, ("muster",))
 
 
-def _documented(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+def _documented(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for option in command.params:
         if option.param_type_name == "option" and "completion" not in option.opts[0]:
             yield " ".join(path), option.opts[0]
@@ -166,7 +166,7 @@ def _documented(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]
         yield from _documented(each, (*path, name))
 
 
-def _primary(command: Any, word: str) -> str:  # noqa: ANN401
+def _primary(command: Any, word: str) -> str:
     """An option by its first name."""
     for option in command.params:
         if word in {*option.opts, *option.secondary_opts}:

@@ -12,7 +12,7 @@ def main() -> None:
     store = SqlStore.open(Path(sys.argv[1]))
     for sequence in count(1):
         store.commit(gang(f"job-{sequence}", sequence=sequence, size=3))
-        print(sequence, flush=True)  # noqa: T201
+        print(sequence, flush=True)
 
 
 if __name__ == "__main__":

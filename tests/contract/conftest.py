@@ -2,7 +2,7 @@
 
 # Hypothesis' pytest plugin imports it after the last test, where Python 3.11 may fail to parse it when garbage with
 # finalizers is collected meanwhile (python/cpython#106905), and connections leave such garbage.
-import hypothesis  # noqa: F401
+import hypothesis  # noqa: F401 - before the tests, as said above
 
 from tests.docker_daemon import docker_socket
 

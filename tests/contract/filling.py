@@ -106,4 +106,4 @@ if __name__ == "__main__":
         "log": fill_log(where),
     }
     shutil.rmtree(where / "logs")
-    print(json.dumps(found | {"room": leave_room_for_the_database(where)}))  # noqa: T201
+    print(json.dumps(found | {"room": leave_room_for_the_database(where)}))

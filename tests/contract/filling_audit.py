@@ -53,4 +53,4 @@ def fill_beside_audit(directory: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(fill_beside_audit(Path(sys.argv[1]))))  # noqa: T201
+    print(json.dumps(fill_beside_audit(Path(sys.argv[1]))))

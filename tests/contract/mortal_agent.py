@@ -27,12 +27,12 @@ async def main(directory: Path, *scripts: str) -> None:
         spools.append(LogSpool(own.log))
         sandboxes.append(await runtime.prepare(assignment, own, spools[-1], (), ignored))
         await sandboxes[-1].arm(launch_for(assignment))
-    print("armed", flush=True)  # noqa: T201 (this is how it is followed)
+    print("armed", flush=True)
     if not sys.stdin.readline():
         return
     for sandbox in sandboxes:
         await sandbox.start()
-    print("started", flush=True)  # noqa: T201 (this is how it is followed)
+    print("started", flush=True)
     async with asyncio.TaskGroup() as tasks:
         for spool in spools:
             tasks.create_task(tell(spool, spools), name="tell")
@@ -40,7 +40,7 @@ async def main(directory: Path, *scripts: str) -> None:
 
 async def tell(spool: LogSpool, spools: list[LogSpool]) -> None:
     while True:
-        print(sum(each.size for each in spools), flush=True)  # noqa: T201 (this is how it is followed)
+        print(sum(each.size for each in spools), flush=True)
         spool.grew.clear()
         await spool.grew.wait()
 

@@ -46,7 +46,7 @@ def made(tmp_path: Path) -> Path:
     return create_bundle(plan, lambda _: None)
 
 
-def _bill(bundle: Path) -> Any:  # noqa: ANN401 - JSON
+def _bill(bundle: Path) -> Any:
     with tarfile.open(bundle) as archive:
         return json.load(archive.extractfile(BILL_NAME))  # type: ignore[arg-type]
 

@@ -28,15 +28,15 @@ class Nvml:
         self._driver = FakeNvml(directory, gpus=4)
         self.source = NvmlSource({**os.environ, **self._driver.environ})
 
-    def raise_xid(self, index: int, uuid: GpuUuid, xid: int) -> None:  # noqa: ARG002  the driver goes by number
+    def raise_xid(self, index: int, uuid: GpuUuid, xid: int) -> None:  # noqa: ARG002 - the driver goes by number
         self._driver.raise_xid(index, xid)
 
 
 class Simulated:
-    def __init__(self, directory: Path) -> None:  # noqa: ARG002  needs no files
+    def __init__(self, directory: Path) -> None:  # noqa: ARG002 - needs no files
         self.source = SimulatedSource("4xH100", NodeId("node-1"))
 
-    def raise_xid(self, index: int, uuid: GpuUuid, xid: int) -> None:  # noqa: ARG002  goes by UUID
+    def raise_xid(self, index: int, uuid: GpuUuid, xid: int) -> None:  # noqa: ARG002 - goes by UUID
         self.source.raise_xid(uuid, xid)
 
 

@@ -37,7 +37,7 @@ class CommandLine:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=within, env=env)
         return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
 
-    def ask(self, *argv: str) -> Any:  # noqa: ANN401 - as the command answers
+    def ask(self, *argv: str) -> Any:
         """What the command line answers with `-o json`."""
         answer = self.run(*argv, "-o", "json")
         assert answer.code == 0, f"muster {' '.join(argv)}: {answer}"

@@ -107,7 +107,7 @@ def changed(valid: bytes, chance: Random) -> bytes:
     return bytes(found)
 
 
-def changed_values(value: Any, chance: Random) -> Any:  # noqa: ANN401 - plain values
+def changed_values(value: Any, chance: Random) -> Any:
     """Plain values with something else in some places."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
         key = chance.choice(list(value))

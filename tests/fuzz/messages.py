@@ -110,7 +110,7 @@ def _set(message: Message, field: FieldDescriptor, chance: Random, depth: int) -
         getattr(message, field.name).SetInParent()
 
 
-def _fill_list(values: Any, field: FieldDescriptor, chance: Random, depth: int) -> None:  # noqa: ANN401
+def _fill_list(values: Any, field: FieldDescriptor, chance: Random, depth: int) -> None:
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         if field.message_type is None:
             values.append(_scalar(field, chance))
@@ -118,7 +118,7 @@ def _fill_list(values: Any, field: FieldDescriptor, chance: Random, depth: int) 
             _filled(values.add(), chance, depth - 1)
 
 
-def _fill_map(values: Any, field: FieldDescriptor, chance: Random, depth: int) -> None:  # noqa: ANN401
+def _fill_map(values: Any, field: FieldDescriptor, chance: Random, depth: int) -> None:
     key, value = field.message_type.fields_by_name["key"], field.message_type.fields_by_name["value"]
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         if value.message_type is None:
@@ -165,7 +165,7 @@ def _is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
-def _scalar(field: FieldDescriptor, chance: Random) -> Any:  # noqa: ANN401
+def _scalar(field: FieldDescriptor, chance: Random) -> Any:
     kind = field.cpp_type
     if kind == FieldDescriptor.CPPTYPE_STRING:
         if field.type == FieldDescriptor.TYPE_BYTES:

@@ -33,7 +33,7 @@ AGES = timedelta(days=400)
 
 @fuzzed_less
 @given(wanted=any_job, seed=seeds)
-def test_a_job_that_was_valid_and_still_is_lives_and_ends(wanted: Any, seed: int) -> None:  # noqa: ANN401
+def test_a_job_that_was_valid_and_still_is_lives_and_ends(wanted: Any, seed: int) -> None:
     chance = Random(seed)
     try:
         job = refuse_faults(wire.job_spec_from_wire(damaged(wire.job_spec_to_wire(wanted), seed)))  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def test_a_job_of_ours_with_a_few_changes_lives_and_ends(seed: int) -> None:
         _lives(World(*NODES.items()), job, chance)
 
 
-def _lives(world: World, job: Any, chance: Random) -> None:  # noqa: ANN401
+def _lives(world: World, job: Any, chance: Random) -> None:
     agents = [Agent(world, NodeId(node)) for node in NODES]
     if not isinstance(answer := world.try_submit(job), Accepted):
         return

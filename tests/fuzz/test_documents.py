@@ -83,7 +83,7 @@ KEY = new_signing_key()
 SIGNATURE = {"bundle.sig": signature_over(KEY, b"something else"), "bundle.pub": public_half(KEY)}
 
 
-def laid_out(value: Any) -> bytes:  # noqa: ANN401 - whatever a change has made of it
+def laid_out(value: Any) -> bytes:
     """A manifest in the lines that readers expect, as far as it is one."""
     if not isinstance(value, dict) or not isinstance(value.get("files"), dict):
         return json.dumps(value).encode()
@@ -181,6 +181,6 @@ def test_a_person_has_an_account_or_is_refused(seed: int) -> None:
         assert account_of(person, {**grants, "default": Access.VIEWER}, {}, NOW).identity == "i|s"
 
 
-def _changed_table(table: Any, chance: Random) -> dict[str, Any]:  # noqa: ANN401 - plain values
+def _changed_table(table: Any, chance: Random) -> dict[str, Any]:
     found = changed_values(dict(table), chance)
     return found if isinstance(found, dict) else {}

@@ -51,7 +51,7 @@ def test_a_message_with_any_content_is_a_value_or_a_wire_error(name: str, seed: 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 @fuzzed_less
 @given(data=st.data(), seed=seeds)
-def test_a_message_that_was_valid_is_a_value_or_a_wire_error(pair: Any, data: st.DataObject, seed: int) -> None:  # noqa: ANN401
+def test_a_message_that_was_valid_is_a_value_or_a_wire_error(pair: Any, data: st.DataObject, seed: int) -> None:
     _receive(pair.name, damaged(pair.to_wire(data.draw(pair.strategy)), seed))
 
 

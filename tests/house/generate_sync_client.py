@@ -77,7 +77,7 @@ def _client(tree: ast.Module) -> str:
             "    @cached_property",
             f'    def {noun.name}(self) -> "{PREFIX}{name}":',
             _documented(_plain(noun), 8),
-            f"        from {module} import {PREFIX}{name}  # noqa: PLC0415",
+            f"        from {module} import {PREFIX}{name}",
             f"        return {PREFIX}{name}(self._own.{noun.name}, self._loop)",
         ]
     return "\n".join(lines)

@@ -1,5 +1,4 @@
 """What `--help` says: a plain sentence first, every option explained, and two examples that can be typed."""
-# ruff: noqa: ANN401 - Click is typer's own affair
 
 import re
 import shlex

@@ -64,7 +64,7 @@ def _methods(kind: type) -> dict[str, Any]:
     return {name: found for name, found in vars(kind).items() if inspect.isfunction(found) and not name.startswith("_")}
 
 
-def _arguments(method: Any) -> list[tuple[object, ...]]:  # noqa: ANN401 - a function
+def _arguments(method: Any) -> list[tuple[object, ...]]:
     found = inspect.signature(method).parameters.values()
     return [(each.name, each.kind, str(each.annotation), each.default is each.empty) for each in found]
 
@@ -79,7 +79,7 @@ def test_both_clients_have_the_same_nouns_methods_and_arguments() -> None:
             assert _arguments(first[name]) == _arguments(second[name]), f"{noun}.{name}"
 
 
-def _example(function: Any) -> str:  # noqa: ANN401 - a function
+def _example(function: Any) -> str:
     """The code of the example in a docstring."""
     lines = (line.strip() for line in (inspect.getdoc(function) or "").splitlines())
     return "\n".join(line[4:] for line in lines if line.startswith((">>> ", "... ")))

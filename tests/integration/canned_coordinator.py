@@ -2,7 +2,6 @@
 
 It is served by threads, so that tests that run an event loop of their own can use it too.
 """
-# ruff: noqa: N802 - the service definition names the methods
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -10,12 +10,12 @@ CHECK_IN = timedelta(seconds=60)
 GRACE = timedelta(seconds=5)
 
 
-def shell(script: str, workers: int = 1, **keys: Any) -> JobSpec:  # noqa: ANN401 - fields of JobSpec, Role or Timeouts
+def shell(script: str, workers: int = 1, **keys: Any) -> JobSpec:
     """A job whose workers run a script; keys are fields of the job, of its role or of its limits in time."""
     return command("/bin/sh", "-c", script, workers=workers, **keys)
 
 
-def command(*words: str, workers: int = 1, **keys: Any) -> JobSpec:  # noqa: ANN401 - as `shell`
+def command(*words: str, workers: int = 1, **keys: Any) -> JobSpec:
     """A job whose workers run a program."""
     spec = JobSpec(
         name="job",
@@ -25,7 +25,7 @@ def command(*words: str, workers: int = 1, **keys: Any) -> JobSpec:  # noqa: ANN
     return with_keys(spec, **keys)
 
 
-def with_keys(spec: JobSpec, **keys: Any) -> JobSpec:  # noqa: ANN401 - as `shell`
+def with_keys(spec: JobSpec, **keys: Any) -> JobSpec:
     """The job with other fields, of itself, of its roles or of its limits in time."""
     timeouts = {key: keys.pop(key) for key in ("check_in", "grace", "run") if key in keys}
     role: dict[str, Any] = {

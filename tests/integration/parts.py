@@ -18,7 +18,7 @@ from coordinator.trust.secrets.secrets import Secrets
 
 
 @asynccontextmanager
-async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:  # noqa: ANN401 - fields of Parts
+async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:
     """All parts with their state below a directory, the engine at work until the context ends."""
     database = directory / "coordinator.db"
     store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)

@@ -42,7 +42,7 @@ def reports(*each: pb.ExecutionReport) -> pb.AgentMessage:
     return pb.AgentMessage(reports=pb.Reports(reports=each))
 
 
-async def refusal(call: Any) -> tuple[grpc.StatusCode, str | None]:  # noqa: ANN401 - gRPC's calls are generic in vain
+async def refusal(call: Any) -> tuple[grpc.StatusCode, str | None]:
     """How a stream ends, with whatever was sent before."""
     with suppress(grpc.aio.AioRpcError):
         while await call.read() is not grpc.aio.EOF:

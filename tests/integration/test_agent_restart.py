@@ -66,7 +66,7 @@ async def test_what_ended_without_an_agent_has_no_port_any_more(tmp_path: Path) 
                     break
         go.touch()
         record = tmp_path / "node" / "executions" / f"{job.id}-1-0" / "process.json"
-        while '"complete"' not in record.read_text():  # noqa: ASYNC110
+        while '"complete"' not in record.read_text():  # noqa: ASYNC110 - a supervisor tells nobody but by its record
             await asyncio.sleep(0.01)
         async with agent(tmp_path, login):
             assert (await client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
@@ -90,7 +90,7 @@ async def test_what_ended_without_an_agent_was_not_cut_off(tmp_path: Path) -> No
                 if (line.stream, line.text) == ("stdout", b"%d" % LINES):
                     break
         go.touch()
-        while '"code"' not in (state / "executions" / f"{job.id}-1-0" / "process.json").read_text():  # noqa: ASYNC110
+        while '"code"' not in (state / "executions" / f"{job.id}-1-0" / "process.json").read_text():  # noqa: ASYNC110 - a supervisor tells nobody but by its record
             await asyncio.sleep(0.01)
         (state / "deadlines.json").unlink()
         async with agent(tmp_path, login):

@@ -17,7 +17,7 @@ PACE = 6.0
 CUT_OFF = "execution is cut off"
 
 
-def job(workers: int = 1, lost_after: int = 60, **keys: Any) -> JobSpec:  # noqa: ANN401 - as `shell`
+def job(workers: int = 1, lost_after: int = 60, **keys: Any) -> JobSpec:
     """One that runs for as long as it may."""
     spec = shell("exec sleep 1000", workers=workers, max_per_node=1, **keys)
     return replace(spec, timeouts=replace(spec.timeouts, lost_after=timedelta(seconds=lost_after)))

@@ -36,7 +36,7 @@ SENT = HOSTILE.translate(dict.fromkeys((0, 0xDC9B, 0xD800))) + FORGED
 ROLE = Role(image="img", command=("true",))
 
 
-def job(**options: Any) -> JobSpec:  # noqa: ANN401 - any field of a role
+def job(**options: Any) -> JobSpec:
     return JobSpec(name="train", roles=(replace(ROLE, **options),))
 
 

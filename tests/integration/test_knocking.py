@@ -155,7 +155,7 @@ async def _refused(fleet: Secured, shown: Credentials, call: str) -> tuple[Code,
         return await _status(_made(channel, call, shown))
 
 
-def _made(channel: grpc.aio.Channel, call: str, shown: Credentials) -> Any:  # noqa: ANN401 - gRPC's calls are generic
+def _made(channel: grpc.aio.Channel, call: str, shown: Credentials) -> Any:
     stub: Any = agents_pb2_grpc.AgentServiceStub(channel)
     messages = {
         "Connect": (),
@@ -166,5 +166,5 @@ def _made(channel: grpc.aio.Channel, call: str, shown: Credentials) -> Any:  # n
     return getattr(stub, call)(*messages[call], metadata=shown.metadata)
 
 
-async def _status(call: Any) -> tuple[Code, str | None]:  # noqa: ANN401
+async def _status(call: Any) -> tuple[Code, str | None]:
     return await call.code(), await call.details()

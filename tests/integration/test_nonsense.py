@@ -26,7 +26,7 @@ def told(execution: str, stage: pb.Stage.ValueType, code: int | None = None) -> 
     return report
 
 
-def inventory(**fields: Any) -> model_pb2.Inventory:  # noqa: ANN401 - any field of the message
+def inventory(**fields: Any) -> model_pb2.Inventory:
     message = wire.inventory_to_wire(
         Inventory(cpus=1, memory=1 << 30, runtimes=(RuntimeOffer(kind=RuntimeKind.PROCESS),))
     )

@@ -40,7 +40,7 @@ def anybody(fleet: Secured, **shown: str) -> grpc.aio.Channel:
     return open_channel(fleet.doors.clients, Credentials(authority=fleet.authority.certificate, **shown))
 
 
-async def ended(call: Any) -> grpc.aio.AioRpcError:  # noqa: ANN401 - gRPC's calls are generic in vain
+async def ended(call: Any) -> grpc.aio.AioRpcError:
     with pytest.raises(grpc.aio.AioRpcError) as error:
         await call
     return error.value

@@ -74,7 +74,7 @@ async def test_a_witness_without_an_address_or_behind_a_dead_one_does_not_answer
 
 async def test_an_answer_with_another_signature_does_not_count() -> None:
     class Liar(agents_pb2_grpc.PeerServiceServicer):
-        async def AskPeers(  # noqa: N802
+        async def AskPeers(
             self, request: pb.PeerQuestion, context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]"
         ) -> pb.PeerAnswer:
             del context

@@ -31,7 +31,7 @@ class Coordinator(agents_pb2_grpc.AgentServiceServicer):
         self._answers = list(answers)
         self.asked: list[tuple[str, str]] = []
 
-    async def Secrets(self, request: pb.SecretsRequest, context: Any) -> pb.SecretsResponse:  # noqa: ANN401, N802
+    async def Secrets(self, request: pb.SecretsRequest, context: Any) -> pb.SecretsResponse:
         shown = dict(context.invocation_metadata())
         self.asked.append((request.execution, shown["authorization"]))
         answer = self._answers.pop(0)
@@ -86,7 +86,7 @@ async def test_a_connection_that_is_lost_in_the_middle_is_waited_for() -> None:
     begun = asyncio.Event()
 
     class Silent(Coordinator):
-        async def Secrets(self, request: pb.SecretsRequest, context: Any) -> pb.SecretsResponse:  # noqa: ANN401, ARG002, N802
+        async def Secrets(self, request: pb.SecretsRequest, context: Any) -> pb.SecretsResponse:  # noqa: ARG002 - a call has both
             begun.set()
             return await asyncio.Future()
 

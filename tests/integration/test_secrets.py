@@ -44,7 +44,7 @@ REGISTRY = {"server": b"ghcr.io", "username": b"robot", "password": VALUE}
 S3 = {"access-key-id": b"AKIA0", "secret-access-key": VALUE, "endpoint": b"https://s3.example.org"}
 
 
-def using(*uses: SecretUse, **keys: Any) -> JobSpec:  # noqa: ANN401 - fields of Role
+def using(*uses: SecretUse, **keys: Any) -> JobSpec:
     """A job whose one execution gets these secrets."""
     spec = shell("true", project=keys.pop("project", "default"))
     return replace(spec, roles=tuple(replace(role, secrets=uses, **keys) for role in spec.roles))

@@ -20,7 +20,7 @@ def job(name: str, project: str, **labels: str) -> JobSpec:
     return shell("true", name=name, project=project, labels=labels)
 
 
-async def names(client: Client, **conditions: Any) -> list[str]:  # noqa: ANN401 - as Client.jobs has them
+async def names(client: Client, **conditions: Any) -> list[str]:
     return [each.spec.name async for each in client.jobs.list(**conditions)]
 
 

@@ -29,7 +29,7 @@ class Said:
     err: str
 
     @property
-    def document(self) -> Any:  # noqa: ANN401 - what JSON can say
+    def document(self) -> Any:
         """The answer for programs."""
         return json.loads(self.out)
 

@@ -61,7 +61,7 @@ class Control:
         everywhere = {"ansible_user": ADMINISTRATOR, "ansible_become": True, **settings}
         self._inventory.write_text(json.dumps({"all": {"vars": everywhere, "children": hosts}}))  # JSON is YAML
 
-    def play(self, playbook: str, *options: str, **variables: Any) -> Run:  # noqa: ANN401 - what YAML can say
+    def play(self, playbook: str, *options: str, **variables: Any) -> Run:
         """Run one of our playbooks; PlaybookError if a host fails or is not reached."""
         extra = ("--extra-vars", json.dumps(variables))
         done = subprocess.run(

@@ -40,7 +40,7 @@ class Site:
         """What the command line prints for the admin."""
         return self.coordinator.run("muster-admin", *words, stdin=stdin)
 
-    def ask(self, *words: str) -> Any:  # noqa: ANN401 - what JSON can say
+    def ask(self, *words: str) -> Any:
         """The same as a value."""
         return json.loads(self.muster(*words, "--output", "json"))
 

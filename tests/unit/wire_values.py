@@ -28,7 +28,7 @@ labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 port_names = st.from_regex(r"[a-z]([a-z0-9_-]{0,8}[a-z0-9])?", fullmatch=True)
 identifiers = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,12}", fullmatch=True)
 addresses = st.ip_addresses().map(str)
-moments = st.datetimes(datetime(1970, 1, 1), LATEST_MOMENT.replace(tzinfo=None), timezones=st.just(UTC))  # noqa: DTZ001
+moments = st.datetimes(datetime(1970, 1, 1), LATEST_MOMENT.replace(tzinfo=None), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 spans = st.timedeltas(min_value=timedelta(0), max_value=LONGEST_SPAN)
 sizes = st.integers(0, 2**63 - 1)
 counts = st.integers(0, 2**31 - 1)

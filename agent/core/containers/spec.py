@@ -135,7 +135,7 @@ def holder_body(assignment: Assignment, site: ContainerSite, image: str, ports: 
     """The container that owns the network: addresses, published ports and host name."""
     bindings: Body = {}
     for lease in ports:
-        bindings[f"{lease.container_port}/tcp"] = [{"HostIp": "0.0.0.0", "HostPort": str(lease.host_port)}]  # noqa: S104
+        bindings[f"{lease.container_port}/tcp"] = [{"HostIp": "0.0.0.0", "HostPort": str(lease.host_port)}]  # noqa: S104 - a published port is for other machines
     return {
         "Image": image,
         "Hostname": hostname(assignment),

@@ -197,13 +197,13 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         """Called by the event loop when it has started."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002  the one pipe it writes to
+    def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002 - the one pipe it writes to
         """Called by the event loop with what it writes."""
         *lines, self._unfinished = (self._unfinished + data).split(b"\n")
         for line in lines:
             self._take(json.loads(line))
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  its exit status says more
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - its exit status says more
         """Called by the event loop when it has ended and all that it wrote was read."""
         self.gone.set()
         while self._catching_up:

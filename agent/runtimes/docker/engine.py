@@ -268,7 +268,7 @@ class DockerEngine:
 
     async def _beginning(self, container: str, path: str, length: int) -> bytes:
         # The file comes in an archive, behind a header of one block; the rest of it is not read.
-        query = self._docker._query(f"containers/{container}/archive", params={"path": path})  # noqa: SLF001
+        query = self._docker._query(f"containers/{container}/archive", params={"path": path})  # noqa: SLF001 - its public call reads all of it into memory
         archive = b""
         async with query as answer, contextlib.aclosing(_body(answer)) as chunks:
             async for chunk in chunks:

@@ -33,7 +33,7 @@ def _interpreter(path: str) -> str | None:
     """The program that a script names in its first line."""
     try:
         # It may be a named pipe by now, with nobody at its other end.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:  # noqa: PTH123
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:  # noqa: PTH123 - a pipe must not hold the agent up
             first = (file.read(256) or b"").partition(b"\n")[0]
     except OSError:
         return None  # a program may be executable without being readable

@@ -106,7 +106,7 @@ class Admission(grpc.aio.ServerInterceptor):
 class _Call(ABC):
     """One kind of call on its way through admission."""
 
-    def __init__(self, admission: Admission, method: str, answer: Any, handler: Any) -> None:  # noqa: ANN401
+    def __init__(self, admission: Admission, method: str, answer: Any, handler: Any) -> None:  # noqa: ANN401 - messages of every call
         self._admission = admission
         self._method = method
         self._answer = answer
@@ -127,7 +127,7 @@ class _Call(ABC):
     def _messages(self, seat: CallSeat, context: Context, parse: Parse) -> Messages:
         """All messages of a stream."""
 
-    async def answered(self, _: Any, context: Context) -> Any:  # noqa: ANN401
+    async def answered(self, _: Any, context: Context) -> Any:  # noqa: ANN401 - messages of every call
         """Let the caller in, read the message, and have the service answer."""
         try:
             return await self._served(context)
@@ -139,7 +139,7 @@ class _Call(ABC):
                 raise
             return None  # gRPC has sent the status, and raises the error by itself
 
-    async def _served(self, context: Context) -> Any:  # noqa: ANN401
+    async def _served(self, context: Context) -> Any:  # noqa: ANN401 - messages of every call
         open_calls = self._admission.open
         try:
             seat = self._let_in(context)
@@ -216,7 +216,7 @@ class _KnownCall(_Call):
             admission.pace.wrong(str(context.peer()))
             raise
 
-    def _messages(self, seat: CallSeat, context: Context, parse: Parse) -> Messages:  # noqa: ARG002
+    def _messages(self, seat: CallSeat, context: Context, parse: Parse) -> Messages:  # noqa: ARG002 - streams are read in another way
         return Messages(context, parse)
 
 

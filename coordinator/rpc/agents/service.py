@@ -104,7 +104,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             authority.on_change.append(self._ask_all_to_renew)
 
     @streaming
-    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # noqa: N802
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
             # Nothing of Hello is kept here: of thousands of nodes it would fill memory for as long as they are there.
@@ -127,7 +127,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 await asyncio.shield(self._engine.tell(gone))
 
     @streaming
-    async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # noqa: N802
+    async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
         """Store chunks in the order in which they come, acknowledging each."""
         async for chunk in chunks:
             _require_own(NodeId(chunk.node))
@@ -140,7 +140,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             await send(context, ack)
 
     @translated
-    async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:  # noqa: ARG002, N802
+    async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:
         """The next certificate, as a rule for another key than that of the present one."""
         who = caller()
         if self._authority is None or who.node is None:
@@ -160,7 +160,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         return answer
 
     @translated
-    async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:  # noqa: ARG002, N802
+    async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:
         """The secrets of an execution that is placed on the node that asks, and not over."""
         id_, who = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution")), caller()
 

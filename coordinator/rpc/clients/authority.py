@@ -14,16 +14,16 @@ class AuthorityCalls:
         self._authority = authority
 
     @translated
-    async def ShowAuthority(self, request: pb.ShowAuthorityRequest, context: Context) -> pb.AuthorityStatus:  # noqa: ARG002, N802
+    async def ShowAuthority(self, request: pb.ShowAuthorityRequest, context: Context) -> pb.AuthorityStatus:
         """Which authorities count, and which nodes know of them."""
         return trust.authority_status_to_wire(await self._authority.show(caller()))
 
     @translated
-    async def RotateAuthority(self, request: pb.RotateAuthorityRequest, context: Context) -> pb.AuthorityStatus:  # noqa: ARG002, N802
+    async def RotateAuthority(self, request: pb.RotateAuthorityRequest, context: Context) -> pb.AuthorityStatus:
         """Begin a change of the authority."""
         return trust.authority_status_to_wire(await self._authority.rotate(caller()))
 
     @translated
-    async def FinishRotation(self, request: pb.FinishRotationRequest, context: Context) -> pb.AuthorityStatus:  # noqa: ARG002, N802
+    async def FinishRotation(self, request: pb.FinishRotationRequest, context: Context) -> pb.AuthorityStatus:
         """End a change of the authority."""
         return trust.authority_status_to_wire(await self._authority.finish(caller(), force=request.force))

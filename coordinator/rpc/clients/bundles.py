@@ -25,13 +25,13 @@ class BundleService(bundles_pb2_grpc.BundleServiceServicer):
         self.closing = asyncio.Event()
 
     @translated
-    async def List(self, request: pb.ListBundlesRequest, context: Context) -> pb.ListBundlesResponse:  # noqa: ARG002, N802
+    async def List(self, request: pb.ListBundlesRequest, context: Context) -> pb.ListBundlesResponse:
         """Which there are, the newest version first."""
         found, signers = await self._bundles.list(caller())
         return pb.ListBundlesResponse(bundles=map(bundle_to_wire, found), signers=signers)
 
     @streaming
-    async def Get(self, request: pb.GetBundleRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
+    async def Get(self, request: pb.GetBundleRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
         """One of them, as fast as the client takes it; a client that takes nothing for long is cut off."""
         async with self._bundles.get(caller(), request.name) as (bundle, pieces):
             await offer(context, pb.BundlePiece(bundle=bundle_to_wire(bundle)), self._reader_patience)
@@ -39,7 +39,7 @@ class BundleService(bundles_pb2_grpc.BundleServiceServicer):
                 await offer(context, pb.BundlePiece(data=data), self._reader_patience)
 
     @translated
-    async def Put(self, request_iterator: AsyncIterator[pb.PutBundlePiece], context: Context) -> pb.Bundle:  # noqa: N802
+    async def Put(self, request_iterator: AsyncIterator[pb.PutBundlePiece], context: Context) -> pb.Bundle:
         """Keep what arrives, once all of it is there and proves to be a bundle."""
 
         async def ready() -> None:
@@ -48,7 +48,7 @@ class BundleService(bundles_pb2_grpc.BundleServiceServicer):
         return bundle_to_wire(await self._bundles.put(caller(), ready, _in_time(request_iterator)))
 
     @translated
-    async def Remove(self, request: pb.RemoveBundleRequest, context: Context) -> pb.RemoveBundleResponse:  # noqa: ARG002, N802
+    async def Remove(self, request: pb.RemoveBundleRequest, context: Context) -> pb.RemoveBundleResponse:
         """Keep one no longer."""
         await self._bundles.remove(caller(), request.name)
         return pb.RemoveBundleResponse()

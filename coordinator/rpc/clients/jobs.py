@@ -38,12 +38,12 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         self.closing = asyncio.Event()
 
     @translated
-    async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:  # noqa: ARG002, N802
+    async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:
         """Accept a job."""
         return pb.SubmitResponse(job=wire.job_to_wire(await self._jobs.submit(caller(), _submission(request))))
 
     @translated
-    async def SubmitMany(self, request: pb.SubmitManyRequest, context: Context) -> pb.SubmitManyResponse:  # noqa: ARG002, N802
+    async def SubmitMany(self, request: pb.SubmitManyRequest, context: Context) -> pb.SubmitManyResponse:
         """Accept many jobs or none."""
         count = checks.between(len(request.jobs), 1, checks.MAX_JOBS, "SubmitManyRequest.jobs")
         try:
@@ -53,12 +53,12 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         return pb.SubmitManyResponse(ids=ids)
 
     @translated
-    async def Get(self, request: pb.GetJobRequest, context: Context) -> pb.Job:  # noqa: ARG002, N802
+    async def Get(self, request: pb.GetJobRequest, context: Context) -> pb.Job:
         """One job with its attempts and the executions that are at hand, or those of one attempt wherever they are."""
         return wire.job_to_wire(await self._jobs.get(caller(), request.job, request.attempt))
 
     @translated
-    async def List(self, request: pb.ListJobsRequest, context: Context) -> pb.ListJobsResponse:  # noqa: ARG002, N802
+    async def List(self, request: pb.ListJobsRequest, context: Context) -> pb.ListJobsResponse:
         """A page of jobs, newest first."""
         wanted = JobFilter(
             name_contains=request.name_contains,
@@ -72,24 +72,24 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
         return pb.ListJobsResponse(jobs=map(wire.job_to_wire, page.jobs), next_page_token=page.next_page)
 
     @translated
-    async def Stop(self, request: pb.StopRequest, context: Context) -> pb.StopResponse:  # noqa: ARG002, N802
+    async def Stop(self, request: pb.StopRequest, context: Context) -> pb.StopResponse:
         """Order a job to stop."""
         return pb.StopResponse(job=wire.job_to_wire(await self._jobs.stop(caller(), request.job)))
 
     @translated
-    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:  # noqa: ARG002, N802
+    async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:
         """Forget a job."""
         return pb.DeleteResponse(job=await self._jobs.delete(caller(), request.job, force=request.force))
 
     @streaming
-    async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
         """The job now and after changes, until it has ended; or its end alone."""
         async with aclosing(self._jobs.watch(caller(), request.job, end_only=request.end_only)) as views:
             async for view in views:
                 await offer(context, wire.job_to_wire(view), self._patience)
 
     @streaming
-    async def Logs(self, request: pb.LogsRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
+    async def Logs(self, request: pb.LogsRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
         """Lines of a job's logs, merged by time."""
         wish = LogWish(
             job=JobId(request.job),
@@ -106,12 +106,12 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                     await offer(context, pb.LogLines(lines=piece), self._patience)
 
     @translated
-    async def Why(self, request: pb.WhyRequest, context: Context) -> pb.WhyResponse:  # noqa: ARG002, N802
+    async def Why(self, request: pb.WhyRequest, context: Context) -> pb.WhyResponse:
         """Why a job is where it is."""
         return wire.explanation_to_wire(await self._jobs.why(caller(), request.job))
 
     @streaming
-    async def Events(self, request: pb.EventsRequest, context: Context) -> None:  # type: ignore[override]  # noqa: N802
+    async def Events(self, request: pb.EventsRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
         """What happened to a job, oldest first; with `follow` until it has ended."""
         after = checks.between(request.after, 0, checks.MAX_BYTES, "EventsRequest.after")
         pages = self._jobs.events(caller(), request.job, after=after, most=request.limit, follow=request.follow)

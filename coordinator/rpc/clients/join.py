@@ -22,7 +22,7 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
         self._agents_port = agents_port
         self._pace = pace
 
-    async def Authority(self, request: pb.AuthorityRequest, context: Context) -> pb.AuthorityResponse:  # noqa: ARG002, N802
+    async def Authority(self, request: pb.AuthorityRequest, context: Context) -> pb.AuthorityResponse:
         """The certificate that a node is to pin, and where agents are served."""
         authority = self._joining.authority
         return pb.AuthorityResponse(
@@ -35,7 +35,7 @@ class JoinService(trust_pb2_grpc.JoinServiceServicer):
         )
 
     @translated
-    async def Join(self, request: pb.JoinRequest, context: Context) -> pb.JoinResponse:  # noqa: ARG002, N802
+    async def Join(self, request: pb.JoinRequest, context: Context) -> pb.JoinResponse:
         """Take a node in on a token."""
         who = caller()
         try:

@@ -15,7 +15,7 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
         self._logins = logins
 
     @translated
-    async def Start(self, request: pb.StartLoginRequest, context: Context) -> pb.StartLoginResponse:  # noqa: ARG002, N802
+    async def Start(self, request: pb.StartLoginRequest, context: Context) -> pb.StartLoginResponse:
         """Begin a login that waits for its person."""
         started = await self._logins.start(caller())
         login = started.login
@@ -29,7 +29,7 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
         )
 
     @translated
-    async def Finish(self, request: pb.FinishLoginRequest, context: Context) -> pb.FinishLoginResponse:  # noqa: ARG002, N802
+    async def Finish(self, request: pb.FinishLoginRequest, context: Context) -> pb.FinishLoginResponse:
         """The token of a person who has confirmed, or how long to wait before asking again."""
         found = await self._logins.finish(caller(), checks.text(request.login, "FinishLoginRequest.login"))
         if not isinstance(found, FinishedLogin):

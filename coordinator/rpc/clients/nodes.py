@@ -18,24 +18,24 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         self._nodes = nodes
 
     @translated
-    async def List(self, request: pb.ListNodesRequest, context: Context) -> pb.ListNodesResponse:  # noqa: ARG002, N802
+    async def List(self, request: pb.ListNodesRequest, context: Context) -> pb.ListNodesResponse:
         """A page of nodes in natural order."""
         page = await self._nodes.list(caller(), page=request.page_token, size=request.page_size)
         return pb.ListNodesResponse(nodes=map(wire.node_to_wire, page.nodes), next_page_token=page.next_page)
 
     @translated
-    async def Get(self, request: pb.GetNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
+    async def Get(self, request: pb.GetNodeRequest, context: Context) -> pb.Node:
         """One node."""
         return wire.node_to_wire(await self._nodes.get(caller(), NodeId(request.node)))
 
     @translated
-    async def Remove(self, request: pb.RemoveNodeRequest, context: Context) -> pb.RemoveNodeResponse:  # noqa: ARG002, N802
+    async def Remove(self, request: pb.RemoveNodeRequest, context: Context) -> pb.RemoveNodeResponse:
         """Give a node up, and let its certificate count no more; answers with what was known of it."""
         view = await self._nodes.remove(caller(), NodeId(request.node))
         return pb.RemoveNodeResponse(node=wire.node_to_wire(view))
 
     @translated
-    async def Cordon(self, request: pb.CordonNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
+    async def Cordon(self, request: pb.CordonNodeRequest, context: Context) -> pb.Node:
         """Place nothing new on a node; the node as it is then."""
         reason = checks.plain(request.reason, "CordonNodeRequest.reason")
         view = await self._nodes.cordon(
@@ -44,12 +44,12 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         return wire.node_to_wire(view)
 
     @translated
-    async def Uncordon(self, request: pb.UncordonNodeRequest, context: Context) -> pb.Node:  # noqa: ARG002, N802
+    async def Uncordon(self, request: pb.UncordonNodeRequest, context: Context) -> pb.Node:
         """Place on a node again; the node as it is then."""
         return wire.node_to_wire(await self._nodes.uncordon(caller(), NodeId(request.node)))
 
     @translated
-    async def Label(self, request: pb.LabelNodeRequest, context: Context) -> pb.LabelNodeResponse:  # noqa: ARG002, N802
+    async def Label(self, request: pb.LabelNodeRequest, context: Context) -> pb.LabelNodeResponse:
         """Give a node labels or take some away; effective for what is placed from now on."""
         given = given_labels(request.labels, "LabelNodeRequest.labels")
         checks.few(request.removed, "LabelNodeRequest.removed")

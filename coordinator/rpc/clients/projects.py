@@ -15,21 +15,21 @@ class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
         self._projects = projects
 
     @translated
-    async def List(self, request: pb.ListProjectsRequest, context: Context) -> pb.ListProjectsResponse:  # noqa: ARG002, N802
+    async def List(self, request: pb.ListProjectsRequest, context: Context) -> pb.ListProjectsResponse:
         """Projects that the caller may look at, by name."""
         return pb.ListProjectsResponse(projects=map(project_to_wire, await self._projects.list(caller())))
 
     @translated
-    async def Get(self, request: pb.GetProjectRequest, context: Context) -> pb.Project:  # noqa: ARG002, N802
+    async def Get(self, request: pb.GetProjectRequest, context: Context) -> pb.Project:
         """One project."""
         return project_to_wire(await self._projects.get(caller(), request.name))
 
     @translated
-    async def Add(self, request: pb.AddProjectRequest, context: Context) -> pb.Project:  # noqa: ARG002, N802
+    async def Add(self, request: pb.AddProjectRequest, context: Context) -> pb.Project:
         """Make a project."""
         return project_to_wire(await self._projects.add(caller(), request.name))
 
     @translated
-    async def Allow(self, request: pb.AllowRequest, context: Context) -> pb.Project:  # noqa: ARG002, N802
+    async def Allow(self, request: pb.AllowRequest, context: Context) -> pb.Project:
         """The project, opened for this and nothing else."""
         return project_to_wire(await self._projects.allow(caller(), request.project, policy_from_wire(request.policy)))

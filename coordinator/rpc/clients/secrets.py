@@ -17,7 +17,7 @@ class SecretService(trust_pb2_grpc.SecretServiceServicer):
         self._secrets = secrets
 
     @translated
-    async def Put(self, request: pb.PutSecretRequest, context: Context) -> pb.Secret:  # noqa: ARG002, N802
+    async def Put(self, request: pb.PutSecretRequest, context: Context) -> pb.Secret:
         """A secret with these values from now on."""
         name = checks.label(request.name, "PutSecretRequest.name")
         kind = checks.word(SecretKind, request.kind or SecretKind.GENERIC, "PutSecretRequest.kind")
@@ -27,12 +27,12 @@ class SecretService(trust_pb2_grpc.SecretServiceServicer):
         return secret_to_wire(secret)
 
     @translated
-    async def List(self, request: pb.ListSecretsRequest, context: Context) -> pb.ListSecretsResponse:  # noqa: ARG002, N802
+    async def List(self, request: pb.ListSecretsRequest, context: Context) -> pb.ListSecretsResponse:
         """What is known of a project's secrets, by name."""
         return pb.ListSecretsResponse(secrets=map(secret_to_wire, await self._secrets.list(caller(), request.project)))
 
     @translated
-    async def Remove(self, request: pb.RemoveSecretRequest, context: Context) -> pb.RemoveSecretResponse:  # noqa: ARG002, N802
+    async def Remove(self, request: pb.RemoveSecretRequest, context: Context) -> pb.RemoveSecretResponse:
         """Forget a secret."""
         await self._secrets.remove(caller(), request.project, request.name)
         return pb.RemoveSecretResponse()

@@ -39,38 +39,38 @@ class TrustService(AuthorityCalls, trust_pb2_grpc.TrustServiceServicer):
         self._of = operations
 
     @translated
-    async def WhoAmI(self, request: pb.WhoAmIRequest, context: Context) -> pb.WhoAmIResponse:  # noqa: ARG002, N802
+    async def WhoAmI(self, request: pb.WhoAmIRequest, context: Context) -> pb.WhoAmIResponse:
         """The caller as the coordinator knows it."""
         return trust.myself_to_wire(await self._of.accounts.whoami(caller()))
 
     @translated
-    async def ListAccounts(self, request: pb.ListAccountsRequest, context: Context) -> pb.ListAccountsResponse:  # noqa: ARG002, N802
+    async def ListAccounts(self, request: pb.ListAccountsRequest, context: Context) -> pb.ListAccountsResponse:
         """Accounts by name."""
         found = await self._of.accounts.list(caller(), request.kind)
         return pb.ListAccountsResponse(accounts=map(trust.account_to_wire, found))
 
     @translated
-    async def AddAccount(self, request: pb.AddAccountRequest, context: Context) -> pb.Account:  # noqa: ARG002, N802
+    async def AddAccount(self, request: pb.AddAccountRequest, context: Context) -> pb.Account:
         """Make an account."""
         kind = checks.word(AccountKind, request.kind, "AddAccountRequest.kind")
         grants = trust.grants_from_wire(request.grants, "AddAccountRequest.grants")
         return trust.account_to_wire(await self._of.accounts.add(caller(), request.name, kind, grants))
 
     @translated
-    async def RemoveAccount(self, request: pb.RemoveAccountRequest, context: Context) -> pb.RemoveAccountResponse:  # noqa: ARG002, N802
+    async def RemoveAccount(self, request: pb.RemoveAccountRequest, context: Context) -> pb.RemoveAccountResponse:
         """Forget an account."""
         kind = checks.word(AccountKind, request.kind, "RemoveAccountRequest.kind")
         await self._of.accounts.remove(caller(), request.name, kind)
         return pb.RemoveAccountResponse()
 
     @translated
-    async def Grant(self, request: pb.GrantRequest, context: Context) -> pb.Account:  # noqa: ARG002, N802
+    async def Grant(self, request: pb.GrantRequest, context: Context) -> pb.Account:
         """The account with other access."""
         access = checks.word(Access, request.access, "GrantRequest.access") if request.access else None
         return trust.account_to_wire(await self._of.accounts.grant(caller(), request.account, request.project, access))
 
     @translated
-    async def CreateToken(self, request: pb.CreateTokenRequest, context: Context) -> pb.CreateTokenResponse:  # noqa: ARG002, N802
+    async def CreateToken(self, request: pb.CreateTokenRequest, context: Context) -> pb.CreateTokenResponse:
         """Make an API token; for oneself, or as an admin for anybody."""
         wish = TokenWish(
             account=request.account,
@@ -83,24 +83,24 @@ class TrustService(AuthorityCalls, trust_pb2_grpc.TrustServiceServicer):
         return pb.CreateTokenResponse(secret=secret, token=trust.token_to_wire(token))
 
     @translated
-    async def ListTokens(self, request: pb.ListTokensRequest, context: Context) -> pb.ListTokensResponse:  # noqa: ARG002, N802
+    async def ListTokens(self, request: pb.ListTokensRequest, context: Context) -> pb.ListTokensResponse:
         """API tokens, oldest first; one's own, or as an admin all."""
         return pb.ListTokensResponse(tokens=map(trust.token_to_wire, await self._of.tokens.list(caller())))
 
     @translated
-    async def RevokeToken(self, request: pb.RevokeTokenRequest, context: Context) -> pb.Token:  # noqa: ARG002, N802
+    async def RevokeToken(self, request: pb.RevokeTokenRequest, context: Context) -> pb.Token:
         """Have a token count no more; one's own, or as an admin anybody's."""
         return trust.token_to_wire(await self._of.tokens.revoke(caller(), request.id))
 
     @translated
-    async def PruneTokens(self, request: pb.PruneTokensRequest, context: Context) -> pb.PruneTokensResponse:  # noqa: ARG002, N802
+    async def PruneTokens(self, request: pb.PruneTokensRequest, context: Context) -> pb.PruneTokensResponse:
         """Clear tokens away; one's own, or as an admin anybody's."""
         checks.few(request.ids, "PruneTokensRequest.ids")
         revoked = await self._of.tokens.prune(caller(), request.ids)
         return pb.PruneTokensResponse(revoked=map(trust.token_to_wire, revoked))
 
     @translated
-    async def CreateJoinToken(self, request: pb.CreateJoinTokenRequest, context: Context) -> pb.CreateJoinTokenResponse:  # noqa: ARG002, N802
+    async def CreateJoinToken(self, request: pb.CreateJoinTokenRequest, context: Context) -> pb.CreateJoinTokenResponse:
         """Make a join token."""
         wish = JoinTokenWish(
             ttl=checks.span(request.ttl, "ttl") if request.HasField("ttl") else None,
@@ -111,33 +111,33 @@ class TrustService(AuthorityCalls, trust_pb2_grpc.TrustServiceServicer):
         return pb.CreateJoinTokenResponse(secret=secret, token=trust.join_token_to_wire(token))
 
     @translated
-    async def ListJoinTokens(self, request: pb.ListJoinTokensRequest, context: Context) -> pb.ListJoinTokensResponse:  # noqa: ARG002, N802
+    async def ListJoinTokens(self, request: pb.ListJoinTokensRequest, context: Context) -> pb.ListJoinTokensResponse:
         """Join tokens, oldest first."""
         found = await self._of.enrolment.list_tokens(caller())
         return pb.ListJoinTokensResponse(tokens=map(trust.join_token_to_wire, found))
 
     @translated
-    async def RevokeJoinToken(self, request: pb.RevokeJoinTokenRequest, context: Context) -> pb.JoinToken:  # noqa: ARG002, N802
+    async def RevokeJoinToken(self, request: pb.RevokeJoinTokenRequest, context: Context) -> pb.JoinToken:
         """Have a join token count no more."""
         return trust.join_token_to_wire(await self._of.enrolment.revoke_token(caller(), request.id))
 
     @translated
-    async def ListEnrolledNodes(  # noqa: N802
+    async def ListEnrolledNodes(
         self,
-        request: pb.ListEnrolledNodesRequest,  # noqa: ARG002
-        context: Context,  # noqa: ARG002
+        request: pb.ListEnrolledNodesRequest,
+        context: Context,
     ) -> pb.ListEnrolledNodesResponse:
         """Nodes that have joined, by name."""
         found = await self._of.enrolment.nodes(caller())
         return pb.ListEnrolledNodesResponse(nodes=map(trust.enrolled_node_to_wire, found))
 
     @translated
-    async def RevokeNode(self, request: pb.RevokeNodeRequest, context: Context) -> pb.EnrolledNode:  # noqa: ARG002, N802
+    async def RevokeNode(self, request: pb.RevokeNodeRequest, context: Context) -> pb.EnrolledNode:
         """Send a node away."""
         return trust.enrolled_node_to_wire(await self._of.enrolment.revoke_node(caller(), NodeId(request.node)))
 
     @translated
-    async def ListAudit(self, request: pb.ListAuditRequest, context: Context) -> pb.ListAuditResponse:  # noqa: ARG002, N802
+    async def ListAudit(self, request: pb.ListAuditRequest, context: Context) -> pb.ListAuditResponse:
         """Entries of the audit log, oldest first."""
         wanted = AuditFilter(
             since=checks.optional_moment(request, "since"),

@@ -243,6 +243,6 @@ def _is_secret(project: str, name: str) -> tuple[ColumnElement[bool], ...]:
     return schema.secrets.c.project == project, schema.secrets.c.name == name
 
 
-def _rows(connection: Connection, table: Table, *conditions: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+def _rows(connection: Connection, table: Table, *conditions: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a condition of SQLAlchemy has no common type
     found = connection.execute(select(table).where(*conditions)).mappings()
     return [dict(row) for row in found]

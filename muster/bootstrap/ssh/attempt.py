@@ -213,7 +213,7 @@ def load_key(file: Path, passphrase: str | None = None) -> paramiko.PKey:
     """The private key in a file; raises LockedKeyError where it has a passphrase and none is given. Blocks."""
     try:
         # The library below wants bytes, whatever the annotation says.
-        return paramiko.PKey.from_path(file, None if passphrase is None else passphrase.encode())  # type: ignore[arg-type]
+        return paramiko.PKey.from_path(file, None if passphrase is None else passphrase.encode())  # type: ignore[arg-type]  # the stubs know no bytes
     except PasswordRequiredException as error:
         raise LockedKeyError from error
     except TypeError as error:

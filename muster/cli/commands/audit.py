@@ -22,7 +22,7 @@ audit = typer.Typer(invoke_without_command=True)
 
 
 @audit.callback()
-def listed(  # noqa: PLR0913 - the options of the command
+def listed(
     context: typer.Context,
     *,
     since: Annotated[
@@ -50,7 +50,7 @@ def listed(  # noqa: PLR0913 - the options of the command
 
 
 @answers
-async def _show(  # noqa: PLR0913 - the same
+async def _show(
     context: typer.Context,
     *,
     since: str | None,
@@ -64,7 +64,7 @@ async def _show(  # noqa: PLR0913 - the same
     begin, end = _ago(since), _ago(until)
     async with session_of(context).client() as client:
         found = await client.audit.page(since=begin, until=end, who=user, limit=limit, oldest_first=oldest, page=page)
-    from muster.cli.output.trust import audit_table  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import audit_table
 
     show(found.entries, output, audit_table(found.entries))
     if found.next_page:
@@ -107,7 +107,7 @@ async def verify(
 
 
 def _noted(expect: str) -> "AuditAnchor | None":
-    from muster.domain.fleet.access import AuditAnchor  # noqa: PLC0415 - with what else is loaded
+    from muster.domain.fleet.access import AuditAnchor
 
     number, _, digest = expect.partition(":")
     if expect and not (number.isdecimal() and digest):
@@ -117,7 +117,7 @@ def _noted(expect: str) -> "AuditAnchor | None":
 
 def _checked(file: Path, noted: "AuditAnchor | None") -> "ChainCheck":
     """The check of a file; raises InvalidJobError where it cannot be read."""
-    from muster.domain.fleet.audit_chain import AuditLineError, ChainCheck, entry_of  # noqa: PLC0415 - hashes
+    from muster.domain.fleet.audit_chain import AuditLineError, ChainCheck, entry_of
 
     check, number = ChainCheck(expected=noted), 0
     try:

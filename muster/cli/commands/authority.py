@@ -82,8 +82,8 @@ def _tell(status: AuthorityStatus, output: Format) -> None:
     if not output.for_people:
         say_lines(text_of(status, output))
         return
-    from muster.cli.output.tables import facts  # noqa: PLC0415 - Rich
-    from muster.cli.output.units import time_text  # noqa: PLC0415
+    from muster.cli.output.tables import facts
+    from muster.cli.output.units import time_text
 
     screen().print(
         facts(

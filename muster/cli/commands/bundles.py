@@ -34,7 +34,7 @@ BundleFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of the bu
 
 @bundle.command("create")
 @answers
-async def create(  # noqa: PLR0913 - one for each option
+async def create(
     *,
     python: Annotated[
         str, typer.Option(metavar="VERSIONS", help="Versions of Python that machines may have.")
@@ -78,9 +78,9 @@ async def create(  # noqa: PLR0913 - one for each option
       muster bundle create
       muster bundle create --python 3.11 --sign-key release.key
     """
-    from muster.bundle.create import BundlePlan, create_bundle  # noqa: PLC0415 - only here
-    from muster.bundle.frozen import is_possible  # noqa: PLC0415
-    from muster.bundle.wheels import Platform  # noqa: PLC0415
+    from muster.bundle.create import BundlePlan, create_bundle
+    from muster.bundle.frozen import is_possible
+    from muster.bundle.wheels import Platform
 
     pythons = _chosen(python, _PYTHONS, "Python")
     architectures = _chosen(arch or platform.machine(), _ARCHITECTURES, "architecture")
@@ -115,7 +115,7 @@ async def upload(
       muster bundle upload muster-0.1.0-cp311-x86_64.tar
       muster bundle upload muster-0.1.0-cp311-x86_64.tar --name stable
     """
-    from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415 - only here
+    from muster.bundle.signature import checked_bundle, signers_in
 
     await asyncio.to_thread(checked_bundle, file, signers_in(signer or ()))
     size = file.stat().st_size
@@ -139,8 +139,8 @@ async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE)
     if not output.for_people:
         say_lines(text_of(found, output))
         return
-    from muster.cli.output.plain.columns import Column  # noqa: PLC0415 - only here
-    from muster.cli.output.tables import listing  # noqa: PLC0415 - Rich
+    from muster.cli.output.plain.columns import Column
+    from muster.cli.output.tables import listing
 
     rows = (
         (each.name, each.version, f"{each.size / 1e6:.1f} MB", each.signer[:23] or "-", ", ".join(each.platforms))
@@ -168,8 +168,8 @@ async def get(
       muster bundle get
       muster bundle get muster-0.1.0-cp311-x86_64.tar --to /srv
     """
-    from muster.bundle.manifest import InvalidBundleError  # noqa: PLC0415 - only here
-    from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415
+    from muster.bundle.manifest import InvalidBundleError
+    from muster.bundle.signature import checked_bundle, signers_in
 
     believed = signers_in(signer or ())
     with _progress("downloads") as tell:
@@ -210,14 +210,14 @@ async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
       muster bundle show muster-0.1.0-cp311-x86_64.tar
       muster bundle show muster-0.1.0-cp311-x86_64.tar -o json
     """
-    from muster.bundle.archive import read_bundle  # noqa: PLC0415
-    from muster.bundle.signature import signer_of  # noqa: PLC0415
+    from muster.bundle.archive import read_bundle
+    from muster.bundle.signature import signer_of
 
     manifest, signer = read_bundle(file), signer_of(file)
     if not output.for_people:
         say_lines(text_of(manifest, output))
         return
-    from muster.cli.output.tables import facts  # noqa: PLC0415 - Rich
+    from muster.cli.output.tables import facts
 
     frozen = ", ".join(f"{each} (C library from {glibc} on)" for each, glibc in manifest.frozen.items())
     screen().print(
@@ -244,7 +244,7 @@ async def verify(file: BundleFile, *, signer: Signers = None) -> None:
       muster bundle verify muster-0.1.0-cp311-x86_64.tar
       muster bundle verify muster-0.1.0-cp311-x86_64.tar --signer release.key.pub
     """
-    from muster.bundle.signature import checked_bundle, signers_in  # noqa: PLC0415
+    from muster.bundle.signature import checked_bundle, signers_in
 
     found = await asyncio.to_thread(checked_bundle, file, signers_in(signer or ()))
     files, version = len(found.manifest.files), found.manifest.version
@@ -266,8 +266,8 @@ async def keygen(
       muster bundle keygen release.key
       muster bundle keygen ~/keys/release.key
     """
-    from muster.trust.files import write_private  # noqa: PLC0415 - cryptography
-    from muster.trust.signing import key_fingerprint, new_signing_key, public_half  # noqa: PLC0415
+    from muster.trust.files import write_private
+    from muster.trust.signing import key_fingerprint, new_signing_key, public_half
 
     public = file.with_name(f"{file.name}.pub")
     for each in (file, public):
@@ -293,7 +293,7 @@ async def sign(
       muster bundle sign muster-0.1.0-cp311-x86_64.tar --sign-key release.key
       muster bundle sign muster.tar --sign-key ~/keys/release.key
     """
-    from muster.bundle.signature import sign_bundle  # noqa: PLC0415 - cryptography
+    from muster.bundle.signature import sign_bundle
 
     say(f"{file} is {_signed(await asyncio.to_thread(sign_bundle, file, sign_key))}")
 
@@ -321,14 +321,14 @@ async def sbom(
       muster bundle sbom muster-0.1.0-cp311-x86_64.tar
       muster bundle sbom stable -o muster.cdx.json
     """
-    from muster.bundle.archive import read_part, replaced  # noqa: PLC0415 - only here
-    from muster.bundle.sbom import BILL_NAME, LARGEST_BILL  # noqa: PLC0415
+    from muster.bundle.archive import read_part, replaced
+    from muster.bundle.sbom import BILL_NAME, LARGEST_BILL
 
     file = Path(which)
     if not await asyncio.to_thread(file.is_file):
         if file.suffix == ".tar" and file.parent != Path():
             raise UnknownNameError(f"there is no file {which}")
-        from muster.bootstrap.installation.delivery import fetched, own_cache  # noqa: PLC0415 - gRPC
+        from muster.bootstrap.installation.delivery import fetched, own_cache
 
         async with session_of(context).client() as client:
             file = (await fetched(client, own_cache(), which)).file
@@ -351,7 +351,7 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda _done, _all: None
         return
-    from rich.progress import DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415 - Rich
+    from rich.progress import DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     named = TextColumn("{task.description}", markup=False)
     with Progress(named, DownloadColumn(), TransferSpeedColumn(), console=screen(err=True)) as shown:

@@ -53,7 +53,7 @@ class _Choice(NamedTuple):
         return self.everything or any(self.wanted)
 
 
-def _choice(  # noqa: PLR0913 - one for each option
+def _choice(
     jobs: list[str] | None,
     *,
     everything: bool,
@@ -70,7 +70,7 @@ def _choice(  # noqa: PLR0913 - one for each option
 
 
 @answers
-async def stop(  # noqa: PLR0913 - one for each option
+async def stop(
     context: typer.Context,
     jobs: Jobs = None,
     *,
@@ -99,7 +99,7 @@ async def stop(  # noqa: PLR0913 - one for each option
 
 
 @answers
-async def delete(  # noqa: PLR0913 - one for each option
+async def delete(
     context: typer.Context,
     jobs: Jobs = None,
     *,
@@ -129,7 +129,7 @@ async def delete(  # noqa: PLR0913 - one for each option
 
 
 @answers
-async def wait(  # noqa: PLR0913 - one for each option
+async def wait(
     context: typer.Context,
     jobs: Jobs = None,
     *,
@@ -152,7 +152,7 @@ async def wait(  # noqa: PLR0913 - one for each option
       muster wait train --timeout 10m
       muster wait --all
     """
-    from muster.cli.commands.tokens import span_of  # noqa: PLC0415 - only here
+    from muster.cli.commands.tokens import span_of
 
     choice = _choice(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     limit = span_of(within)
@@ -174,7 +174,7 @@ async def wait(  # noqa: PLR0913 - one for each option
 
 async def _ended(client: "Client", known: "Sequence[JobView]", *, quiet: bool) -> "Sequence[JobView] | None":
     """The jobs in the order in which they have ended, each told as it ends; None if Ctrl-C ended the wait."""
-    from muster.cli.follow import attend, print_verdict  # noqa: PLC0415 - only here
+    from muster.cli.follow import attend, print_verdict
 
     if len(known) == 1:
         alone = await attend(client, known[0], client.jobs.wait(known[0]))

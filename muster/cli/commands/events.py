@@ -41,7 +41,7 @@ async def events(
                 found = [event async for event in told]
             say_lines(_HEAD + "".join(map(_row, found)) if output is Format.TABLE else text_of(_all(found), output))
             return ExitCode.SUCCESS
-        from muster.cli.follow import attend  # noqa: PLC0415
+        from muster.cli.follow import attend
 
         known = await client.jobs.get(job)
         printed = await attend(client, known, _print_each(told, output))

@@ -37,7 +37,7 @@ class SortKey(StrEnum):
 
 
 @answers
-async def jobs(  # noqa: PLR0913 - one for each option
+async def jobs(
     context: typer.Context,
     *,
     everything: Annotated[bool, typer.Option("--all", "-a", help="List all jobs, not only the newest.")] = False,
@@ -66,7 +66,7 @@ async def jobs(  # noqa: PLR0913 - one for each option
       muster jobs --phase running --phase queued
       muster stop $(muster jobs -q --name sweep --since 1h)
     """
-    from muster.cli.commands.logs import since_from  # noqa: PLC0415 - only here
+    from muster.cli.commands.logs import since_from
 
     earliest = None if since is None else since_from(since, datetime.now(UTC))
     wanted = JobSearch(
@@ -145,7 +145,7 @@ def _print_table(jobs: Sequence[JobView], now: datetime, *, wide: bool = False) 
             columns = (*COLUMNS, *MORE_COLUMNS) if wide else COLUMNS
             say_lines("".join(f"{line}\n" for line in lines_of(columns, rows, None)), flush=True)
             return
-    from muster.cli.output.jobs import jobs_table  # noqa: PLC0415 - Rich only where it makes a difference
+    from muster.cli.output.jobs import jobs_table
 
     screen(whole=wide).print(jobs_table(jobs, now, wide=wide))
 
@@ -174,7 +174,7 @@ async def show(
     if not output.for_people:
         say_lines(text_of(found, output))
         return
-    from muster.cli.output.jobs import job_details  # noqa: PLC0415
+    from muster.cli.output.jobs import job_details
 
     wide = output is Format.WIDE
     screen(whole=wide).print(job_details(found, datetime.now(UTC), only=attempt, whole=wide, gpus=numbers))
@@ -206,6 +206,6 @@ async def why(context: typer.Context, job: JobName, *, output: Output = Format.T
     if not output.for_people:
         say_lines(text_of(explained, output))
         return
-    from muster.cli.output.jobs import explanation  # noqa: PLC0415
+    from muster.cli.output.jobs import explanation
 
     screen(whole=output is Format.WIDE).print(explanation(explained, datetime.now(UTC)))

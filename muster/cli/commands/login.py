@@ -88,10 +88,10 @@ async def login(
       muster login muster.example.org --authority sha256:9f86d0...
       muster login muster.example.org --token-file token.txt
     """
-    from muster.client.client import Client  # noqa: PLC0415 - gRPC
-    from muster.rpc.channel import Credentials  # noqa: PLC0415
-    from muster.rpc.pinning import pinned_authority  # noqa: PLC0415
-    from muster.trust.tokens import parse_api_token  # noqa: PLC0415
+    from muster.client.client import Client
+    from muster.rpc.channel import Credentials
+    from muster.rpc.pinning import pinned_authority
+    from muster.trust.tokens import parse_api_token
 
     if sso and token_file is not None:
         raise InvalidJobError("--sso and --token-file are two ways to be known; take one")
@@ -160,9 +160,9 @@ async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> No
     if not output.for_people:
         say_lines(text_of(myself, output))
         return
-    from muster.cli.output.tables import facts  # noqa: PLC0415
-    from muster.cli.output.trust import grants_text  # noqa: PLC0415
-    from muster.cli.output.units import time_text  # noqa: PLC0415
+    from muster.cli.output.tables import facts
+    from muster.cli.output.trust import grants_text
+    from muster.cli.output.units import time_text
 
     screen().print(
         facts(
@@ -181,7 +181,7 @@ async def whoami(context: typer.Context, *, output: Output = Format.TABLE) -> No
 
 def _known_authorities(address: str) -> tuple[str, ...]:
     """The fingerprints of the authorities that an earlier login at the address trusts."""
-    from muster.trust.certificates import fingerprints  # noqa: PLC0415
+    from muster.trust.certificates import fingerprints
 
     kept = login_of(os.environ, address).authority
     return fingerprints(kept.encode()) if kept else ()
@@ -224,7 +224,7 @@ def _given_token(file: Path | None) -> str | None:
         return os.environ.get("MUSTER_TOKEN")
     if str(file) == "-":
         return sys.stdin.readline()
-    from muster.trust.files import read_secret  # noqa: PLC0415
+    from muster.trust.files import read_secret
 
     return read_secret(file)
 

@@ -22,7 +22,7 @@ _MOST_RANKS = 10_000
 
 
 @answers
-async def logs(  # noqa: PLR0913 - one for each option
+async def logs(
     context: typer.Context,
     job: JobName,
     *,
@@ -67,7 +67,7 @@ async def logs(  # noqa: PLR0913 - one for each option
         if not follow:
             await printing
             return ExitCode.SUCCESS
-        from muster.cli.follow import attend  # noqa: PLC0415
+        from muster.cli.follow import attend
 
         return ExitCode.SUCCESS if await attend(client, known, printing) else ExitCode.INTERRUPTED
 
@@ -88,7 +88,7 @@ def ranks_from(text: str) -> frozenset[int]:
 
 def since_from(text: str, now: datetime) -> datetime:
     """The moment that `10m` (ago) or an ISO time (local without an offset) names."""
-    from muster.jobfile.quantity import parse_duration  # noqa: PLC0415 - exact fractions take long to import
+    from muster.jobfile.quantity import parse_duration
 
     try:
         return now - parse_duration(text)

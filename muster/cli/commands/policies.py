@@ -14,7 +14,7 @@ from muster.domain.jobs.job import MOST_PIDS
 
 
 @answers
-async def allow(  # noqa: PLR0913 - one for each option
+async def allow(
     context: typer.Context,
     project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")],
     *,
@@ -54,7 +54,7 @@ async def allow(  # noqa: PLR0913 - one for each option
       muster projects allow vision
       muster projects allow vision --capability SYS_PTRACE --host-path /data
     """
-    from muster.cli.output.trust import policy_text  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import policy_text
 
     wished = Policy(
         capabilities=frozenset(name.upper().removeprefix("CAP_") for name in capability or ()),

@@ -25,7 +25,7 @@ _MISSING_FILE = frozenset({2, 126, 127})
 
 
 @answers
-async def run(  # noqa: PLR0913 - one for each option
+async def run(
     context: typer.Context,
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[--] COMMAND...", help="Program and arguments to run.")

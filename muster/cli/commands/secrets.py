@@ -39,7 +39,7 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of th
 
 @secrets.command("set")
 @answers
-async def set_secret(  # noqa: PLR0913 - one for each option
+async def set_secret(
     context: typer.Context,
     name: Name,
     values: Annotated[
@@ -109,9 +109,9 @@ async def remove_secret(context: typer.Context, name: Name, *, project: ProjectO
 
 
 def _show(found: Sequence[Secret], output: Format) -> None:
-    from muster.cli.output.plain.columns import Column  # noqa: PLC0415 - only here
-    from muster.cli.output.tables import listing  # noqa: PLC0415 - Rich
-    from muster.cli.output.units import time_text  # noqa: PLC0415 - as above
+    from muster.cli.output.plain.columns import Column
+    from muster.cli.output.tables import listing
+    from muster.cli.output.units import time_text
 
     def changed(at: datetime, by: str) -> str:
         return f"{time_text(at)} by {by or '-'}"

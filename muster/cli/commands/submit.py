@@ -37,7 +37,7 @@ class Wish(NamedTuple):
 
 
 @answers
-async def submit(  # noqa: PLR0913 - one for each option
+async def submit(
     context: typer.Context,
     files: Annotated[
         list[Path],
@@ -71,7 +71,7 @@ async def submit(  # noqa: PLR0913 - one for each option
       muster submit job.yaml
       muster submit -f job.yaml --set workers=8 --set env.MODE=fast
     """
-    from muster.cli.job_files import read_jobs  # noqa: PLC0415 - `muster run` does without
+    from muster.cli.job_files import read_jobs
 
     jobs = read_jobs(files, overrides_of(settings or ()))
     if follow and len(jobs) > 1:
@@ -92,7 +92,7 @@ def schema() -> None:
       muster schema > job.schema.json
       muster schema | jq .properties
     """
-    import json  # noqa: PLC0415 - `muster run` does without
+    import json
 
     say_lines(json.dumps(job_schema(), indent=2) + "\n")
 
@@ -107,7 +107,7 @@ async def make(session: CliContext, spec: JobSpec, wish: Wish) -> int:
             say_lines(text_of(job, wish.output) if not wish.output.for_people else f"{job.id}\n", flush=True)
             say(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", err=True)
             return ExitCode.SUCCESS
-        from muster.cli.follow import follow  # noqa: PLC0415
+        from muster.cli.follow import follow
 
         return await follow(client, job, stops=wish.stops)
 
@@ -117,10 +117,10 @@ async def _submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
     async with asyncio.TaskGroup() as tasks:
         asked = tasks.create_task(client.jobs.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
         await asyncio.wait([asked], timeout=_ON_ITS_WAY)
-        import muster.wire.jobs  # noqa: F401, PLC0415
+        import muster.wire.jobs  # noqa: F401 - loaded while the coordinator answers
 
         if wish.follow:
-            from muster.cli import follow  # noqa: F401, PLC0415
+            from muster.cli import follow  # noqa: F401 - loaded while the coordinator answers
     return asked.result()
 
 
@@ -138,7 +138,7 @@ async def _check(session: CliContext, spec: JobSpec, wish: Wish) -> int:
 
 
 async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: Wish) -> int:
-    from muster.wire.checks import MAX_JOBS  # noqa: PLC0415
+    from muster.wire.checks import MAX_JOBS
 
     specs = [job.spec for job in jobs]
     if wish.dry_run:

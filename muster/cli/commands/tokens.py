@@ -64,7 +64,7 @@ async def create_token(
         secret, token = await client.tokens.create(
             account, note=note, ttl=span_of(ttl), access=access, projects=project or ()
         )
-    from muster.cli.output.units import time_text  # noqa: PLC0415 - only here
+    from muster.cli.output.units import time_text
 
     say(secret)
     ends = f"ends at {time_text(token.expires_at)}" if token.expires_at else "never ends"
@@ -82,7 +82,7 @@ async def list_tokens(context: typer.Context, *, output: Output = Format.TABLE) 
     """
     async with session_of(context).client() as client:
         found = await client.tokens.list()
-    from muster.cli.output.trust import tokens_table  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import tokens_table
 
     show(found, output, tokens_table(found, datetime.now(UTC)))
 
@@ -133,7 +133,7 @@ async def prune_tokens(
         if not found:
             say("nothing to prune")
             return
-        from muster.cli.output.trust import tokens_table  # noqa: PLC0415 - Rich
+        from muster.cli.output.trust import tokens_table
 
         screen(err=True).print(tokens_table(found, now))
         if not yes:
@@ -157,8 +157,8 @@ def span_of(text: str | None) -> timedelta | None:
     """The length of time that an option says; None for None; raises InvalidJobError."""
     if text is None:
         return None
-    from muster.jobfile.errors import FieldError  # noqa: PLC0415
-    from muster.jobfile.quantity import parse_duration  # noqa: PLC0415
+    from muster.jobfile.errors import FieldError
+    from muster.jobfile.quantity import parse_duration
 
     try:
         return parse_duration(text)

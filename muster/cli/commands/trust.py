@@ -170,7 +170,7 @@ async def list_projects(context: typer.Context, *, output: Output = Format.TABLE
     """
     async with session_of(context).client() as client:
         found = await client.projects.list()
-    from muster.cli.output.trust import projects_table  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import projects_table
 
     show(found, output, projects_table(found))
 
@@ -251,7 +251,7 @@ async def list_join_tokens(context: typer.Context, *, output: Output = Format.TA
     """
     async with session_of(context).client() as client:
         found = await client.join_tokens.list()
-    from muster.cli.output.trust import join_tokens_table  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import join_tokens_table
 
     show(found, output, join_tokens_table(found, datetime.now(UTC)))
 
@@ -283,7 +283,7 @@ async def enrolled(context: typer.Context, *, output: Output = Format.TABLE) -> 
     """
     async with session_of(context).client() as client:
         found = await client.nodes.enrolled()
-    from muster.cli.output.trust import enrolled_nodes_table  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import enrolled_nodes_table
 
     show(found, output, enrolled_nodes_table(found))
 
@@ -315,7 +315,7 @@ async def _add(context: typer.Context, name: str, kind: AccountKind, grants: Map
 async def _list(context: typer.Context, kind: AccountKind, output: Format) -> None:
     async with session_of(context).client() as client:
         found = await client.accounts.list(kind)
-    from muster.cli.output.trust import accounts_table  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import accounts_table
 
     show(found, output, accounts_table(found))
 
@@ -329,7 +329,7 @@ async def _remove(context: typer.Context, name: str, kind: AccountKind) -> None:
 async def _grant(context: typer.Context, account: str, project: str, access: Access | None) -> None:
     async with session_of(context).client() as client:
         changed = await client.accounts.grant(account, project, access)
-    from muster.cli.output.trust import grants_text  # noqa: PLC0415 - Rich
+    from muster.cli.output.trust import grants_text
 
     say(f"{changed.name}: {grants_text(changed.grants)}")
 

@@ -35,7 +35,7 @@ Directory: TypeAlias = Annotated[
 
 
 @answers
-async def up(  # noqa: PLR0913 - one for each option
+async def up(
     *,
     nodes: Nodes = 3,
     listen: Annotated[
@@ -69,7 +69,7 @@ async def up(  # noqa: PLR0913 - one for each option
       muster up
       muster up --nodes 2 --gpu-provider fake:8xH100
     """
-    from muster.cli.local.fleet import FleetPlan, local_fleet, parse_listen, require_programs  # noqa: PLC0415 - gRPC
+    from muster.cli.local.fleet import FleetPlan, local_fleet, parse_listen, require_programs
 
     require_programs("muster up")
     own = home(os.environ)
@@ -104,7 +104,7 @@ async def down(*, directory: Directory = None) -> None:
       muster down
       muster down --dir /tmp/fleet
     """
-    from muster.cli.local.claim import end_run  # noqa: PLC0415 - only here
+    from muster.cli.local.claim import end_run
 
     own = home(os.environ)
     where = _directory(own, directory)
@@ -130,11 +130,11 @@ async def demo(
       muster demo
       muster demo --nodes 4 job.yaml
     """
-    from tempfile import TemporaryDirectory  # noqa: PLC0415 - brings hashlib along, like the next ones gRPC and Rich
+    from tempfile import TemporaryDirectory
 
-    from muster.cli.follow import follow  # noqa: PLC0415
-    from muster.cli.job_files import read_job  # noqa: PLC0415
-    from muster.cli.local.fleet import FleetPlan, client_of, local_fleet, require_programs  # noqa: PLC0415
+    from muster.cli.follow import follow
+    from muster.cli.job_files import read_job
+    from muster.cli.local.fleet import FleetPlan, client_of, local_fleet, require_programs
 
     require_programs("muster demo")
     spec = read_job(file or _example(), {})
@@ -161,8 +161,8 @@ def _directory(own: Path, said: Path | None) -> Path:
 
 
 def _size(text: str) -> int:
-    from muster.jobfile.errors import FieldError  # noqa: PLC0415
-    from muster.jobfile.quantity import parse_memory  # noqa: PLC0415
+    from muster.jobfile.errors import FieldError
+    from muster.jobfile.quantity import parse_memory
 
     try:
         return parse_memory(text)
@@ -171,7 +171,7 @@ def _size(text: str) -> int:
 
 
 def _tell(fleet: "LocalFleet", plan: "FleetPlan") -> None:
-    from muster.cli.output.nodes import nodes_table  # noqa: PLC0415 - Rich
+    from muster.cli.output.nodes import nodes_table
 
     out = screen()
     out.print(nodes_table(fleet.nodes, datetime.now(UTC)))
@@ -194,8 +194,8 @@ def _offered(plan: "FleetPlan") -> str:
 
 
 def _tell_roster(job: "JobView") -> None:
-    from muster.cli.output.jobs import roster_table  # noqa: PLC0415 - Rich
-    from muster.cli.output.tables import shown  # noqa: PLC0415
+    from muster.cli.output.jobs import roster_table
+    from muster.cli.output.tables import shown
 
     out = screen()
     out.print()

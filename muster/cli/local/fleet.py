@@ -197,7 +197,7 @@ async def _address_in(ready_file: Path) -> str:
     try:
         async with asyncio.timeout(_READY_LIMIT):
             # A file tells nobody that it is there; this is looked for during one start only.
-            while (address := _taken(ready_file)) is None:  # noqa: ASYNC110
+            while (address := _taken(ready_file)) is None:  # noqa: ASYNC110 - a program that begins tells nobody but by its file
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise UnavailableError(f"the coordinator does not serve after {_READY_LIMIT:.0f} s") from None

@@ -37,7 +37,7 @@ class Format(StrEnum):
 def document(value: object) -> Document:
     """Any value of the domain as plain data; a job's `spec` has the keys of a job file."""
     if isinstance(value, JobSpec):
-        from muster.jobfile import dump_job  # noqa: PLC0415
+        from muster.jobfile import dump_job
 
         return document(dump_job(value))
     if is_dataclass(value):
@@ -65,7 +65,7 @@ def line_of(value: object) -> str:
 
 
 def _json(value: Document, *, indent: int | None = None, ascii_only: bool = False) -> str:
-    import json  # noqa: PLC0415
+    import json
 
     return visible_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
 
@@ -88,7 +88,7 @@ def _text_or_base64(data: bytes) -> Document:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        from base64 import b64encode  # noqa: PLC0415
+        from base64 import b64encode
 
         return {"base64": b64encode(data).decode()}
 

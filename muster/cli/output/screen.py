@@ -58,7 +58,7 @@ def say_lines(text: str, *, err: bool = False, flush: bool = False) -> None:
 
 def screen(*, err: bool = False, whole: bool = False) -> "Console":
     """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none, or with `whole`."""
-    from muster.cli.output.plain.console import PlainConsole  # noqa: PLC0415 - Rich only when something is drawn
+    from muster.cli.output.plain.console import PlainConsole
 
     clear_status()
     stream = _stream(err=err)
@@ -87,7 +87,7 @@ def _columns(text: str) -> int:
     """Columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
-    import unicodedata  # noqa: PLC0415 - seldom
+    import unicodedata
 
     return sum(2 if unicodedata.east_asian_width(each) in {"W", "F"} else 1 for each in text)
 

@@ -85,7 +85,7 @@ class NodesClient:
         >>> names = [node.name for node in await client.nodes.enrolled()]
         """
         from muster.rpc.v1 import trust_pb2  # noqa: PLC0415 - seldom
-        from muster.wire.trust import enrolled_node_from_wire  # noqa: PLC0415
+        from muster.wire.trust import enrolled_node_from_wire  # noqa: PLC0415 - seldom
 
         answer = await self._calls.ask(self._trust.ListEnrolledNodes, trust_pb2.ListEnrolledNodesRequest())
         return tuple(map(enrolled_node_from_wire, answer.nodes))
@@ -96,7 +96,7 @@ class NodesClient:
         >>> await client.nodes.revoke("gpu-a")
         """
         from muster.rpc.v1 import trust_pb2  # noqa: PLC0415 - seldom
-        from muster.wire.trust import enrolled_node_from_wire  # noqa: PLC0415
+        from muster.wire.trust import enrolled_node_from_wire  # noqa: PLC0415 - seldom
 
         return enrolled_node_from_wire(
             await self._calls.ask(self._trust.RevokeNode, trust_pb2.RevokeNodeRequest(node=name))
@@ -108,7 +108,7 @@ class NodesClient:
         >>> port = await client.nodes.agents_port()
         """
         from muster.rpc.v1.trust_pb2 import AuthorityRequest  # noqa: PLC0415 - seldom
-        from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub  # noqa: PLC0415
+        from muster.rpc.v1.trust_pb2_grpc import JoinServiceStub  # noqa: PLC0415 - seldom
 
         stub: Any = self._calls.stub(JoinServiceStub)
         try:

@@ -33,76 +33,76 @@ class SyncClient(SyncFrame):
     @cached_property
     def jobs(self) -> "SyncJobsClient":
         """Jobs: submit, watch, stop, their logs."""
-        from muster.client.sync.jobs import SyncJobsClient  # noqa: PLC0415
+        from muster.client.sync.jobs import SyncJobsClient
 
         return SyncJobsClient(self._own.jobs, self._loop)
 
     @cached_property
     def nodes(self) -> "SyncNodesClient":
         """Nodes: what they have, whether they take work, and who has joined."""
-        from muster.client.sync.nodes import SyncNodesClient  # noqa: PLC0415
+        from muster.client.sync.nodes import SyncNodesClient
 
         return SyncNodesClient(self._own.nodes, self._loop)
 
     @cached_property
     def projects(self) -> "SyncProjectsClient":
         """Projects, and what each is opened for."""
-        from muster.client.sync.projects import SyncProjectsClient  # noqa: PLC0415
+        from muster.client.sync.projects import SyncProjectsClient
 
         return SyncProjectsClient(self._own.projects, self._loop)
 
     @cached_property
     def secrets(self) -> "SyncSecretsClient":
         """The secrets of projects; their values go in and never come out."""
-        from muster.client.sync.secrets import SyncSecretsClient  # noqa: PLC0415
+        from muster.client.sync.secrets import SyncSecretsClient
 
         return SyncSecretsClient(self._own.secrets, self._loop)
 
     @cached_property
     def accounts(self) -> "SyncAccountsClient":
         """Accounts of people and programs, and what they may."""
-        from muster.client.sync.accounts import SyncAccountsClient  # noqa: PLC0415
+        from muster.client.sync.accounts import SyncAccountsClient
 
         return SyncAccountsClient(self._own.accounts, self._loop)
 
     @cached_property
     def tokens(self) -> "SyncTokensClient":
         """API tokens, with which people and programs show who they are."""
-        from muster.client.sync.tokens import SyncTokensClient  # noqa: PLC0415
+        from muster.client.sync.tokens import SyncTokensClient
 
         return SyncTokensClient(self._own.tokens, self._loop)
 
     @cached_property
     def join_tokens(self) -> "SyncJoinTokensClient":
         """Join tokens, with which nodes are let in."""
-        from muster.client.sync.tokens import SyncJoinTokensClient  # noqa: PLC0415
+        from muster.client.sync.tokens import SyncJoinTokensClient
 
         return SyncJoinTokensClient(self._own.join_tokens, self._loop)
 
     @cached_property
     def logins(self) -> "SyncLoginsClient":
         """Logins through the organisation's identity provider."""
-        from muster.client.sync.logins import SyncLoginsClient  # noqa: PLC0415
+        from muster.client.sync.logins import SyncLoginsClient
 
         return SyncLoginsClient(self._own.logins, self._loop)
 
     @cached_property
     def authority(self) -> "SyncAuthorityClient":
         """The fleet's authority, whose certificates nodes and coordinator show."""
-        from muster.client.sync.authority import SyncAuthorityClient  # noqa: PLC0415
+        from muster.client.sync.authority import SyncAuthorityClient
 
         return SyncAuthorityClient(self._own.authority, self._loop)
 
     @cached_property
     def audit(self) -> "SyncAuditClient":
         """The audit log: who did what."""
-        from muster.client.sync.audit import SyncAuditClient  # noqa: PLC0415
+        from muster.client.sync.audit import SyncAuditClient
 
         return SyncAuditClient(self._own.audit, self._loop)
 
     @cached_property
     def bundles(self) -> "SyncBundlesClient":
         """Bundles, from which machines are installed."""
-        from muster.client.sync.bundles import SyncBundlesClient  # noqa: PLC0415
+        from muster.client.sync.bundles import SyncBundlesClient
 
         return SyncBundlesClient(self._own.bundles, self._loop)

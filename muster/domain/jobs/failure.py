@@ -68,7 +68,7 @@ class Exit:
     def signal(self) -> str | None:
         """The name of the signal that ended it (`SIGKILL`), if one did."""
         try:
-            return signals.Signals(self.code - 128).name if self.code > 128 else None  # noqa: PLR2004
+            return signals.Signals(self.code - 128).name if self.code > 128 else None  # noqa: PLR2004 - where shells begin to count signals
         except ValueError:
             return None
 

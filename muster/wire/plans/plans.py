@@ -138,7 +138,7 @@ class _Draft:
     def message(self, *, more: bool) -> pb.Plan:
         """The message as it is sent."""
         plan = self._plan
-        return pb.Plan(revision=plan.revision, base=plan.base, part=self.number, more=more, **self._lists)  # type: ignore[arg-type]
+        return pb.Plan(revision=plan.revision, base=plan.base, part=self.number, more=more, **self._lists)  # type: ignore[arg-type]  # lists by the names of fields
 
 
 class PlanReader:

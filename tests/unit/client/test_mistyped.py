@@ -14,7 +14,7 @@ from tests.unit.jobfile.valid_jobs import any_job
 JOB: dict[str, Any] = {"name": "hello"}
 
 
-def _refused(**keys: Any) -> list[str]:  # noqa: ANN401 - values of a wrong type
+def _refused(**keys: Any) -> list[str]:
     with pytest.raises(InvalidJobError) as caught:
         refuse_mistyped(JobSpec(**{**JOB, **keys}))
     assert str(caught.value) == "\n".join(map(str, caught.value.faults))

@@ -43,13 +43,13 @@ def test_every_way_to_ask_for_a_secret_is_understood(text: str, use: SecretUse) 
         ("{secret: A}", 'secrets[0].secret: must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at the ends, not "A"; did you mean "a"?'),  # noqa: E501 - one sentence
         ("a\n  - a", 'secrets[1].secret: "a" is the secret of secrets[0], too'),
         ("{secret: a, env: Y}\n  - {secret: b, env: {Y: k}}", 'secrets[1].env: "Y" is the variable of secrets[0], too'),
-        ("{secret: a, env: RANK}", "secrets[0].env: is set by Muster for every execution; remove it, or use another name"),  # noqa: E501
+        ("{secret: a, env: RANK}", "secrets[0].env: is set by Muster for every execution; remove it, or use another name"),  # noqa: E501 - the sentence in one piece
         ("{secret: a, env: {X: k}}", "secrets[0]: sets X, which env sets, too"),
-        ("{secret: a, env: {Y: a/b}}", 'secrets[0].env: takes for Y a key of the secret: letters, digits and ._-, not "a/b"'),  # noqa: E501
-        ("{secret: a, directory: /muster/config}", 'secrets[0].directory: "/muster/config" is in /muster, which Muster fills itself'),  # noqa: E501
+        ("{secret: a, env: {Y: a/b}}", 'secrets[0].env: takes for Y a key of the secret: letters, digits and ._-, not "a/b"'),  # noqa: E501 - the sentence in one piece
+        ("{secret: a, directory: /muster/config}", 'secrets[0].directory: "/muster/config" is in /muster, which Muster fills itself'),  # noqa: E501 - the sentence in one piece
         ("{secret: a, directory: /data/x}", "secrets[0]: lies at /data/x, which the mount at /data covers"),
         ("{secret: a, directory: /}", "secrets[0].directory: cannot be the whole container; name a directory below /"),
-        ("{secret: a, directory: /dev/shm/a}", 'secrets[0].directory: "/dev/shm/a" is the system\'s own; name another directory'),  # noqa: E501
+        ("{secret: a, directory: /dev/shm/a}", 'secrets[0].directory: "/dev/shm/a" is the system\'s own; name another directory'),  # noqa: E501 - the sentence in one piece
         ("{secret: a, value: hunter2}", "secrets[0].value: unknown key"),
     ],
 )  # fmt: skip

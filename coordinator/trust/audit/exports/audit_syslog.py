@@ -87,7 +87,7 @@ def _connected(target: SyslogTarget) -> socket.socket:
         opened, address = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), target.path
     else:
         family, kind, _, _, found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)[0]
-        opened, address = socket.socket(family, kind), found  # type: ignore[assignment]
+        opened, address = socket.socket(family, kind), found  # type: ignore[assignment]  # an address of IPv6 has more parts
     try:
         opened.settimeout(SYSLOG_PATIENCE)
         opened.connect(address)

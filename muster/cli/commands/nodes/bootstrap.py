@@ -78,7 +78,7 @@ DryRun: TypeAlias = Annotated[
 
 
 @answers
-async def add(  # noqa: PLR0913 - one for each option
+async def add(
     context: typer.Context,
     hosts: Hosts = None,
     *,
@@ -120,10 +120,10 @@ async def add(  # noqa: PLR0913 - one for each option
       muster nodes add root@node-7 root@node-8 --pool h100
       muster nodes add -f inventory.yaml --dry-run
     """
-    from muster.bootstrap.installation.outcome import Status  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.installation.plan import Known, plan_node  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.inventory import parse_label, parse_ports  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.cli.commands.nodes.bootstrap_run import Run, Way, inventory_of, reached_at  # noqa: PLC0415
+    from muster.bootstrap.installation.outcome import Status
+    from muster.bootstrap.installation.plan import Known, plan_node
+    from muster.bootstrap.inventory import parse_label, parse_ports
+    from muster.cli.commands.nodes.bootstrap_run import Run, Way, inventory_of, reached_at
 
     way = Way(jump=jump, key=key, accepted=accept_host_key or (), parallel=parallel)
     inventory = inventory_of(hosts or (), file, way)
@@ -164,7 +164,7 @@ async def add(  # noqa: PLR0913 - one for each option
 
 
 @answers
-async def upgrade(  # noqa: PLR0913 - one for each option
+async def upgrade(
     context: typer.Context,
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NODE...", help="Names of nodes.", autocompletion=complete_nodes)
@@ -192,9 +192,9 @@ async def upgrade(  # noqa: PLR0913 - one for each option
       muster nodes upgrade --all
       muster nodes upgrade node-7 --bundle muster-0.2.0-cp311-x86_64.tar
     """
-    from muster.bootstrap.installation.outcome import Status  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.installation.plan import plan_upgrade  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.cli.commands.nodes.bootstrap_run import Run, Way, inventory_of, way_to  # noqa: PLC0415
+    from muster.bootstrap.installation.outcome import Status
+    from muster.bootstrap.installation.plan import plan_upgrade
+    from muster.cli.commands.nodes.bootstrap_run import Run, Way, inventory_of, way_to
 
     way = Way(jump=jump, key=key, accepted=accept_host_key or (), parallel=parallel)
     if bool(names) == everything:
@@ -217,7 +217,7 @@ async def upgrade(  # noqa: PLR0913 - one for each option
 
 
 @answers
-async def check(  # noqa: PLR0913 - one for each option
+async def check(
     context: typer.Context,
     hosts: Annotated[
         list[str] | None,
@@ -240,12 +240,12 @@ async def check(  # noqa: PLR0913 - one for each option
       muster nodes check --local
       muster nodes check root@node-7 -f inventory.yaml
     """
-    from muster.bootstrap.inspect.checks import Severity, worst  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.inspect.inspection import close_all  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.request import MachineRequest  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.ssh.executor import LocalExecutor  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.ssh.target import Target  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.cli.commands.nodes.bootstrap_run import Way, inventory_of, situation_in, surveyor_of, unreached, way_to  # noqa: PLC0415
+    from muster.bootstrap.inspect.checks import Severity, worst
+    from muster.bootstrap.inspect.inspection import close_all
+    from muster.bootstrap.request import MachineRequest
+    from muster.bootstrap.ssh.executor import LocalExecutor
+    from muster.bootstrap.ssh.target import Target
+    from muster.cli.commands.nodes.bootstrap_run import Way, inventory_of, situation_in, surveyor_of, unreached, way_to
 
     way = Way(jump=jump, key=key, accepted=accept_host_key or (), parallel=parallel)
     known, coordinator, agents_port = await _asked(context)
@@ -268,7 +268,7 @@ async def check(  # noqa: PLR0913 - one for each option
         await close_all(seen)
     found = [(str(each.wish.target), each.findings or (unreached(each.problem),)) for each in seen]
     if output.for_people:
-        from muster.cli.output.bootstrap import findings_table  # noqa: PLC0415 - Rich
+        from muster.cli.output.bootstrap import findings_table
 
         screen().print(findings_table(found))
     else:
@@ -278,7 +278,7 @@ async def check(  # noqa: PLR0913 - one for each option
     return ExitCode.JOB_FAILED if bad else ExitCode.SUCCESS
 
 
-async def remove_by_ssh(  # noqa: PLR0913 - one for each option
+async def remove_by_ssh(
     client: "Client",
     node: str,
     ssh: str,
@@ -294,11 +294,11 @@ async def remove_by_ssh(  # noqa: PLR0913 - one for each option
 
     `ask` is called once it is sure that this is possible.
     """
-    from muster.bootstrap.installation.registry import ClientRegistry, dismiss  # noqa: PLC0415 - gRPC and Rich, see bootstrap_run
-    from muster.bootstrap.installation.removal import check_removable, uninstall  # noqa: PLC0415
-    from muster.bootstrap.request import MachineRequest  # noqa: PLC0415
-    from muster.bootstrap.ssh.target import parse_target  # noqa: PLC0415
-    from muster.cli.commands.nodes.bootstrap_run import Way, shell_of, surveyor_of  # noqa: PLC0415
+    from muster.bootstrap.installation.registry import ClientRegistry, dismiss
+    from muster.bootstrap.installation.removal import check_removable, uninstall
+    from muster.bootstrap.request import MachineRequest
+    from muster.bootstrap.ssh.target import parse_target
+    from muster.cli.commands.nodes.bootstrap_run import Way, shell_of, surveyor_of
 
     way = Way(jump=jump, key=key, accepted=accepted, parallel=1)
     registry = ClientRegistry(client)
@@ -318,8 +318,8 @@ async def _asked(context: typer.Context) -> "tuple[Mapping[str, Known], str | No
 
     Nothing where none answers: looking is possible without.
     """
-    from muster.bootstrap.installation.registry import ClientRegistry  # noqa: PLC0415 - gRPC
-    from muster.rpc.channel import is_loopback  # noqa: PLC0415
+    from muster.bootstrap.installation.registry import ClientRegistry
+    from muster.rpc.channel import is_loopback
 
     try:
         async with session_of(context).client(timeout=_PATIENCE) as client:

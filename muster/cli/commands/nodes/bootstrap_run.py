@@ -177,7 +177,7 @@ async def surveyor_of(
 def _connections(questions: Questions) -> "SshConnections | None":
     """None where paramiko is not installed."""
     try:
-        from muster.bootstrap.ssh.connections import SshConnections, SshSettings  # noqa: PLC0415 - an extra
+        from muster.bootstrap.ssh.connections import SshConnections, SshSettings
     except ImportError:
         return None
     return SshConnections(SshSettings(), confirm=questions.confirm, passphrase=questions.passphrase)

@@ -58,7 +58,7 @@ async def uncordon(context: typer.Context, names: NodeNames, *, output: Output =
 
 
 @answers
-async def drain(  # noqa: PLR0913 - one for each option
+async def drain(
     context: typer.Context,
     names: NodeNames,
     *,
@@ -120,7 +120,7 @@ async def label(
       muster nodes label node-7 rack=a7 disk=nvme
       muster nodes label node-7 pool-
     """
-    from muster.bootstrap.inventory import parse_label  # noqa: PLC0415 - what it loads no other command here wants
+    from muster.bootstrap.inventory import parse_label
 
     given = dict(map(parse_label, (word for word in labels if "=" in word)))
     removed = [word.removesuffix("-") for word in labels if "=" not in word]
@@ -168,7 +168,7 @@ def _tell(found: Sequence[NodeView], sentences: Mapping[str, str], output: Forma
 
 
 def _limit(within: str | None) -> float | None:
-    from muster.jobfile.quantity import parse_duration  # noqa: PLC0415
+    from muster.jobfile.quantity import parse_duration
 
     if within is None:
         return None

@@ -26,12 +26,12 @@ class _Nodes(Group):
 
     # Click is typer's own affair (some versions bring their own), so its types are not named here.
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - values of click, which typer hides
         """`NODE` is short for `show NODE`."""
         known = self.get_command(ctx, args[0]) is not None
         return super().resolve_command(ctx, args if known else ["show", *args])
 
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:  # noqa: ANN401
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:  # noqa: ANN401 - values of click, which typer hides
         """Commands, and names of nodes."""
         (name,) = (each for each in self.commands["show"].params if each.name == "node")
         return [*super().shell_complete(ctx, incomplete), *name.shell_complete(ctx, incomplete)]
@@ -46,7 +46,7 @@ NodeName: TypeAlias = Annotated[
 
 @nodes.callback()
 @answers
-async def every_node(  # noqa: PLR0913 - one for each option
+async def every_node(
     context: typer.Context,
     *,
     state: Annotated[
@@ -96,7 +96,7 @@ async def every_node(  # noqa: PLR0913 - one for each option
     if not output.for_people:
         say_lines(text_of(found, output))
         return
-    from muster.cli.output.nodes import nodes_table  # noqa: PLC0415
+    from muster.cli.output.nodes import nodes_table
 
     wide = output is Format.WIDE
     screen(whole=wide).print(nodes_table(found, datetime.now(UTC), wide=wide))
@@ -117,14 +117,14 @@ async def show(context: typer.Context, node: NodeName, *, output: Output = Forma
     if not form.for_people:
         say_lines(text_of(found, form))
         return
-    from muster.cli.output.nodes import node_details  # noqa: PLC0415
+    from muster.cli.output.nodes import node_details
 
     screen().print(node_details(found, datetime.now(UTC)))
 
 
 @nodes.command()
 @answers
-async def remove(  # noqa: PLR0913 - one for each option
+async def remove(
     context: typer.Context,
     node: NodeName,
     *,

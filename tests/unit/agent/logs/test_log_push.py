@@ -42,7 +42,7 @@ class Coordinator:
     def __post_init__(self) -> None:
         self.reads.set()
 
-    def PushLogs(self, metadata: object = None) -> "Call":  # noqa: N802 - as the stub names it
+    def PushLogs(self, metadata: object = None) -> "Call":
         del metadata
         self.open = Call(self)
         return self.open

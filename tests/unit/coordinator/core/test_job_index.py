@@ -54,7 +54,7 @@ class Counted(dict[JobId, Job]):
         self.looks += 1
         return super().__getitem__(job)
 
-    def get(self, job: JobId, default: Any = None) -> Any:  # noqa: ANN401 - as dict has it
+    def get(self, job: JobId, default: Any = None) -> Any:
         self.looks += 1
         return super().get(job, default)
 
@@ -63,10 +63,10 @@ class Counted(dict[JobId, Job]):
             self.looks += 1
             yield job
 
-    def values(self) -> Any:  # noqa: ANN401 - as dict has it
+    def values(self) -> Any:
         return [self[job] for job in self]
 
-    def items(self) -> Any:  # noqa: ANN401 - as dict has it
+    def items(self) -> Any:
         return [(job, self[job]) for job in self]
 
 
