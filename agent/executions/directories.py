@@ -130,8 +130,8 @@ def _remove(directory: ExecutionDirectory) -> None:
     try:
         os.rmdir(directory.work)  # noqa: PTH106 (path objects cost more than the calls)
         for path in map(str, (directory.config, directory.path)):
-            for name in os.listdir(path):  # noqa: PTH208
-                os.unlink(f"{path}/{name}")  # noqa: PTH108
-            os.rmdir(path)  # noqa: PTH106
+            for name in os.listdir(path):  # noqa: PTH208 - path objects cost more than the calls
+                os.unlink(f"{path}/{name}")  # noqa: PTH108 - as above
+            os.rmdir(path)  # noqa: PTH106 - as above
     except OSError:
         remove_tree(directory.path)

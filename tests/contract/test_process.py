@@ -77,6 +77,16 @@ async def test_what_outlives_the_program_is_killed_before_the_end_is_told(place:
         assert it.spool.tail(5) == ("done", "[muster] killed 1 process that the program had left running")
 
 
+async def test_what_outlives_a_program_that_failed_does_not_hold_up_its_end(
+    place: ProcessPlace, tmp_path: Path
+) -> None:
+    """The other ranks run on until it is told. After two seconds, as after a success, the child would have printed."""
+    late = "(sleep 1; echo late) & kill -KILL $$"
+    async with trial(place, tmp_path, Role(command=shell(late))) as it:
+        assert await it.run() == Exit(code=137)
+        assert it.spool.tail(5) == ("[muster] killed 2 processes that the program had left running",)
+
+
 async def test_output_that_a_stranger_holds_is_cut_off_and_marked(place: ProcessPlace, tmp_path: Path) -> None:
     """Somebody beside the execution may have been given its output, and is not ours to kill."""
     async with trial(place, tmp_path, Role(command=shell("echo ready; exec sleep 1000"))) as it:

@@ -227,7 +227,7 @@ class DockerEngine:
 
     async def deserted(self, container: str) -> bool:
         """Whether no process is left in a container that counts as running."""
-        found = await self._call(lambda: self._docker._query_json(f"containers/{container}/top"))  # noqa: SLF001
+        found = await self._call(lambda: self._docker._query_json(f"containers/{container}/top"))  # noqa: SLF001 - there is no public call for it
         return not found["Processes"]
 
     async def rouse(self, container: str) -> None:

@@ -38,6 +38,9 @@ PIPE_BYTES = 64 * 1024
 DRAIN_LIMIT = 2.0
 """Seconds for which processes that the program left behind may go on while they have its output open."""
 
+FAILED_DRAIN_LIMIT = 0.1
+"""The same after a program that failed: the other ranks of its gang run on until the end is told."""
+
 SURVIVAL_LIMIT = 30.0
 """Seconds after which a process that survives SIGKILL is said to hang in the kernel."""
 
@@ -296,7 +299,7 @@ class Copy:
         """Wait for those that have ended."""
         code = self._descendants.ended().get(self._program)
         if code is not None:
-            self._code, self._until = code, time.monotonic() + DRAIN_LIMIT
+            self._code, self._until = code, time.monotonic() + (DRAIN_LIMIT if code == 0 else FAILED_DRAIN_LIMIT)
 
 
 def _below_me() -> tuple[Process, ...]:

@@ -81,7 +81,7 @@ class Call:
         await self._wire.put(chunk)
         self.sent += len(chunk.data)
 
-    async def read(self) -> Any:  # noqa: ANN401 - a message, or what gRPC calls EOF
+    async def read(self) -> Any:
         await self._coordinator.reads.wait()
         chunk = await self._wire.get()
         return grpc.aio.EOF if chunk is None else self._coordinator.take(chunk)
