@@ -102,7 +102,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         default=[],
         type=_fingerprint,
         metavar="sha256:…",
-        help="take only bundles that this key has signed (`muster bundle keygen` shows it); may be repeated",
+        help="take only bundles that this key has signed (`muster bundles keygen` shows it); may be repeated",
     )
     parser.add_argument(
         "--log-quota", type=_positive, default=NO_LOG_QUOTA, metavar="MIB", help="kept of all logs together (no limit)"

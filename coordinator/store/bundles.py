@@ -60,7 +60,7 @@ class BundleStore:
             if name in {"", each.name}:
                 return each, self._path(each.sha256, each.name)
         missing = f"no bundle {name!r}" if name else "no bundle"
-        raise UnknownNameError(f"the coordinator has {missing}; `muster bundle upload FILE` gives it one")
+        raise UnknownNameError(f"the coordinator has {missing}; `muster bundles upload FILE` gives it one")
 
     def remove(self, name: str) -> None:
         """Keep one no longer; who is being sent it gets all of it. Raises UnknownNameError."""

@@ -181,7 +181,7 @@ fingerprint() {
 
 needs_openssl() {
   command -v openssl >/dev/null || fail "openssl is missing on this machine, and checks who signed a bundle; install it, \
-or check the bundle elsewhere with \`muster bundle verify --signer\`"
+or check the bundle elsewhere with \`muster bundles verify --signer\`"
 }
 
 # Refuses what nobody has signed who is believed; says so where nobody has to have signed it.
@@ -260,7 +260,7 @@ install_tree() {
   else
     warn "this machine cannot run what is in the bundle:"
     printf '%s' "$reasons" >&2
-    fail "install one of these Pythons ($(platforms)), or make a bundle with \`muster bundle create --frozen\` for \
+    fail "install one of these Pythons ($(platforms)), or make a bundle with \`muster bundles create --frozen\` for \
 $(uname -m) on a system as old as this one (docs/bundle.md)"
   fi
   cp "$here/install.sh" "$here/bundle.json" "$unfinished/"

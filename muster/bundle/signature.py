@@ -74,7 +74,7 @@ def _signer(word: str) -> str:
     if word.startswith("sha256:"):
         if not _FINGERPRINT.fullmatch(word):
             raise InvalidJobError(
-                f"{word!r} is no fingerprint like sha256: and 64 digits; `muster bundle keygen` shows it"
+                f"{word!r} is no fingerprint like sha256: and 64 digits; `muster bundles keygen` shows it"
             )
         return word
     try:

@@ -10,7 +10,7 @@ SUBJECTS: Mapping[str, Sequence[str]] = {
     "Jobs": ("submit", "run", "jobs", "show", "why", "wait", "logs", "events", "stop", "delete"),
     "Sharing": ("projects", "secrets"),
     "Nodes": ("nodes",),
-    "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundle", "authority"),
+    "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),
     "Other": ("schema", "version", "help"),
 }
 """Commands in the order in which they are listed. A command that is not here is listed under Other."""

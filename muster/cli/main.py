@@ -78,4 +78,4 @@ def settle() -> None:
         import asyncio  # noqa: F401 - loaded while it is kept from its costly parts
         import shutil  # noqa: F401 - as above
     finally:
-        take_back(absent)  # what does want them (`muster login`, `muster bundle`) can load them
+        take_back(absent)  # what does want them (`muster login`, `muster bundles`) can load them

@@ -151,7 +151,7 @@ def _add_secrets(app: typer.Typer) -> None:
 def _add_bundles(app: typer.Typer) -> None:
     from muster.cli.commands import bundles
 
-    app.add_typer(bundles.bundle, name="bundle")
+    app.add_typer(bundles.bundles, name="bundles")
 
 
 def _add_login(app: typer.Typer) -> None:
@@ -191,7 +191,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),
     _add_audit: ("audit",),
-    _add_bundles: ("bundle",),
+    _add_bundles: ("bundles",),
     _add_authority: ("authority",),
     _add_login: ("init", "login", "logout", "whoami"),
     _add_logins: ("logins",),

@@ -63,7 +63,9 @@ def _private(private: bytes) -> ec.EllipticCurvePrivateKey:
     except _UNREADABLE as error:
         raise SignatureError(f"the key that signs cannot be read: {error}") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise SignatureError("the key that signs is of another kind than ECDSA P-256; `muster bundle keygen` makes one")
+        raise SignatureError(
+            "the key that signs is of another kind than ECDSA P-256; `muster bundles keygen` makes one"
+        )
     return key
 
 

@@ -112,17 +112,17 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("authority rotate -o json"),
     Line("authority finish --force -o json"),
     # bundles
-    Line("bundle keygen {dir}/release.key"),
-    Line("bundle sign {dir}/small.tar --sign-key {dir}/release.key"),
-    Line("bundle verify {dir}/small.tar --signer {dir}/release.key.pub"),
-    Line("bundle show {dir}/small.tar -o json"),
-    Line("bundle upload {dir}/small.tar --name stable.tar --signer {dir}/release.key.pub"),
-    Line("bundle list -o wide"),
-    Line("bundle get stable.tar --to {dir} --signer {dir}/release.key.pub"),
-    Line("bundle sbom {dir}/small.tar -o {dir}/small.json", FAILED),
-    Line("bundle remove stable.tar"),
+    Line("bundles keygen {dir}/release.key"),
+    Line("bundles sign {dir}/small.tar --sign-key {dir}/release.key"),
+    Line("bundles verify {dir}/small.tar --signer {dir}/release.key.pub"),
+    Line("bundles show {dir}/small.tar -o json"),
+    Line("bundles upload {dir}/small.tar --name stable.tar --signer {dir}/release.key.pub"),
+    Line("bundles list -o wide"),
+    Line("bundles get stable.tar --to {dir} --signer {dir}/release.key.pub"),
+    Line("bundles sbom {dir}/small.tar -o {dir}/small.json", FAILED),
+    Line("bundles remove stable.tar"),
     Line(
-        "bundle create --python 3.11 --arch x86_64 --no-frozen --output {dir}/made.tar --find-links {dir}/none "
+        "bundles create --python 3.11 --arch x86_64 --no-frozen --output {dir}/made.tar --find-links {dir}/none "
         "--wheel {dir}/none.whl --sign-key {dir}/release.key",
         FAILED,
     ),

@@ -160,7 +160,7 @@ def test_a_key_that_openssl_made_signs_as_well(tmp_path: Path) -> None:
 
 
 def _muster(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([MUSTER, "bundle", *map(str, words)], capture_output=True, text=True, check=False)
+    return subprocess.run([MUSTER, "bundles", *map(str, words)], capture_output=True, text=True, check=False)
 
 
 def test_a_key_is_made_for_its_owner_alone_and_never_over_another(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_the_signer_of_a_shell_counts_for_every_command(tmp_path: Path, key: Pat
     bundle, other = make_bundle(tmp_path, key=key), _key(tmp_path / "other.key")
     codes = [
         subprocess.run(
-            [MUSTER, "bundle", "verify", bundle],
+            [MUSTER, "bundles", "verify", bundle],
             capture_output=True,
             check=False,
             env={**os.environ, "MUSTER_BUNDLE_SIGNER": signers},

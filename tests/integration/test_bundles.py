@@ -75,7 +75,7 @@ async def test_a_bundle_is_fetched_by_its_version_or_its_name(tmp_path: Path) ->
             (await fetched(client, here, wanted)).manifest.version
             for wanted in ("", "1.0", "muster-1.0-cp311-x86_64.tar", "2.0")
         ]
-        with pytest.raises(UnknownNameError, match=r"keeps no bundle '3\.0'; `muster bundle list`"):
+        with pytest.raises(UnknownNameError, match=r"keeps no bundle '3\.0'; `muster bundles list`"):
             await fetched(client, here, "3.0")
     assert found == ["2.0", "1.0", "1.0", "2.0"]
 
@@ -87,7 +87,7 @@ async def test_one_of_the_same_name_takes_its_place(tmp_path: Path) -> None:
         assert [(bundle.name, bundle.version) for bundle in await client.bundles.list()] == [("muster.tar", "2.0")]
         await client.bundles.remove("muster.tar")
         assert await client.bundles.list() == ()
-        with pytest.raises(UnknownNameError, match="the coordinator has no bundle; `muster bundle upload FILE`"):
+        with pytest.raises(UnknownNameError, match="the coordinator has no bundle; `muster bundles upload FILE`"):
             await client.bundles.download(tmp_path)
         with pytest.raises(UnknownNameError, match=r"no bundle 'muster\.tar'"):
             await client.bundles.remove("muster.tar")

@@ -24,7 +24,7 @@ def make_bundle(directory: Path, *, frozen: bool = False) -> Path:
     """A bundle of what is installed here, for machines with Python; with `frozen` also for those without."""
     output = directory / f"muster-{'frozen' if frozen else 'wheels'}.tar"
     how = ("--frozen" if frozen else "--no-frozen", "--python", _python(), "--output", str(output))
-    command = (str(Path(sys.executable).with_name("muster")), "bundle", "create", *how)
+    command = (str(Path(sys.executable).with_name("muster")), "bundles", "create", *how)
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=MADE_WITHIN, env=environment(), cwd=directory
     )

@@ -49,7 +49,7 @@ def test_a_bare_machine_becomes_a_node_that_runs_a_job_and_a_second_run_changes_
 ) -> None:
     (machine,) = machines(["bare"])
     admin.knows([machine])
-    uploaded = admin.muster("bundle", "upload", str(bundle))
+    uploaded = admin.muster("bundles", "upload", str(bundle))
     assert uploaded.code == 0, str(uploaded)
     order = ("nodes", "add", f"{ADMINISTRATOR}@{machine.address}", "--pool", "p", "--yes")
     first = admin.muster(*order, "--setting", "processes=true", "-o", "json")

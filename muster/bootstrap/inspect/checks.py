@@ -157,7 +157,7 @@ def _python(facts: MachineFacts, situation: Situation) -> Iterator[Finding]:
         yield _error(
             "python",
             f"the bundle (for {has}) does not fit: Python here is {versions}, {facts.architecture}",
-            "make one that does with `muster bundle create`, or install a Python that it is for, with venv",
+            "make one that does with `muster bundles create`, or install a Python that it is for, with venv",
         )
 
 

@@ -58,12 +58,12 @@ async def fetched(client: Client, directory: Path, wanted: str = "", signers: Co
     kept = await client.bundles.list()
     if not kept:
         raise UnknownNameError(
-            f"{client.address} keeps no bundle; `muster bundle create` and `muster bundle upload`, or give one with "
+            f"{client.address} keeps no bundle; `muster bundles create` and `muster bundles upload`, or give one with "
             "--bundle FILE"
         )
     chosen = next((each for each in kept if wanted in {"", each.name, each.version}), None)
     if chosen is None:
-        raise UnknownNameError(f"{client.address} keeps no bundle {wanted!r}; `muster bundle list` has those it keeps")
+        raise UnknownNameError(f"{client.address} keeps no bundle {wanted!r}; `muster bundles list` has those it keeps")
     file = directory / Path(chosen.name).name
     if not await asyncio.to_thread(_have, file, chosen.sha256):
         _, file = await client.bundles.download(directory, chosen.name)

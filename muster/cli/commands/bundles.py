@@ -16,12 +16,12 @@ from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 
-bundle = typer.Typer(
+bundles = typer.Typer(
     help="""Make, keep and check bundles, from which machines are installed.
 
 Examples:
-  muster bundle create
-  muster bundle upload muster-0.1.0-cp311-x86_64.tar
+  muster bundles create
+  muster bundles upload muster-0.1.0-cp311-x86_64.tar
 """,
     no_args_is_help=True,
 )
@@ -32,7 +32,7 @@ _ARCHITECTURES = ("x86_64", "aarch64")
 BundleFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of the bundle.")]
 
 
-@bundle.command("create")
+@bundles.command("create")
 @answers
 async def create(
     *,
@@ -67,7 +67,7 @@ async def create(
     ] = None,
     sign_key: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Private key that signs the bundle, from `muster bundle keygen`."),
+        typer.Option(metavar="FILE", help="Private key that signs the bundle, from `muster bundles keygen`."),
     ] = None,
 ) -> None:
     """Make a bundle: one file with all that an installation needs.
@@ -75,8 +75,8 @@ async def create(
     Wheels with their hashes, systemd units and an installer are in it.
 
     Examples:
-      muster bundle create
-      muster bundle create --python 3.11 --sign-key release.key
+      muster bundles create
+      muster bundles create --python 3.11 --sign-key release.key
     """
     from muster.bundle.create import BundlePlan, create_bundle
     from muster.bundle.frozen import is_possible
@@ -96,7 +96,7 @@ async def create(
     say(str(made))
 
 
-@bundle.command("upload")
+@bundles.command("upload")
 @answers
 async def upload(
     context: typer.Context,
@@ -112,8 +112,8 @@ async def upload(
     It replaces a bundle of the same name. Machines that reach nothing else are installed from it.
 
     Examples:
-      muster bundle upload muster-0.1.0-cp311-x86_64.tar
-      muster bundle upload muster-0.1.0-cp311-x86_64.tar --name stable
+      muster bundles upload muster-0.1.0-cp311-x86_64.tar
+      muster bundles upload muster-0.1.0-cp311-x86_64.tar --name stable
     """
     from muster.bundle.signature import checked_bundle, signers_in
 
@@ -125,14 +125,14 @@ async def upload(
     say(f"the coordinator keeps {kept.name}, sha256:{kept.sha256}; {_signed(kept.signer)}")
 
 
-@bundle.command("list")
+@bundles.command("list")
 @answers
 async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE) -> None:
     """List the bundles that the coordinator keeps, newest first.
 
     Examples:
-      muster bundle list
-      muster bundle list -o json
+      muster bundles list
+      muster bundles list -o json
     """
     async with session_of(context).client() as client:
         found = await client.bundles.list()
@@ -151,7 +151,7 @@ async def list_bundles(context: typer.Context, *, output: Output = Format.TABLE)
     screen(whole=output is Format.WIDE).print(listing(columns, rows))
 
 
-@bundle.command("get")
+@bundles.command("get")
 @answers
 async def get(
     context: typer.Context,
@@ -165,8 +165,8 @@ async def get(
     """Fetch a bundle from the coordinator, and check it.
 
     Examples:
-      muster bundle get
-      muster bundle get muster-0.1.0-cp311-x86_64.tar --to /srv
+      muster bundles get
+      muster bundles get muster-0.1.0-cp311-x86_64.tar --to /srv
     """
     from muster.bundle.manifest import InvalidBundleError
     from muster.bundle.signature import checked_bundle, signers_in
@@ -185,7 +185,7 @@ async def get(
     say(str(path))
 
 
-@bundle.command("remove")
+@bundles.command("remove")
 @answers
 async def remove(
     context: typer.Context, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the bundle.")]
@@ -193,22 +193,22 @@ async def remove(
     """Remove a bundle from the coordinator.
 
     Examples:
-      muster bundle remove muster-0.1.0-cp311-x86_64.tar
-      muster bundle list; muster bundle remove stable
+      muster bundles remove muster-0.1.0-cp311-x86_64.tar
+      muster bundles list; muster bundles remove stable
     """
     async with session_of(context).client() as client:
         await client.bundles.remove(name)
     say(f"{name} is removed")
 
 
-@bundle.command("show")
+@bundles.command("show")
 @answers
 async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
     """Show what a bundle installs, and where.
 
     Examples:
-      muster bundle show muster-0.1.0-cp311-x86_64.tar
-      muster bundle show muster-0.1.0-cp311-x86_64.tar -o json
+      muster bundles show muster-0.1.0-cp311-x86_64.tar
+      muster bundles show muster-0.1.0-cp311-x86_64.tar -o json
     """
     from muster.bundle.archive import read_bundle
     from muster.bundle.signature import signer_of
@@ -235,14 +235,14 @@ async def show(file: BundleFile, *, output: Output = Format.TABLE) -> None:
     )
 
 
-@bundle.command("verify")
+@bundles.command("verify")
 @answers
 async def verify(file: BundleFile, *, signer: Signers = None) -> None:
     """Check that a bundle is whole and unchanged, and who signed it.
 
     Examples:
-      muster bundle verify muster-0.1.0-cp311-x86_64.tar
-      muster bundle verify muster-0.1.0-cp311-x86_64.tar --signer release.key.pub
+      muster bundles verify muster-0.1.0-cp311-x86_64.tar
+      muster bundles verify muster-0.1.0-cp311-x86_64.tar --signer release.key.pub
     """
     from muster.bundle.signature import checked_bundle, signers_in
 
@@ -253,7 +253,7 @@ async def verify(file: BundleFile, *, signer: Signers = None) -> None:
         say("who made it is not checked: say --signer sha256:… or a file with the public key", err=True)
 
 
-@bundle.command("keygen")
+@bundles.command("keygen")
 @answers
 async def keygen(
     file: Annotated[
@@ -263,8 +263,8 @@ async def keygen(
     """Make a key that signs bundles, and print its fingerprint.
 
     Examples:
-      muster bundle keygen release.key
-      muster bundle keygen ~/keys/release.key
+      muster bundles keygen release.key
+      muster bundles keygen ~/keys/release.key
     """
     from muster.trust.files import write_private
     from muster.trust.signing import key_fingerprint, new_signing_key, public_half
@@ -280,7 +280,7 @@ async def keygen(
     say(key_fingerprint(public_half(private)))
 
 
-@bundle.command("sign")
+@bundles.command("sign")
 @answers
 async def sign(
     file: BundleFile,
@@ -290,15 +290,15 @@ async def sign(
     """Sign a bundle that is there already, in place of who signed it.
 
     Examples:
-      muster bundle sign muster-0.1.0-cp311-x86_64.tar --sign-key release.key
-      muster bundle sign muster.tar --sign-key ~/keys/release.key
+      muster bundles sign muster-0.1.0-cp311-x86_64.tar --sign-key release.key
+      muster bundles sign muster.tar --sign-key ~/keys/release.key
     """
     from muster.bundle.signature import sign_bundle
 
     say(f"{file} is {_signed(await asyncio.to_thread(sign_bundle, file, sign_key))}")
 
 
-@bundle.command("sbom")
+@bundles.command("sbom")
 @answers
 async def sbom(
     context: typer.Context,
@@ -318,8 +318,8 @@ async def sbom(
     It has every package with version, hash and licence.
 
     Examples:
-      muster bundle sbom muster-0.1.0-cp311-x86_64.tar
-      muster bundle sbom stable -o muster.cdx.json
+      muster bundles sbom muster-0.1.0-cp311-x86_64.tar
+      muster bundles sbom stable -o muster.cdx.json
     """
     from muster.bundle.archive import read_part, replaced
     from muster.bundle.sbom import BILL_NAME, LARGEST_BILL
