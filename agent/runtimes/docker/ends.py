@@ -7,10 +7,13 @@ tells the engine, and the container counts as running for ever.
 import asyncio
 import contextlib
 import logging
+import math
 from pathlib import Path
 
 from agent.runtimes.docker.answers import ContainerState
+from agent.runtimes.docker.containers import as_failures
 from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +22,84 @@ FIRST_PROCESS_LOOK = 10.0
 
 MADE_UP_EXIT_CODE = 255
 """What an engine says of a container that was gone when it came back. User code may end with it, too."""
+
+
+KILLED_EXIT_CODE = 137
+"""Exit code of what SIGKILL ended."""
+
+
+class ContainerEnd:
+    """The end of one container: waited for, and judged by what this agent did to it."""
+
+    def __init__(self, engine: DockerEngine) -> None:
+        self._engine = engine
+        self._runs = False
+        """Whether the engine has started it for this agent, so that nobody need ask whether it runs."""
+        self._stopping = False
+        self._removing = False
+
+    def expect_running(self) -> None:
+        """Know that the engine has just started it."""
+        self._runs = True
+
+    def expect_stop(self) -> None:
+        """Know that the engine is told to stop it."""
+        self._stopping = True
+
+    def expect_removal(self) -> None:
+        """Know that it is removed, perhaps before anybody can ask how it ended."""
+        self._removing = True
+
+    async def outcome(self, container: str) -> Exit | ExecutionError:
+        """Wait for the end; how user code ended, or why that is not its own end. Raises ExecutionError."""
+        try:
+            with as_failures():
+                state, broken_off = await self._awaited(container)
+                lives = not broken_off or self._stopping or (await self._engine.about()).live_restore
+                code: int | None = state.exit_code
+                if lives and state.started:
+                    code = await exit_code(self._engine, state, stopped=self._stopping)
+        except ExecutionError:
+            if self._removing:
+                return Exit(code=KILLED_EXIT_CODE)  # by the removal, and gone before anybody could ask
+            raise
+        if not state.started:
+            return ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        if code is None:
+            message = "Docker does not know how the execution ended: it, or containerd, was away at that time"
+            return ExecutionError(FailureKind.RUNTIME, message)
+        if lives:
+            return self._exit(code, state)
+        message = (
+            f"Docker was stopped on the node and took the execution with it (exit code {state.exit_code}); "
+            'with "live-restore" in /etc/docker/daemon.json executions go on'
+        )
+        return ExecutionError(FailureKind.RUNTIME, message)
+
+    async def _awaited(self, container: str) -> tuple[ContainerState, bool]:
+        """The state after the end, and whether the engine went away at that moment.
+
+        An engine that is stopped takes no more connections, then ends its containers, then its answers. One that is
+        away is waited for without limit: its containers may run on, and then nobody may take what they hold.
+        """
+        broken_off, state = False, None
+        await self._engine.starts.over()
+        if not self._runs:
+            state = await self._engine.state(container, math.inf)
+        while state is None or state.running:
+            try:
+                await end_told(self._engine, container)
+                broken_off = not await self._engine.stays()
+            except EngineAwayError:
+                broken_off = True
+            state = await self._engine.state(container, math.inf)
+        return state, broken_off or not await self._engine.stays()
+
+    def _exit(self, code: int, state: ContainerState) -> Exit:
+        """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
+        suspected = code == KILLED_EXIT_CODE and state.memory_limited
+        out_of_memory = (state.out_of_memory or suspected) and code != 0 and not self._stopping
+        return Exit(code=code, out_of_memory=out_of_memory)
 
 
 async def end_told(engine: DockerEngine, container: str) -> None:

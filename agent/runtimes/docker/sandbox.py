@@ -31,10 +31,9 @@ from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.whole_file import write_whole
 from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
-from agent.runtimes.docker.answers import ContainerState
 from agent.runtimes.docker.containers import Containers, as_failures
-from agent.runtimes.docker.ends import end_told, exit_code
-from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.ends import ContainerEnd
+from agent.runtimes.docker.engine import DockerEngine, EngineError
 from agent.runtimes.docker.files import refuse_lent
 from agent.runtimes.docker.output import ContainerOutput
 from agent.runtimes.docker.programs import ContainerPrograms, Sought
@@ -45,9 +44,6 @@ from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile
-
-_KILLED = 137
-"""Exit code of what SIGKILL ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +89,9 @@ class DockerSandbox:
         """What is taken out of its log."""
         self._container = ""
         self._output: ContainerOutput | None = None
-        self._begun = False
-        """Whether the engine has started it for this agent, so that nobody need ask whether it runs."""
-        self._stopping = False
-        self._removing = False
+        self._end = ContainerEnd(engine)
         self._over = False
-        self._ending: Exit | ExecutionError | None = None
+        self._outcome: Exit | ExecutionError | None = None
 
     @property
     def execution(self) -> ExecutionId:
@@ -108,12 +101,12 @@ class DockerSandbox:
     @property
     def ended(self) -> bool:
         """Whether it had when it was adopted, or has told how since."""
-        return self._over or isinstance(self._ending, Exit)
+        return self._over or isinstance(self._outcome, Exit)
 
     @property
     def vacant(self) -> bool:
         """Whether the container has ended: nothing outlives the first process in it."""
-        return self._over or self._ending is not None
+        return self._over or self._outcome is not None
 
     def adopt(self, container: str, *, started: bool, over: bool = False) -> None:
         """Take over a container that was armed, and perhaps started and over, before a restart of the agent."""
@@ -161,17 +154,17 @@ class DockerSandbox:
             write_whole(self._prepared.directory.path / STARTED, self._container.encode(), READABLE)
         with as_failures():
             await self._engine.start(self._container)
-        self._begun = True
+        self._end.expect_running()
         self._output = ContainerOutput(self._engine, self._container, self._spool, self.mask, begun=True)
 
     async def exited(self) -> Exit:
         """How user code ended. Raises ExecutionError where Docker ended it, or lost it, without being asked."""
-        if self._ending is None:
-            ending = await self._watch()
-            self._ending = self._ending or ending
-        if isinstance(self._ending, ExecutionError):
-            raise self._ending
-        return self._ending
+        if self._outcome is None:
+            outcome = await self._end.outcome(self._container)
+            self._outcome = self._outcome or outcome
+        if isinstance(self._outcome, ExecutionError):
+            raise self._outcome
+        return self._outcome
 
     async def drained(self) -> None:
         """Wait for the rest of the output; where some cannot be had the log says so."""
@@ -187,7 +180,7 @@ class DockerSandbox:
         """The image's stop signal (SIGTERM as a rule) to the first process, then SIGKILL to all."""
         if self._output is None:
             return
-        self._stopping = True
+        self._end.expect_stop()
         with as_failures():
             try:
                 await self._engine.stop(self._container, math.ceil(grace.total_seconds()))
@@ -197,7 +190,7 @@ class DockerSandbox:
 
     async def remove(self) -> None:
         """Remove all containers of the execution; the directory is left to its owner."""
-        self._removing = True
+        self._end.expect_removal()
         await self.let_go()
         with as_failures():
             await self._containers.remove()
@@ -206,57 +199,6 @@ class DockerSandbox:
         """Stop copying output; the containers stay as they are."""
         if self._output is not None:
             await self._output.cancel()
-
-    async def _watch(self) -> Exit | ExecutionError:
-        """Wait for the end, and judge it."""
-        try:
-            with as_failures():
-                state, broken_off = await self._end()
-                lives = not broken_off or self._stopping or (await self._engine.about()).live_restore
-                code: int | None = state.exit_code
-                if lives and state.started:
-                    code = await exit_code(self._engine, state, stopped=self._stopping)
-        except ExecutionError:
-            if self._removing:
-                return Exit(code=_KILLED)  # by `remove`, and gone before anybody could ask
-            raise
-        if not state.started:
-            return ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
-        if code is None:
-            message = "Docker does not know how the execution ended: it, or containerd, was away at that time"
-            return ExecutionError(FailureKind.RUNTIME, message)
-        if lives:
-            return self._exit(code, state)
-        message = (
-            f"Docker was stopped on the node and took the execution with it (exit code {state.exit_code}); "
-            'with "live-restore" in /etc/docker/daemon.json executions go on'
-        )
-        return ExecutionError(FailureKind.RUNTIME, message)
-
-    async def _end(self) -> tuple[ContainerState, bool]:
-        """The state after the end, and whether the engine went away at that moment.
-
-        An engine that is stopped takes no more connections, then ends its containers, then its answers. One that is
-        away is waited for without limit: its containers may run on, and then nobody may take what they hold.
-        """
-        broken_off, state = False, None
-        await self._engine.starts.over()
-        if not self._begun:
-            state = await self._engine.state(self._container, math.inf)
-        while state is None or state.running:
-            try:
-                await end_told(self._engine, self._container)
-                broken_off = not await self._engine.stays()
-            except EngineAwayError:
-                broken_off = True
-            state = await self._engine.state(self._container, math.inf)
-        return state, broken_off or not await self._engine.stays()
-
-    def _exit(self, code: int, state: ContainerState) -> Exit:
-        """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
-        suspected = code == _KILLED and state.memory_limited
-        out_of_memory = (state.out_of_memory or suspected) and code != 0 and not self._stopping
-        return Exit(code=code, out_of_memory=out_of_memory)
 
 
 def _user_code(prepared: PreparedContainer, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:
