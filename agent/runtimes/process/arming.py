@@ -1,11 +1,88 @@
-"""Finds the program of a command on the node, before anything is started."""
+"""Gets everything ready that a program finds at its start: its files, its secrets, its environment, and itself."""
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from agent.core.launching.job_user import USER_NAME, JobUser
+from agent.executions.files import write_config, write_inline
+from agent.executions.layout import ExecutionDirectory
+from agent.executions.owner import give_all, refuse_elsewhere, renew
+from agent.logs.mask import Mask
+from agent.runtimes.process.faults import write_failure
+from agent.runtimes.process.order import Groups, ProgramOrder
+from agent.runtimes.process.spares import SpareSupervisors
+from agent.secrets.directories import SecretDirectories
+from muster.domain.gangs.plan import Launch
+from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """What preparing found out and arming needs."""
+
+    role: Role
+    environment: Mapping[str, str]
+    spares: SpareSupervisors
+    secrets: SecretDirectories
+    user: JobUser | None
+    """The user that the program runs as; None: the agent's."""
+    own_user: bool
+    """Whether nothing but this execution runs as that user."""
+    groups: Groups
+    """The program's cgroups, each with the one to which its supervisor returns."""
+
+    def order(self, directory: ExecutionDirectory, launch: Launch, log_limit: int) -> ProgramOrder:
+        """Write the files and find the program; the order for its supervisor. Raises ExecutionError."""
+        workdir = directory.work / (self.role.workdir or "")
+        try:
+            self._write(directory, workdir, launch)
+        except OSError as problem:
+            raise write_failure(directory, problem) from problem
+        secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
+        env = {**self.environment, **self._home(directory), **launch.env, **secret}
+        command = (*(self.role.entrypoint or ()), *self.role.command)
+        return ProgramOrder(
+            directory=str(directory.path.absolute()),
+            log=str(directory.log.absolute()),
+            log_limit=log_limit,
+            command=command,
+            path=str(Path(find_program(command, env["PATH"], workdir)).absolute()),
+            env=env,
+            workdir=str(workdir.absolute()),
+            user=None if self.user is None else (self.user.uid, self.user.gid),
+            own_user=self.own_user,
+            groups=self.groups,
+            masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
+        )
+
+    def _write(self, directory: ExecutionDirectory, workdir: Path, launch: Launch) -> None:
+        write_config(directory, launch)
+        if not workdir.is_dir():
+            message = f"the working directory {workdir} is not there; make it on the node or leave it out"
+            raise ExecutionError(FailureKind.INVALID_OPTION, message)
+        if self.user is not None:
+            refuse_elsewhere(self.role.files, workdir, directory.work)
+            renew(directory.work)
+        write_inline(self.role.files, workdir)
+        if self.user is not None:
+            give_all(directory.work, self.user)
+        if launch.secrets.files:
+            execution = ExecutionId(directory.path.name)
+            reader = os.geteuid() if self.user is None else self.user.uid
+            self.secrets.make(execution, launch.secrets)
+            self.secrets.fill(execution, launch.secrets, reader)
+            self.secrets.open_to(execution, reader)
+
+    def _home(self, directory: ExecutionDirectory) -> Mapping[str, str]:
+        """Variables for the user's own home; the home of the agent's user is not for others."""
+        if self.user is None:
+            return {}
+        return {"HOME": str(directory.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
 
 
 def find_program(command: Sequence[str], search: str, workdir: Path) -> str:

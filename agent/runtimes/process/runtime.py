@@ -9,25 +9,23 @@ import platform
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from agent.core.launching.job_user import USER_NAME, JobUser
-from agent.executions.files import write_config, write_inline
+from agent.core.launching.job_user import JobUser
 from agent.executions.held_resources import KILL_LIMIT
 from agent.executions.layout import BELL, GRACE, PROCESS_RECORD, ExecutionDirectory
-from agent.executions.owner import free_user, give_all, let_through, open_to, own_user, refuse_elsewhere, renew
-from agent.logs.mask import Mask
+from agent.executions.owner import free_user, let_through, open_to, own_user
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.kernel.subtree import Subtree
+from agent.runtimes.process.arming import Preparation
 from agent.runtimes.process.confines import Confined, clear_strangers, confine, noted_groups
 from agent.runtimes.process.ending import killed, terminate
-from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure, write_failure
+from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure
 from agent.runtimes.process.launcher import Launcher, Supervisor
-from agent.runtimes.process.lookup import find_program
-from agent.runtimes.process.order import Groups, ProgramOrder, paths_of
+from agent.runtimes.process.order import paths_of
 from agent.runtimes.process.program import FollowedProgram
 from agent.runtimes.process.record import UNKNOWN, ProcessRecord, read_record
 from agent.runtimes.process.recovery import recorded, runs_all_the_same
@@ -40,7 +38,7 @@ from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
-from muster.domain.jobs.job import Role, RuntimeKind
+from muster.domain.jobs.job import RuntimeKind
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""
@@ -92,7 +90,15 @@ class ProcessRuntime:
         own = await self._own(directory)
         supervisor = self._spares.take()  # made while others still check in
         groups = confine(self._cgroups, assignment, directory, spool, supervisor)
-        preparation = Preparation(assignment.role, self._environment, self._spares, self._secrets, user, groups)
+        preparation = Preparation(
+            role=assignment.role,
+            environment=self._environment,
+            spares=self._spares,
+            secrets=self._secrets,
+            user=user,
+            own_user=own is not None,
+            groups=groups,
+        )
         confined = Confined(own_user=own, cgroups=self._cgroups, groups=paths_of(groups))
         return self._remember(ProcessSandbox(assignment.execution, directory, spool, preparation, supervisor, confined))
 
@@ -147,20 +153,6 @@ class ProcessRuntime:
         return sandbox
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """What arming needs."""
-
-    role: Role
-    environment: Mapping[str, str]
-    spares: SpareSupervisors
-    secrets: SecretDirectories
-    user: JobUser | None
-    """The user that the program runs as; None: the agent's."""
-    groups: Groups
-    """The program's cgroups, each with the one to which its supervisor returns."""
-
-
 class ProcessSandbox:
     """One execution as a tree of processes."""
 
@@ -208,7 +200,7 @@ class ProcessSandbox:
         """Write the files, find the program, get its supervisor ready; what is missing is missed here."""
         if self._preparation is None or self._supervisor is None:
             raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
-        order = await asyncio.to_thread(self._arm, self._preparation, launch)
+        order = await asyncio.to_thread(self._preparation.order, self._directory, launch, self._spool.limit)
         self._name = order.command[0]
         self._secretive = launch.secrets != Handover()
         try:
@@ -338,51 +330,6 @@ class ProcessSandbox:
         await self._kill(program)
         if self._confined.own_user is not None:  # nothing is to be there for the next of this user
             refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
-
-    def _arm(self, preparation: Preparation, launch: Launch) -> ProgramOrder:
-        role = preparation.role
-        workdir = self._directory.work / (role.workdir or "")
-        reader = os.geteuid() if preparation.user is None else preparation.user.uid
-        try:
-            write_config(self._directory, launch)
-            if not workdir.is_dir():
-                message = f"the working directory {workdir} is not there; make it on the node or leave it out"
-                raise ExecutionError(FailureKind.INVALID_OPTION, message)
-            if preparation.user is not None:
-                refuse_elsewhere(role.files, workdir, self._directory.work)
-                renew(self._directory.work)
-            write_inline(role.files, workdir)
-            if preparation.user is not None:
-                give_all(self._directory.work, preparation.user)
-            if launch.secrets.files:
-                preparation.secrets.make(self._execution, launch.secrets)
-                preparation.secrets.fill(self._execution, launch.secrets, reader)
-                preparation.secrets.open_to(self._execution, reader)
-        except OSError as problem:
-            raise write_failure(self._directory, problem) from problem
-        secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
-        env = {**preparation.environment, **_home(self._directory, preparation.user), **launch.env, **secret}
-        command = (*(role.entrypoint or ()), *role.command)
-        return ProgramOrder(
-            directory=str(self._directory.path.absolute()),
-            log=str(self._directory.log.absolute()),
-            log_limit=self._spool.limit,
-            command=command,
-            path=str(Path(find_program(command, env["PATH"], workdir)).absolute()),
-            env=env,
-            workdir=str(workdir.absolute()),
-            user=None if preparation.user is None else (preparation.user.uid, preparation.user.gid),
-            own_user=self._confined.own_user is not None,
-            groups=preparation.groups,
-            masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
-        )
-
-
-def _home(directory: ExecutionDirectory, user: JobUser | None) -> Mapping[str, str]:
-    """Variables for the user's own home; the home of the agent's user is not for others."""
-    if user is None:
-        return {}
-    return {"HOME": str(directory.work.absolute()), "USER": USER_NAME, "LOGNAME": USER_NAME}
 
 
 def _problem() -> str | None:

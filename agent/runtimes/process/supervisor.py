@@ -169,15 +169,7 @@ class Copy:
         self._grown = False
         """Whether the log has, and nobody was told."""
         self._code: int | None = None
-        self._until: float | None = None
-        """When what the program left behind is killed, some time after the end, and when that is looked at again."""
-        self._killing_until: float | None = None
-        """When what survives is said to hang; None: nothing had to be killed."""
-        self._graced = False
-        """Whether a stop has put that off."""
-        self._left: tuple[int, ...] = ()
-        """Processes that survive SIGKILL."""
-        self._killed = 0
+        self._leftovers = Leftovers(news)
         self._told = False
         """Whether the end of the program, and of all that it left behind, is in the record."""
         self._outputs = dict(outputs)
@@ -193,18 +185,16 @@ class Copy:
             self._news.tell(fault=f"{type(error).__name__}: {error}")
             self._linger()
             return False
-        if self._left:
+        if self._leftovers.hanging:
             self._linger()
             self._news.tell(alone=True)
-        return not self._left
+        return not self._leftovers.hanging
 
     def _run(self) -> None:
         while self._outputs or not self._over:
             self._turn()
-        if self._killed:
-            self._log.mark(f"killed {_processes(self._killed)} that the program had left running")
-        if self._left:
-            self._log.mark(f"{_processes(len(self._left))} {self._left} hang in the kernel and survive SIGKILL")
+        for words in self._leftovers.told():
+            self._log.mark(words)
         self._log.finish()
         if not self._log.settle():
             self._news.tell(
@@ -213,7 +203,7 @@ class Copy:
             while not self._log.settle():
                 time.sleep(NEWS_PAUSE)
         ended = {"code": self._code, "out_of_memory": self._is_out_of_memory}
-        self._news.tell(**ended, complete=True, alone=not self._left)
+        self._news.tell(**ended, complete=True, alone=not self._leftovers.hanging)
 
     @property
     def _is_out_of_memory(self) -> bool:
@@ -222,17 +212,16 @@ class Copy:
     @property
     def _over(self) -> bool:
         """Whether the program has ended, and all that it started; what hangs in the kernel runs no code of anybody."""
-        return self._code is not None and (self._descendants.none or bool(self._left))
+        return self._code is not None and (self._descendants.none or bool(self._leftovers.hanging))
 
     def _turn(self) -> None:
         """Wait for something to happen."""
-        left = None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
-        for descriptor, _ in self._poll.poll(left):
+        for descriptor, _ in self._poll.poll(self._leftovers.pause):
             if descriptor != self._descendants.news:
                 self._read(descriptor)
             else:
                 self._reap()
-        if self._until is not None and (time.monotonic() >= self._until or self._is_mute):
+        if self._leftovers.due or (self._code is not None and self._is_mute):
             self._clear()
         if self._over and self._outputs and not self._told:
             self._told = True
@@ -244,24 +233,14 @@ class Copy:
     @property
     def _is_mute(self) -> bool:
         """Whether nothing can be printed any more, so that what is left need not be waited for."""
-        return not self._outputs and self._killing_until is None and not self._graced and not self._over
+        return not self._outputs and self._leftovers.untouched and not self._over
 
     def _clear(self) -> None:
         """Kill what the program left behind; once nothing of it runs, take no more output."""
         if self._over:
             self._cut_off()
-            return
-        now = time.monotonic()
-        if self._killing_until is None:
-            grace = self._news.grace()
-            if grace > 0:
-                self._until, self._graced = now + grace, True
-                return
-            self._killing_until = now + SURVIVAL_LIMIT
-            self._killed = len(descendants(os.getpid()))
-        if strike(_below_me) and now >= self._killing_until:
-            self._left = tuple(each.pid for each in _below_me())
-        self._until = now + KILL_PAUSE
+        else:
+            self._leftovers.kill()
 
     def _linger(self) -> None:
         """Stay as long as anything is left: whose supervisor is gone is hard to find."""
@@ -299,7 +278,64 @@ class Copy:
         """Wait for those that have ended."""
         code = self._descendants.ended().get(self._program)
         if code is not None:
-            self._code, self._until = code, time.monotonic() + (DRAIN_LIMIT if code == 0 else FAILED_DRAIN_LIMIT)
+            self._code = code
+            self._leftovers.wait(DRAIN_LIMIT if code == 0 else FAILED_DRAIN_LIMIT)
+
+
+class Leftovers:
+    """What a program leaves running at its end: it may go on for a while, then it is killed."""
+
+    def __init__(self, news: News) -> None:
+        self._news = news
+        self._until: float | None = None
+        """When it is killed, and after that when it is looked at again; None: the program has not ended."""
+        self._killing_until: float | None = None
+        """When what survives is said to hang; None: nothing had to be killed."""
+        self._graced = False
+        """Whether a stop has put that off."""
+        self._killed = 0
+        self.hanging: tuple[int, ...] = ()
+        """Processes that survive SIGKILL."""
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was killed yet, and no stop has put that off."""
+        return self._killing_until is None and not self._graced
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to kill what is left."""
+        return self._until is not None and time.monotonic() >= self._until
+
+    @property
+    def pause(self) -> float | None:
+        """Milliseconds until then; None: the program has not ended."""
+        return None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
+
+    def wait(self, seconds: float) -> None:
+        """Let it go on for so long, now that the program has ended."""
+        self._until = time.monotonic() + seconds
+
+    def kill(self) -> None:
+        """Kill it, unless a stop lets it go on for longer."""
+        now = time.monotonic()
+        if self._killing_until is None:
+            grace = self._news.grace()
+            if grace > 0:
+                self._until, self._graced = now + grace, True
+                return
+            self._killing_until = now + SURVIVAL_LIMIT
+            self._killed = len(_below_me())
+        if strike(_below_me) and now >= self._killing_until:
+            self.hanging = tuple(each.pid for each in _below_me())
+        self._until = now + KILL_PAUSE
+
+    def told(self) -> Iterator[str]:
+        """What the log says of it."""
+        if self._killed:
+            yield f"killed {_processes(self._killed)} that the program had left running"
+        if self.hanging:
+            yield f"{_processes(len(self.hanging))} {self.hanging} hang in the kernel and survive SIGKILL"
 
 
 def _below_me() -> tuple[Process, ...]:
