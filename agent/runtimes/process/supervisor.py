@@ -169,7 +169,7 @@ class Copy:
         self._grown = False
         """Whether the log has, and nobody was told."""
         self._code: int | None = None
-        self._leftovers = Leftovers(news)
+        self._leftovers = ProgramLeftovers(news)
         self._told = False
         """Whether the end of the program, and of all that it left behind, is in the record."""
         self._outputs = dict(outputs)
@@ -282,7 +282,7 @@ class Copy:
             self._leftovers.wait(DRAIN_LIMIT if code == 0 else FAILED_DRAIN_LIMIT)
 
 
-class Leftovers:
+class ProgramLeftovers:
     """What a program leaves running at its end: it may go on for a while, then it is killed."""
 
     def __init__(self, news: News) -> None:
