@@ -58,7 +58,7 @@ wheels: setup    ## build the distributions muster-client and muster-fleet into 
 	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist packages/client packages/fleet
 
 test: setup      ## all tests; those that need root and Docker where these are there (docs/testing.md)
-	$(PYTEST)
+	$(PY) -m tests.lanes
 
 e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 	MUSTER_REQUIRE_E2E=1 $(PYTEST) tests/e2e

@@ -1,7 +1,7 @@
 """Pytest plugin: runs the tiers from the quickest to the slowest and says at the end what was skipped, and why.
 
-Used as `python -m pytest -p tests.tiers`; the Makefile does. With MUSTER_REQUIRE_E2E=1, which CI sets, a test that
-cannot run for lack of root, Docker or the like fails instead of being skipped.
+Used as `python -m pytest -p tests.tiers`; `python -m tests.lanes` does, for each tier. With MUSTER_REQUIRE_E2E=1, which
+CI sets, a test that cannot run for lack of root, Docker or the like fails instead of being skipped.
 """
 
 import os

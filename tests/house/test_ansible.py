@@ -16,6 +16,9 @@ ANSIBLE = ROOT / "ansible"
 ROLES = sorted(path for path in (ANSIBLE / "roles").iterdir() if path.is_dir())
 PLAYBOOKS = sorted(path for path in ANSIBLE.glob("*.yml") if not path.name.startswith("inventory"))
 
+LIMIT = 900
+"""Seconds after which a program hangs: it takes twenty alone, and many times that beside other tests."""
+
 
 def _run(directory: Path, program: str, *arguments: str) -> str:
     """What one of Ansible's programs prints, which must end well."""
@@ -28,7 +31,7 @@ def _run(directory: Path, program: str, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=LIMIT,
         cwd=directory / "ansible",
         env={
             "ANSIBLE_HOME": str(directory / "home"),

@@ -1,0 +1,47 @@
+"""Tiers in lanes: what a run of all tests says, and that it ends when it is told to."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lanes import INTERRUPTED, Run
+
+TESTS = {
+    "good": "def test_is_fine() -> None:\n    pass\n",
+    "bad": "def test_is_not_fine() -> None:\n    raise AssertionError\n",
+    "long": "import pathlib, signal\ndef test_ends_when_told_to() -> None:\n"
+    "    pathlib.Path('begun').touch()\n    signal.pause()\n",
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    for tier, text in TESTS.items():
+        (tmp_path / "tests" / tier).mkdir(parents=True)
+        (tmp_path / "tests" / tier / f"test_{tier}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return Run(tmp_path, pytest=(sys.executable, "-m", "pytest"))
+
+
+async def test_a_tier_that_fails_keeps_no_other_from_running(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await run.all((("bad", "good"), ("good",))) == 1
+    assert sorted((each.tier, each.passed, each.failed) for each in run.results) == [
+        ("bad", 0, 1),
+        ("good", 1, 0),
+        ("good", 1, 0),
+    ]
+    assert "raise AssertionError" in capsys.readouterr().out
+
+
+async def test_an_interruption_is_passed_on_and_ends_the_run(run: Run) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run.all((("long", "good"),)), name="run")
+        while not (run.directory / "begun").exists():  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert await running == INTERRUPTED
+    assert [each.tier for each in run.results] == ["long"]

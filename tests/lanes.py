@@ -1,0 +1,151 @@
+"""`python -m tests.lanes`: all tiers, in two lanes beside each other, each tier a run of pytest with its own output.
+
+The output of a tier is printed whole when the tier has ended, and tiers that fail keep no other from running. The last
+line says `N passed, N failed`; a tier that ends without a result counts as one failure. MUSTER_TEST_RESULTS names a
+directory in which outputs, and that line, stay. Ctrl-C is passed on to the tests, which clear up; a second one is, too.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+LANES = (("house", "e2e", "machines", "soak"), ("unit", "fuzz", "contract", "simulation", "integration"))
+"""The tiers of each lane, in the order in which they run; both take about as long. Two tiers that make machines out of
+this one share a lane."""
+
+SLOWEST = 10
+"""Tests that each tier names because they took longest."""
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a tier ended."""
+
+    tier: str
+    code: int
+    """The exit code of pytest."""
+    seconds: float
+    passed: int
+    failed: int
+    skipped: int
+
+    def __str__(self) -> str:
+        counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+        return f"{self.tier:<12} {counts} in {self.seconds:.0f} s (exit code {self.code})"
+
+
+def summary(results: Iterable[Result]) -> str:
+    """The sum over all tiers, as pytest would say it of one run."""
+    results = list(results)
+    return f"{sum(each.passed for each in results)} passed, {sum(each.failed for each in results)} failed"
+
+
+def result(tier: str, code: int, seconds: float, report: Path) -> Result:
+    """What the report of a tier says; a tier that ended badly has at least one failure."""
+    total = bad = skipped = 0
+    if report.exists():
+        for suite in ET.parse(report).getroot().iter("testsuite"):
+            total += int(suite.get("tests", 0))
+            bad += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+            skipped += int(suite.get("skipped", 0))
+    failed = bad or int(code != 0)
+    return Result(tier=tier, code=code, seconds=seconds, passed=total - bad - skipped, failed=failed, skipped=skipped)
+
+
+@dataclass(slots=True)
+class Run:
+    """All lanes of one run."""
+
+    directory: Path
+    """Directory of the outputs."""
+    pytest: Sequence[str] = (sys.executable, "-m", "pytest", "-p", "tests.tiers")
+    """The command that runs the tests of a tier."""
+    results: list[Result] = field(default_factory=list)
+    interrupted: bool = False
+    _running: set[asyncio.subprocess.Process] = field(default_factory=set)
+
+    async def all(self, lanes: Sequence[Sequence[str]]) -> int:
+        """Run all lanes to their ends; the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._interrupt)
+        async with asyncio.TaskGroup() as tasks:
+            for tiers in lanes:
+                tasks.create_task(self._lane(tiers), name=" ".join(tiers))
+        if self.interrupted:
+            return INTERRUPTED
+        return int(any(each.code for each in self.results))
+
+    async def _lane(self, tiers: Sequence[str]) -> None:
+        for tier in tiers:
+            if not self.interrupted:
+                await self._tier(tier)
+
+    async def _tier(self, tier: str) -> None:
+        output, report = self.directory / f"{tier}.txt", self.directory / f"{tier}.xml"
+        _say(f"== {tier} begins; its output so far is in {output}")
+        began = time.monotonic()
+        with output.open("wb") as file:
+            # A process group of its own: Ctrl-C at the terminal reaches the tests once, by way of this program.
+            process = await asyncio.create_subprocess_exec(
+                *(*self.pytest, f"--durations={SLOWEST}", f"--junit-xml={report}", f"tests/{tier}"),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            )
+        self._running.add(process)
+        if self.interrupted:
+            self._interrupt()  # it came while the program was being started
+        code = await process.wait()
+        self._running.discard(process)
+        self.results.append(result(tier, code, time.monotonic() - began, report))
+        _say(f"{output.read_text(errors='replace')}\n== {self.results[-1]}")
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        for process in self._running:
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _results() -> Iterator[Path]:
+    """The directory for outputs; one that nobody has named is removed at the end."""
+    named = os.environ.get("MUSTER_TEST_RESULTS")
+    if named:
+        yield Path(named)
+        return
+    with tempfile.TemporaryDirectory(prefix="muster-tests-") as made:
+        yield Path(made)
+
+
+def main() -> int:
+    with _results() as directory:
+        run = Run(directory)
+        code = asyncio.run(run.all(LANES))
+        for each in run.results:
+            _say(str(each))
+        (directory / "summary").write_text(f"{summary(run.results)}\n")
+        _say(summary(run.results))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
