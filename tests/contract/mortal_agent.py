@@ -6,6 +6,7 @@ Prints `armed` when all are held, `started` when all run, and then the size of a
 """
 
 import asyncio
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,9 @@ async def main(directory: Path, *scripts: str) -> None:
     spools = [spool for _, spool, _ in await runtime.recover(directory / "executions")]
     sandboxes = []
     for number, script in enumerate(scripts):
-        assignment = replace(assignment_for(Role(command=shell(script))), execution=ExecutionId(f"mortal-1-{number}"))
+        # A name that no other run of the tests on this machine gives.
+        execution = ExecutionId(f"mortal{os.getpid()}-1-{number}")
+        assignment = replace(assignment_for(Role(command=shell(script))), execution=execution)
         own = directory_for(directory, assignment.execution)
         spools.append(LogSpool(own.log))
         sandboxes.append(await runtime.prepare(assignment, own, spools[-1], (), ignored))
