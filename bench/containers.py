@@ -24,7 +24,7 @@ from bench.fleet import Fleet, fleet
 from bench.programs import ProgramError, ended_at_exit, start
 from bench.scratch import Scratch, unmount
 from bench.setting import Setting, Turns, stamps
-from muster.domain.fleet.access import Policy
+from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.user import NOBODY
 from muster.domain.jobs.job import DEFAULT_PIDS, JobSpec, Mount, PullPolicy, Resources, Role
 
@@ -61,7 +61,7 @@ async def measure(setting: Setting) -> None:
         offer = ("--cpus", str(max(SIZES) * Resources().cpu_millis // 1000))
         options = ("--docker-socket", socket, "--mount-root", setting.scratch.path, *offer)
         async with fleet(setting.scratch, 1, *options) as muster, connected(socket) as docker:
-            await muster.client.projects.allow("default", Policy(host_paths=(str(setting.scratch.path),)))
+            await muster.client.projects.allow("default", Permissions(host_paths=(str(setting.scratch.path),)))
             for size in SIZES:
                 await setting.quiet(f"{size} containers: bare API, Muster")
                 await _compare(setting, muster, docker, size)

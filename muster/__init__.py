@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from muster.domain.fault import Fault
-    from muster.domain.fleet.access import Access, AccountKind, Policy
+    from muster.domain.fleet.access import Access, AccountKind, Permissions
     from muster.domain.fleet.node import NodeState, NodeView
     from muster.domain.fleet.secret import SecretKind
     from muster.domain.ids import JobId
@@ -74,7 +74,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     "muster.domain.fleet.access": (
         "Access",
         "AccountKind",
-        "Policy",
+        "Permissions",
     ),
     "muster.domain.fleet.node": (
         "NodeState",
@@ -155,7 +155,7 @@ __all__ = [
     "OnDisconnect",
     "Packing",
     "PermissionDeniedError",
-    "Policy",
+    "Permissions",
     "PortRequest",
     "PullPolicy",
     "Resources",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
-from muster.domain.fleet.access import Policy
+from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -180,7 +180,7 @@ class ProjectChanged:
     """An admin has said what a project is opened for, in place of what was said before."""
 
     name: str
-    policy: Policy
+    permissions: Permissions
     cause: EventCause = UNKNOWN_CAUSE
 
 

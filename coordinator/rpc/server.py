@@ -209,10 +209,10 @@ def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server,
 
 def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
     # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
-    policy_of = parts.registry.policy_of if authority is not None else lambda _: OPEN
+    permissions_of = parts.registry.permissions_of if authority is not None else lambda _: OPEN
     operations = parts.operations
     archive = Archive(logs=LogMerge(parts.engine, parts.logs), attempts=OldAttempts(parts.store))
-    desk = SubmitDesk(policy_of, parts.secrets)
+    desk = SubmitDesk(permissions_of, parts.secrets)
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(

@@ -10,10 +10,10 @@ from coordinator.service.causes import error_of
 from coordinator.service.operations import Operations
 from coordinator.trust.accounts import project_name
 from coordinator.trust.caller import Caller
-from coordinator.trust.policy import changes
+from coordinator.trust.permissions import changes
 from coordinator.trust.registry import Registry
 from muster.domain.errors import ConflictError
-from muster.domain.fleet.access import OPEN, Access, Policy, Project
+from muster.domain.fleet.access import OPEN, Access, Permissions, Project
 
 
 class ProjectOperations:
@@ -44,14 +44,14 @@ class ProjectOperations:
             await self._registry.note((operation.done(),))
             return kept.project
 
-    async def allow(self, caller: Caller, name: str, policy: Policy) -> Project:
+    async def allow(self, caller: Caller, name: str, permissions: Permissions) -> Project:
         """The project, opened for this and nothing else; jobs that were accepted are what they were."""
         async with self._operations.begin(caller, "projects.allow", name) as operation:
             if self._open_for_all:
                 raise ConflictError("the projects of `muster up` are open for everything; there is nothing to allow")
-            kept = await self._kept(ProjectChanged(name=name, policy=policy))
+            kept = await self._kept(ProjectChanged(name=name, permissions=permissions))
             assert kept.before is not None
-            await self._registry.note((operation.done(changes(kept.before.policy, kept.project.policy)),))
+            await self._registry.note((operation.done(changes(kept.before.permissions, kept.project.permissions)),))
             return kept.project
 
     async def _kept(self, event: ProjectAdded | ProjectChanged) -> ProjectKept:
@@ -63,4 +63,4 @@ class ProjectOperations:
         return answer
 
     def _seen(self, project: Project) -> Project:
-        return replace(project, policy=OPEN) if self._open_for_all else project
+        return replace(project, permissions=OPEN) if self._open_for_all else project

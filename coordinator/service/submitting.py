@@ -10,11 +10,11 @@ from coordinator.core.events import JobSubmitted
 from coordinator.core.requests.jobs import REFUSED
 from coordinator.service.operations import Operation
 from coordinator.trust.caller import Caller
-from coordinator.trust.policy import require_open
+from coordinator.trust.permissions import require_open
 from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.secrets.uses import spelled_out
 from muster.domain.errors import ExhaustedError, MusterError
-from muster.domain.fleet.access import Policy
+from muster.domain.fleet.access import Permissions
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_rules import refuse_faults
@@ -56,8 +56,8 @@ class UnreadableSubmission:
 class SubmitDesk:
     """Checks submissions, and bounds how many are being taken in."""
 
-    def __init__(self, policy_of: Callable[[str], Policy], secrets: Secrets) -> None:
-        self._policy_of = policy_of
+    def __init__(self, permissions_of: Callable[[str], Permissions], secrets: Secrets) -> None:
+        self._permissions_of = permissions_of
         """What a project is opened for."""
         self._secrets = secrets
         self._submits = 0
@@ -89,7 +89,7 @@ class SubmitDesk:
         """
         spec = refuse_faults(submission.spec)
         spec = spelled_out(spec, self._secrets.of_project(spec.project))
-        require_open(spec, self._policy_of(spec.project))
+        require_open(spec, self._permissions_of(spec.project))
         return JobSubmitted(
             job=new_job_id(),
             spec=spec,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
-from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, Policy, Project
+from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, Permissions, Project
 from muster.domain.ids import NodeId
 
 Key = TypeVar("Key", bound=str)
@@ -78,9 +78,9 @@ class Accounts:
             self.accounts[name] = changed
         self.on_less(None)
 
-    def policy_of(self, project: str) -> Policy:
+    def permissions_of(self, project: str) -> Permissions:
         """What the containers of a project may do beyond the default."""
-        return kept_as(self.projects, project, "project").policy
+        return kept_as(self.projects, project, "project").permissions
 
     def require_projects(self, grants: Mapping[str, Access]) -> None:
         """Raise UnknownNameError unless all of these projects are there."""

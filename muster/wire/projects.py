@@ -1,6 +1,6 @@
 """Projects, and what they are opened for; what roles ask for is in `security`."""
 
-from muster.domain.fleet.access import Policy, Project
+from muster.domain.fleet.access import Permissions, Project
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.wire import checks
 from muster.wire.security import known_capabilities, known_pids
@@ -9,7 +9,9 @@ from muster.wire.security import known_capabilities, known_pids
 def project_to_wire(project: Project) -> pb.Project:
     """The project as a message."""
     return pb.Project(
-        name=project.name, created_at=checks.timestamp(project.created_at), policy=policy_to_wire(project.policy)
+        name=project.name,
+        created_at=checks.timestamp(project.created_at),
+        permissions=permissions_to_wire(project.permissions),
     )
 
 
@@ -18,33 +20,33 @@ def project_from_wire(message: pb.Project) -> Project:
     return Project(
         name=message.name,
         created_at=checks.moment(message.created_at, "Project.created_at"),
-        policy=policy_from_wire(message.policy),
+        permissions=permissions_from_wire(message.permissions),
     )
 
 
-def policy_to_wire(policy: Policy) -> pb.Policy | None:
+def permissions_to_wire(permissions: Permissions) -> pb.Permissions | None:
     """What a project is opened for; nothing for one that is not opened."""
-    if policy == Policy():
+    if permissions == Permissions():
         return None
-    return pb.Policy(
-        capabilities=sorted(policy.capabilities),
-        privileged=policy.privileged,
-        gain_privileges=policy.gain_privileges,
-        any_user=policy.any_user,
-        host_paths=policy.host_paths,
-        pids=policy.pids or 0,
+    return pb.Permissions(
+        capabilities=sorted(permissions.capabilities),
+        privileged=permissions.privileged,
+        gain_privileges=permissions.gain_privileges,
+        any_user=permissions.any_user,
+        host_paths=permissions.host_paths,
+        pids=permissions.pids or 0,
     )
 
 
-def policy_from_wire(message: pb.Policy) -> Policy:
+def permissions_from_wire(message: pb.Permissions) -> Permissions:
     """What a project is opened for; raises WireError."""
-    checks.few(message.host_paths, "Policy.host_paths")
-    checks.unique(message.host_paths, "Policy.host_paths")
-    return Policy(
-        capabilities=frozenset(known_capabilities(message.capabilities, "Policy.capabilities")),
+    checks.few(message.host_paths, "Permissions.host_paths")
+    checks.unique(message.host_paths, "Permissions.host_paths")
+    return Permissions(
+        capabilities=frozenset(known_capabilities(message.capabilities, "Permissions.capabilities")),
         privileged=message.privileged,
         gain_privileges=message.gain_privileges,
         any_user=message.any_user,
-        host_paths=tuple(checks.absolute(path, "Policy.host_paths") for path in message.host_paths),
-        pids=known_pids(message.pids, "Policy.pids"),
+        host_paths=tuple(checks.absolute(path, "Permissions.host_paths") for path in message.host_paths),
+        pids=known_pids(message.pids, "Permissions.pids"),
     )

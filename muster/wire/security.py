@@ -1,4 +1,4 @@
-"""What containers may do beyond the default, as a role asks for it; what projects are opened for is in `policies`."""
+"""What containers may do beyond the default, as a role asks for it; what projects are opened for is in `projects`."""
 
 from collections.abc import Sequence
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.records import Attempt, Execution, Job, KeepEvent, Node, Put, Record
-from muster.domain.fleet.access import Policy, Project
+from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.event import JobEvent, JobEventKind
@@ -53,7 +53,9 @@ def node(name: str = "node-1", address: str = "10.0.0.1") -> Node:
 
 
 def project(name: str = "vision", *, any_user: bool = False) -> Project:
-    return Project(name=name, created_at=AT, policy=Policy(capabilities=frozenset({"SYS_PTRACE"}), any_user=any_user))
+    return Project(
+        name=name, created_at=AT, permissions=Permissions(capabilities=frozenset({"SYS_PTRACE"}), any_user=any_user)
+    )
 
 
 def gang(name: str = "a", *, sequence: int = 1, size: int = 2) -> list[Put]:

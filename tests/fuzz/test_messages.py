@@ -37,7 +37,7 @@ DECODERS = _decoders()
 
 
 def test_all_decoders_are_found() -> None:
-    assert {"job_spec", "plan", "report", "inventory", "policy", "myself"} < DECODERS.keys()
+    assert {"job_spec", "plan", "report", "inventory", "permissions", "myself"} < DECODERS.keys()
     assert {pair.name for pair in PAIRS} <= DECODERS.keys()
 
 

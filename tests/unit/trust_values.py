@@ -38,8 +38,8 @@ join_tokens = st.builds(
     labels=labels_map,
     revoked_at=maybe_moments,
 )
-policies = st.builds(
-    access.Policy,
+permissions = st.builds(
+    access.Permissions,
     capabilities=capabilities.map(frozenset),
     privileged=st.booleans(),
     gain_privileges=st.booleans(),
@@ -47,7 +47,7 @@ policies = st.builds(
     host_paths=st.lists(absolute_paths, max_size=3, unique=True).map(tuple),
     pids=pids,
 )
-projects = st.builds(access.Project, name=texts, created_at=moments, policy=policies)
+projects = st.builds(access.Project, name=texts, created_at=moments, permissions=permissions)
 enrolled_nodes = st.builds(
     access.EnrolledNode,
     name=node_ids,

@@ -23,6 +23,6 @@ def change(turn: Turn, event: ProjectChanged) -> Answer:
     if before is None:
         message = f"there is no project {event.name!r}; `muster projects list` shows yours"
         return Refused(cause=RefusalCause.UNKNOWN, message=message)
-    project = replace(before, policy=event.policy)
+    project = replace(before, permissions=event.permissions)
     turn.put(project)
     return ProjectKept(project=project, before=before)

@@ -5,7 +5,7 @@ from coordinator.rpc.refusals import translated
 from coordinator.service.projects import ProjectOperations
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1 import projects_pb2_grpc
-from muster.wire.projects import policy_from_wire, project_to_wire
+from muster.wire.projects import permissions_from_wire, project_to_wire
 
 
 class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
@@ -32,4 +32,6 @@ class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
     @translated
     async def Allow(self, request: pb.AllowRequest, context: Context) -> pb.Project:
         """The project, opened for this and nothing else."""
-        return project_to_wire(await self._projects.allow(caller(), request.project, policy_from_wire(request.policy)))
+        return project_to_wire(
+            await self._projects.allow(caller(), request.project, permissions_from_wire(request.permissions))
+        )

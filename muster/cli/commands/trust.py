@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from muster.cli.commands import policies
+from muster.cli.commands import permissions
 from muster.cli.commands.tokens import Ttl, show, span_of
 from muster.cli.context import answers, session_of
 from muster.cli.options import Output, complete_nodes
@@ -156,7 +156,7 @@ async def add_project(context: typer.Context, name: Name) -> None:
     say(f"project {project.name} is there; `muster projects grant {project.name} ACCOUNT` lets somebody in")
 
 
-projects.command("allow")(policies.allow)
+projects.command("allow")(permissions.allow)
 
 
 @projects.command("list")

@@ -15,7 +15,7 @@ from muster.domain.fleet.access import (
     EnrolledNode,
     IssuedJoinToken,
     IssuedToken,
-    Policy,
+    Permissions,
     Project,
 )
 
@@ -119,21 +119,23 @@ def enrolled_nodes_table(nodes: Sequence[EnrolledNode]) -> TextTable:
 
 def projects_table(projects: Sequence[Project]) -> TextTable:
     """One line a project."""
-    rows = ((project.name, time_text(project.created_at), policy_text(project.policy)) for project in projects)
+    rows = (
+        (project.name, time_text(project.created_at), permissions_text(project.permissions)) for project in projects
+    )
     return listing(("PROJECT", Column("MADE", spare=1), Column("OPENED FOR", least=20)), rows)
 
 
-def policy_text(policy: Policy) -> str:
+def permissions_text(permissions: Permissions) -> str:
     """`any user, SYS_PTRACE, mounts from /data`."""
-    if policy == OPEN:
+    if permissions == OPEN:
         return "everything"
-    flags = (("privileged", policy.privileged), ("gaining privileges", policy.gain_privileges))
+    flags = (("privileged", permissions.privileged), ("gaining privileges", permissions.gain_privileges))
     parts = [
-        *(["any user"] if policy.any_user else []),
+        *(["any user"] if permissions.any_user else []),
         *(name for name, opened in flags if opened),
-        *sorted(policy.capabilities),
-        *(f"mounts from {path}" for path in policy.host_paths),
-        *([f"{policy.pids} processes"] if policy.pids else []),
+        *sorted(permissions.capabilities),
+        *(f"mounts from {path}" for path in permissions.host_paths),
+        *([f"{permissions.pids} processes"] if permissions.pids else []),
     ]
     return ", ".join(parts) or "nothing beyond the default"
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from muster.client.calls import Calls
-from muster.domain.fleet.access import Policy, Project
+from muster.domain.fleet.access import Permissions, Project
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1.projects_pb2_grpc import ProjectServiceStub
-from muster.wire.projects import policy_to_wire, project_from_wire
+from muster.wire.projects import permissions_to_wire, project_from_wire
 
 
 class ProjectsClient:
@@ -30,7 +30,7 @@ class ProjectsClient:
     async def get(self, name: str) -> Project:
         """One project; UnknownNameError for one that one may not look at.
 
-        >>> opened = (await client.projects.get("vision")).policy
+        >>> opened = (await client.projects.get("vision")).permissions
         """
         return project_from_wire(await self._calls.ask(self._stub.Get, pb.GetProjectRequest(name=name)))
 
@@ -42,10 +42,10 @@ class ProjectsClient:
         request = pb.AddProjectRequest(name=name)
         return project_from_wire(await self._calls.ask(self._stub.Add, request, pauses=()))
 
-    async def allow(self, project: str, policy: Policy) -> Project:
+    async def allow(self, project: str, permissions: Permissions) -> Project:
         """Open a project for this and nothing else; the project.
 
-        >>> await client.projects.allow("vision", Policy(host_paths=("/data",)))
+        >>> await client.projects.allow("vision", Permissions(host_paths=("/data",)))
         """
-        request = pb.AllowRequest(project=project, policy=policy_to_wire(policy))
+        request = pb.AllowRequest(project=project, permissions=permissions_to_wire(permissions))
         return project_from_wire(await self._calls.ask(self._stub.Allow, request))

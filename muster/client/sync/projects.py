@@ -2,7 +2,7 @@
 
 from muster.client.services.projects import ProjectsClient
 from muster.client.sync.loop_thread import LoopThread
-from muster.domain.fleet.access import Policy, Project
+from muster.domain.fleet.access import Permissions, Project
 
 
 class SyncProjectsClient:
@@ -22,7 +22,7 @@ class SyncProjectsClient:
     def get(self, name: str) -> Project:
         """One project; UnknownNameError for one that one may not look at.
 
-        >>> opened = (client.projects.get("vision")).policy
+        >>> opened = (client.projects.get("vision")).permissions
         """
         return self._loop.run(self._own.get(name))
 
@@ -33,9 +33,9 @@ class SyncProjectsClient:
         """
         return self._loop.run(self._own.add(name))
 
-    def allow(self, project: str, policy: Policy) -> Project:
+    def allow(self, project: str, permissions: Permissions) -> Project:
         """Open a project for this and nothing else; the project.
 
-        >>> client.projects.allow("vision", Policy(host_paths=("/data",)))
+        >>> client.projects.allow("vision", Permissions(host_paths=("/data",)))
         """
-        return self._loop.run(self._own.allow(project, policy))
+        return self._loop.run(self._own.allow(project, permissions))

@@ -127,7 +127,7 @@ class IssuedJoinToken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Permissions:
     """What the containers of a project may do beyond the default."""
 
     capabilities: frozenset[str] = frozenset()
@@ -143,7 +143,7 @@ class Policy:
     """The most processes and threads that one may ask for; None: the default."""
 
 
-OPEN = Policy(
+OPEN = Permissions(
     capabilities=CAPABILITIES,
     privileged=True,
     gain_privileges=True,
@@ -160,7 +160,7 @@ class Project:
 
     name: str
     created_at: datetime
-    policy: Policy = Policy()
+    permissions: Permissions = Permissions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

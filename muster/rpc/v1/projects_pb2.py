@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmuster/rpc/v1/projects.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"n\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12%\n\x06policy\x18\x03 \x01(\x0b\x32\x15.muster.rpc.v1.Policy\"\x7f\n\x06Policy\x12\x14\n\x0c\x63\x61pabilities\x18\x01 \x03(\t\x12\x12\n\nprivileged\x18\x02 \x01(\x08\x12\x17\n\x0fgain_privileges\x18\x03 \x01(\x08\x12\x10\n\x08\x61ny_user\x18\x04 \x01(\x08\x12\x12\n\nhost_paths\x18\x05 \x03(\t\x12\x0c\n\x04pids\x18\x06 \x01(\r\"F\n\x0c\x41llowRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12%\n\x06policy\x18\x02 \x01(\x0b\x32\x15.muster.rpc.v1.Policy\"!\n\x11GetProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13ListProjectsRequest\"@\n\x14ListProjectsResponse\x12(\n\x08projects\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.Project\"!\n\x11\x41\x64\x64ProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xa1\x02\n\x0eProjectService\x12O\n\x04List\x12\".muster.rpc.v1.ListProjectsRequest\x1a#.muster.rpc.v1.ListProjectsResponse\x12?\n\x03Get\x12 .muster.rpc.v1.GetProjectRequest\x1a\x16.muster.rpc.v1.Project\x12?\n\x03\x41\x64\x64\x12 .muster.rpc.v1.AddProjectRequest\x1a\x16.muster.rpc.v1.Project\x12<\n\x05\x41llow\x12\x1b.muster.rpc.v1.AllowRequest\x1a\x16.muster.rpc.v1.Projectb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmuster/rpc/v1/projects.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"x\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bpermissions\x18\x03 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"\x84\x01\n\x0bPermissions\x12\x14\n\x0c\x63\x61pabilities\x18\x01 \x03(\t\x12\x12\n\nprivileged\x18\x02 \x01(\x08\x12\x17\n\x0fgain_privileges\x18\x03 \x01(\x08\x12\x10\n\x08\x61ny_user\x18\x04 \x01(\x08\x12\x12\n\nhost_paths\x18\x05 \x03(\t\x12\x0c\n\x04pids\x18\x06 \x01(\r\"P\n\x0c\x41llowRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12/\n\x0bpermissions\x18\x02 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"!\n\x11GetProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13ListProjectsRequest\"@\n\x14ListProjectsResponse\x12(\n\x08projects\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.Project\"!\n\x11\x41\x64\x64ProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xa1\x02\n\x0eProjectService\x12O\n\x04List\x12\".muster.rpc.v1.ListProjectsRequest\x1a#.muster.rpc.v1.ListProjectsResponse\x12?\n\x03Get\x12 .muster.rpc.v1.GetProjectRequest\x1a\x16.muster.rpc.v1.Project\x12?\n\x03\x41\x64\x64\x12 .muster.rpc.v1.AddProjectRequest\x1a\x16.muster.rpc.v1.Project\x12<\n\x05\x41llow\x12\x1b.muster.rpc.v1.AllowRequest\x1a\x16.muster.rpc.v1.Projectb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,19 +33,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.projects_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PROJECT']._serialized_start=80
-  _globals['_PROJECT']._serialized_end=190
-  _globals['_POLICY']._serialized_start=192
-  _globals['_POLICY']._serialized_end=319
-  _globals['_ALLOWREQUEST']._serialized_start=321
-  _globals['_ALLOWREQUEST']._serialized_end=391
-  _globals['_GETPROJECTREQUEST']._serialized_start=393
-  _globals['_GETPROJECTREQUEST']._serialized_end=426
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=428
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=449
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=451
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=515
-  _globals['_ADDPROJECTREQUEST']._serialized_start=517
-  _globals['_ADDPROJECTREQUEST']._serialized_end=550
-  _globals['_PROJECTSERVICE']._serialized_start=553
-  _globals['_PROJECTSERVICE']._serialized_end=842
+  _globals['_PROJECT']._serialized_end=200
+  _globals['_PERMISSIONS']._serialized_start=203
+  _globals['_PERMISSIONS']._serialized_end=335
+  _globals['_ALLOWREQUEST']._serialized_start=337
+  _globals['_ALLOWREQUEST']._serialized_end=417
+  _globals['_GETPROJECTREQUEST']._serialized_start=419
+  _globals['_GETPROJECTREQUEST']._serialized_end=452
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=454
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=475
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=477
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=541
+  _globals['_ADDPROJECTREQUEST']._serialized_start=543
+  _globals['_ADDPROJECTREQUEST']._serialized_end=576
+  _globals['_PROJECTSERVICE']._serialized_start=579
+  _globals['_PROJECTSERVICE']._serialized_end=868
 # @@protoc_insertion_point(module_scope)

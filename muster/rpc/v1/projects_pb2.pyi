@@ -27,7 +27,7 @@ class Project(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
-    POLICY_FIELD_NUMBER: _builtins.int
+    PERMISSIONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     @_builtins.property
@@ -35,7 +35,7 @@ class Project(_message.Message):
         """When it was made."""
 
     @_builtins.property
-    def policy(self) -> Global___Policy:
+    def permissions(self) -> Global___Permissions:
         """What its containers may do beyond the default; absent: nothing."""
 
     def __init__(
@@ -43,18 +43,18 @@ class Project(_message.Message):
         *,
         name: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
-        policy: Global___Policy | None = ...,
+        permissions: Global___Permissions | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "permissions", b"permissions"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "name", b"name", "policy", b"policy"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "name", b"name", "permissions", b"permissions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Project: _TypeAlias = Project  # noqa: Y015
 
 @_typing.final
-class Policy(_message.Message):
+class Permissions(_message.Message):
     """What the containers of a project may do beyond the default."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -97,7 +97,7 @@ class Policy(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Policy: _TypeAlias = Policy  # noqa: Y015
+Global___Permissions: _TypeAlias = Permissions  # noqa: Y015
 
 @_typing.final
 class AllowRequest(_message.Message):
@@ -106,22 +106,22 @@ class AllowRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
-    POLICY_FIELD_NUMBER: _builtins.int
+    PERMISSIONS_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project."""
     @_builtins.property
-    def policy(self) -> Global___Policy:
+    def permissions(self) -> Global___Permissions:
         """In place of what it had."""
 
     def __init__(
         self,
         *,
         project: _builtins.str = ...,
-        policy: Global___Policy | None = ...,
+        permissions: Global___Permissions | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["permissions", b"permissions"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy", "project", b"project"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["permissions", b"permissions", "project", b"project"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -87,7 +87,7 @@ TOKEN = access.IssuedToken(id="t", account="a", note="n", created_at=START)
 JOIN_TOKEN = access.IssuedJoinToken(
     id="t", created_by="a", created_at=START, expires_at=START, uses_left=1, labels={"pool": "a"}
 )
-PROJECT = access.Project(name="p", created_at=START, policy=access.Policy(host_paths=("/data",)))
+PROJECT = access.Project(name="p", created_at=START, permissions=access.Permissions(host_paths=("/data",)))
 ENROLLED = access.EnrolledNode(name=NodeId("n"), key="k", enrolled_at=START, token="t", labels={"pool": "a"})
 ENTRY = access.AuditEntry(at=START, who="w", what="Join", target="n", origin="ipv4:1", result="refused")
 FINDING = Finding(id="docker", severity=Severity.ERROR, sentence="is not there", remedy="install it")

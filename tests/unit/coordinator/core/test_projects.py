@@ -2,10 +2,10 @@
 
 from coordinator.core.answers import ProjectKept, RefusalCause, Refused
 from coordinator.core.events import ProjectAdded, ProjectChanged
-from muster.domain.fleet.access import Policy, Project
+from muster.domain.fleet.access import Permissions, Project
 from tests.builders import AT, World
 
-OPENED = Policy(any_user=True)
+OPENED = Permissions(any_user=True)
 
 
 def test_a_project_is_added_once() -> None:
@@ -21,14 +21,14 @@ def test_a_project_is_added_once() -> None:
 def test_what_a_project_is_opened_for_takes_the_place_of_what_it_was_opened_for() -> None:
     w = World()
     w.turn(ProjectAdded(name="vision"))
-    [answer] = w.turn(ProjectChanged(name="vision", policy=OPENED))
+    [answer] = w.turn(ProjectChanged(name="vision", permissions=OPENED))
 
-    before, after = Project(name="vision", created_at=AT), Project(name="vision", created_at=AT, policy=OPENED)
+    before, after = Project(name="vision", created_at=AT), Project(name="vision", created_at=AT, permissions=OPENED)
     assert answer == ProjectKept(project=after, before=before)
 
 
 def test_a_project_that_is_not_there_is_not_changed() -> None:
-    [answer] = World().turn(ProjectChanged(name="vision", policy=OPENED))
+    [answer] = World().turn(ProjectChanged(name="vision", permissions=OPENED))
 
     assert isinstance(answer, Refused)
     assert answer.cause is RefusalCause.UNKNOWN
@@ -36,7 +36,7 @@ def test_a_project_that_is_not_there_is_not_changed() -> None:
 
 def test_projects_are_there_after_a_restart_of_the_coordinator() -> None:
     w = World()
-    w.turn(ProjectAdded(name="vision"), ProjectChanged(name="vision", policy=OPENED))
+    w.turn(ProjectAdded(name="vision"), ProjectChanged(name="vision", permissions=OPENED))
     w.restart()
 
-    assert w.cluster.projects["vision"].policy == OPENED
+    assert w.cluster.projects["vision"].permissions == OPENED

@@ -9,7 +9,7 @@ from coordinator.service.logs import LogMerge
 from coordinator.service.submitting import SubmitDesk
 from coordinator.store.records.memory import MemoryStore
 from coordinator.trust.secrets.secrets import Secrets
-from muster.domain.fleet.access import Policy
+from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.secret import Secret
 from tests.unit.coordinator.service.callers import Trusted
 
@@ -27,5 +27,5 @@ def job_operations(
 ) -> JobOperations:
     """Jobs without secrets, questions without logs; `old`: where old attempts are, if there are any."""
     archive = Archive(logs=cast("LogMerge", None), attempts=old or OldAttempts(MemoryStore()))
-    desk = SubmitDesk(lambda _: Policy(), cast("Secrets", NoSecrets()))
+    desk = SubmitDesk(lambda _: Permissions(), cast("Secrets", NoSecrets()))
     return JobOperations(trusted.operations, engine, desk, archive, pace)

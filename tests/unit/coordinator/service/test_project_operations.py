@@ -10,7 +10,7 @@ from coordinator.service.known_projects import KnownProjects, make_default_proje
 from coordinator.service.projects import ProjectOperations
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
-from muster.domain.fleet.access import OPEN, Access, Policy
+from muster.domain.fleet.access import OPEN, Access, Permissions
 from tests.unit.coordinator.engines import engine_on, working
 from tests.unit.coordinator.service.callers import Trusted, of_all, person
 
@@ -36,12 +36,12 @@ async def fleet(
 async def test_projects_are_listed_for_those_who_see_them_and_opened_by_admins() -> None:
     async with fleet("red", "blue") as (trusted, _, projects):
         seen = await projects.list(person(red=Access.VIEWER))
-        opened = await projects.allow(ADMIN, "red", Policy(privileged=True))
+        opened = await projects.allow(ADMIN, "red", Permissions(privileged=True))
         with pytest.raises(PermissionDeniedError):
-            await projects.allow(person(red=Access.ADMIN), "red", Policy())
+            await projects.allow(person(red=Access.ADMIN), "red", Permissions())
 
         assert [each.name for each in seen] == ["red"]
-        assert opened.policy.privileged
+        assert opened.permissions.privileged
         assert (await trusted.told())[0] == ("root", "projects.allow", "red", "ok, +privileged")
 
 
@@ -71,14 +71,14 @@ async def test_a_project_is_made_once_and_written_down() -> None:
 async def test_what_is_not_there_is_not_opened() -> None:
     async with fleet() as (_, _, projects):
         with pytest.raises(UnknownNameError, match="there is no project 'red'"):
-            await projects.allow(ADMIN, "red", Policy())
+            await projects.allow(ADMIN, "red", Permissions())
 
 
 async def test_projects_of_one_machine_are_open_for_everything() -> None:
     async with fleet("red", of_one_machine=True) as (_, _, projects):
-        assert {each.policy for each in await projects.list(ADMIN)} == {OPEN}
+        assert {each.permissions for each in await projects.list(ADMIN)} == {OPEN}
         with pytest.raises(ConflictError, match="there is nothing to allow"):
-            await projects.allow(ADMIN, "red", Policy())
+            await projects.allow(ADMIN, "red", Permissions())
 
 
 async def test_every_fleet_has_the_default_project_and_it_is_made_once() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.fleet.access import Policy
+from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.user import numeric
 from muster.domain.jobs.job import DEFAULT_PIDS, JobSpec, Role
 
@@ -32,18 +32,18 @@ class Closed:
         return f"role {self.role}, {self.key}: {self.wish} ({self.option})"
 
 
-def closed(spec: JobSpec, policy: Policy) -> tuple[Closed, ...]:
-    """All that the policy does not open, role by role; empty: the job may be taken."""
+def closed(spec: JobSpec, permissions: Permissions) -> tuple[Closed, ...]:
+    """All that the permissions do not open, role by role; empty: the job may be taken."""
     return tuple(
         Closed(role=role.name, key=key, wish=wish, option=option)
         for role in spec.roles
-        for key, wish, option in (*_users(role, policy), *_rights(role, policy), *_mounts(role, policy))
+        for key, wish, option in (*_users(role, permissions), *_rights(role, permissions), *_mounts(role, permissions))
     )
 
 
-def require_open(spec: JobSpec, policy: Policy) -> None:
+def require_open(spec: JobSpec, permissions: Permissions) -> None:
     """Raise PermissionDeniedError, which names every role and key, unless the project is opened for all of the job."""
-    found = closed(spec, policy)
+    found = closed(spec, permissions)
     if not found:
         return
     lines = "".join(f"\n  {each}" for each in found)
@@ -54,8 +54,8 @@ def require_open(spec: JobSpec, policy: Policy) -> None:
     )
 
 
-def changes(before: Policy, after: Policy) -> str:
-    """What one policy opens or closes against another, for the audit log; `nothing` if they are equal."""
+def changes(before: Permissions, after: Permissions) -> str:
+    """What changed permissions open or close, for the audit log; `nothing` if they are equal."""
     parts = [
         *_set_changes(before.capabilities, after.capabilities),
         *_set_changes(frozenset(before.host_paths), frozenset(after.host_paths)),
@@ -79,8 +79,8 @@ Found = Iterator[tuple[str, str, str]]
 """Key, wish, and the option that opens a project for it."""
 
 
-def _users(role: Role, policy: Policy) -> Found:
-    if policy.any_user:
+def _users(role: Role, permissions: Permissions) -> Found:
+    if permissions.any_user:
         return
     if role.security.image_user:
         yield "security.image_user", "any user that the image names, root too", "--any-user"
@@ -93,29 +93,29 @@ def _users(role: Role, policy: Policy) -> Found:
         yield "user", f"{role.user}, which is root or in its group", "--any-user"
 
 
-def _rights(role: Role, policy: Policy) -> Found:
+def _rights(role: Role, permissions: Permissions) -> Found:
     asked = role.security
     for capability in asked.capabilities:
-        if capability not in policy.capabilities:
+        if capability not in permissions.capabilities:
             yield "security.capabilities", capability, f"--capability {capability}"
-    if asked.privileged and not policy.privileged:
+    if asked.privileged and not permissions.privileged:
         yield "security.privileged", "all that root of the node may", "--privileged"
-    if asked.gain_privileges and not policy.gain_privileges:
+    if asked.gain_privileges and not permissions.gain_privileges:
         yield "security.gain_privileges", "programs that gain privileges", "--gain-privileges"
     for limit in role.ulimits:
-        if limit.name in _PRIORITIES and limit.hard != 0 and SYS_NICE not in policy.capabilities:
+        if limit.name in _PRIORITIES and limit.hard != 0 and SYS_NICE not in permissions.capabilities:
             yield (
                 "ulimits",
                 f"{limit.name}, a priority above that of the node's own programs",
                 f"--capability {SYS_NICE}",
             )
-    most = policy.pids or DEFAULT_PIDS
+    most = permissions.pids or DEFAULT_PIDS
     if asked.pids is not None and asked.pids > most:
         yield "security.pids", f"{asked.pids}, more than {most}", f"--pids {asked.pids}"
 
 
-def _mounts(role: Role, policy: Policy) -> Found:
+def _mounts(role: Role, permissions: Permissions) -> Found:
     for mount in role.mounts:
         source = PurePosixPath(posixpath.normpath(mount.source))
-        if not any(source.is_relative_to(path) for path in policy.host_paths):
+        if not any(source.is_relative_to(path) for path in permissions.host_paths):
             yield "mounts", str(source), f"--host-path {source}"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.trust.policy import changes, closed, require_open
+from coordinator.trust.permissions import changes, closed, require_open
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.fleet.access import OPEN, Policy
+from muster.domain.fleet.access import OPEN, Permissions
 from muster.domain.jobs.job import DEFAULT_PIDS, JobSpec, Mount, Role, Security, Ulimit
 
-NOTHING = Policy()
+NOTHING = Permissions()
 
 OPTIONS = (
     "leave it out, or ask an admin for "
@@ -21,8 +21,8 @@ def job(*roles: Role) -> JobSpec:
     return JobSpec(name="train", roles=roles, project="vision")
 
 
-def keys(role: Role, policy: Policy = NOTHING) -> list[str]:
-    return [each.key for each in closed(job(role), policy)]
+def keys(role: Role, permissions: Permissions = NOTHING) -> list[str]:
+    return [each.key for each in closed(job(role), permissions)]
 
 
 def test_a_job_that_asks_for_nothing_needs_no_opening() -> None:
@@ -37,35 +37,35 @@ def test_users_by_number_need_no_opening(user: str) -> None:
 @pytest.mark.parametrize("user", ["0", "0:1000", "1000:0", "00", "root", "app", "1000:video", "4294967295"])
 def test_root_and_users_by_name_need_any_user(user: str) -> None:
     assert keys(Role(image="img", user=user)) == ["user"]
-    assert keys(Role(image="img", user=user), Policy(any_user=True)) == []
+    assert keys(Role(image="img", user=user), Permissions(any_user=True)) == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "key", "policy"),
+    ("asked", "key", "permissions"),
     [
-        (Security(image_user=True), "security.image_user", Policy(any_user=True)),
-        (Security(privileged=True), "security.privileged", Policy(privileged=True)),
-        (Security(gain_privileges=True), "security.gain_privileges", Policy(gain_privileges=True)),
+        (Security(image_user=True), "security.image_user", Permissions(any_user=True)),
+        (Security(privileged=True), "security.privileged", Permissions(privileged=True)),
+        (Security(gain_privileges=True), "security.gain_privileges", Permissions(gain_privileges=True)),
         (
             Security(capabilities=("SYS_PTRACE",)),
             "security.capabilities",
-            Policy(capabilities=frozenset({"SYS_PTRACE"})),
+            Permissions(capabilities=frozenset({"SYS_PTRACE"})),
         ),
-        (Security(pids=DEFAULT_PIDS + 1), "security.pids", Policy(pids=DEFAULT_PIDS + 1)),
+        (Security(pids=DEFAULT_PIDS + 1), "security.pids", Permissions(pids=DEFAULT_PIDS + 1)),
     ],
 )
-def test_each_wish_needs_its_own_opening(asked: Security, key: str, policy: Policy) -> None:
+def test_each_wish_needs_its_own_opening(asked: Security, key: str, permissions: Permissions) -> None:
     role = Role(image="img", security=asked)
     assert keys(role) == [key]
-    assert keys(role, policy) == []
+    assert keys(role, permissions) == []
     assert keys(role, OPEN) == []
-    others = replace(OPEN, **{name: getattr(NOTHING, name) for name in vars_of(policy)})
+    others = replace(OPEN, **{name: getattr(NOTHING, name) for name in vars_of(permissions)})
     assert keys(role, others) == [key]
 
 
-def vars_of(policy: Policy) -> list[str]:
-    """The fields in which a policy differs from one that opens nothing."""
-    return [name for name in Policy.__dataclass_fields__ if getattr(policy, name) != getattr(NOTHING, name)]
+def vars_of(permissions: Permissions) -> list[str]:
+    """The fields in which permissions differ from those that open nothing."""
+    return [name for name in Permissions.__dataclass_fields__ if getattr(permissions, name) != getattr(NOTHING, name)]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def vars_of(policy: Policy) -> list[str]:
 def test_limits_need_no_opening_but_for_priorities(limit: str, opened: bool) -> None:
     role = Role(image="img", ulimits=(Ulimit(name=limit, soft=0, hard=-1),))
     assert keys(role) == ([] if opened else ["ulimits"])
-    assert keys(role, Policy(capabilities=frozenset({"SYS_NICE"}))) == []
+    assert keys(role, Permissions(capabilities=frozenset({"SYS_NICE"}))) == []
     assert keys(replace(role, ulimits=(Ulimit(name=limit, soft=0, hard=0),))) == []
 
 
@@ -96,7 +96,7 @@ def test_fewer_processes_than_the_default_need_no_opening() -> None:
 def test_mounts_come_from_below_a_host_path(source: str, opened: bool) -> None:
     role = Role(image="img", mounts=(Mount(source=source, target="/in"),))
     assert keys(role) == ["mounts"]
-    assert (keys(role, Policy(host_paths=("/srv", "/data"))) == []) is opened
+    assert (keys(role, Permissions(host_paths=("/srv", "/data"))) == []) is opened
     assert keys(role, OPEN) == []
 
 
@@ -114,8 +114,8 @@ def test_the_refusal_names_every_role_and_key_and_how_to_open_the_project() -> N
     ]
 
 
-def test_changes_of_a_policy_are_told_in_words() -> None:
-    before = Policy(capabilities=frozenset({"BPF", "CHOWN"}), host_paths=("/a",), privileged=True)
-    after = Policy(capabilities=frozenset({"BPF", "KILL"}), host_paths=("/a", "/b"), any_user=True, pids=99)
+def test_changes_of_permissions_are_told_in_words() -> None:
+    before = Permissions(capabilities=frozenset({"BPF", "CHOWN"}), host_paths=("/a",), privileged=True)
+    after = Permissions(capabilities=frozenset({"BPF", "KILL"}), host_paths=("/a", "/b"), any_user=True, pids=99)
     assert changes(before, after) == "+KILL, -CHOWN, +/b, -privileged, +any-user, pids default -> 99"
     assert changes(after, after) == "nothing"

@@ -9,7 +9,7 @@ import typer
 from muster.cli.context import answers, session_of
 from muster.cli.output.screen import say
 from muster.domain.errors import InvalidJobError
-from muster.domain.fleet.access import Policy
+from muster.domain.fleet.access import Permissions
 from muster.domain.jobs.job import MOST_PIDS
 
 
@@ -54,9 +54,9 @@ async def allow(
       muster projects allow vision
       muster projects allow vision --capability SYS_PTRACE --host-path /data
     """
-    from muster.cli.output.trust import policy_text
+    from muster.cli.output.trust import permissions_text
 
-    wished = Policy(
+    wished = Permissions(
         capabilities=frozenset(name.upper().removeprefix("CAP_") for name in capability or ()),
         privileged=privileged,
         gain_privileges=gain_privileges,
@@ -66,12 +66,12 @@ async def allow(
     )
     async with session_of(context).client() as client:
         found = await client.projects.get(project)
-        if nothing or wished != Policy():
-            found = await client.projects.allow(project, wished if nothing else _both(found.policy, wished))
-    say(f"{found.name}: {policy_text(found.policy)}")
+        if nothing or wished != Permissions():
+            found = await client.projects.allow(project, wished if nothing else _both(found.permissions, wished))
+    say(f"{found.name}: {permissions_text(found.permissions)}")
 
 
-def _both(had: Policy, more: Policy) -> Policy:
+def _both(had: Permissions, more: Permissions) -> Permissions:
     return replace(
         more,
         capabilities=had.capabilities | more.capabilities,

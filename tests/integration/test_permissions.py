@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 from muster.cli.program import program
 from muster.client.endpoint import Login, keep_login
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
-from muster.domain.fleet.access import Access, Policy
+from muster.domain.fleet.access import Access, Permissions
 from muster.domain.jobs.job import JobSpec, Mount, Role, Security
 from tests.integration.fleet import running_fleet
 from tests.integration.secured import secured
 
-OPENED = Policy(capabilities=frozenset({"SYS_PTRACE"}), any_user=True, host_paths=("/data",), pids=100_000)
+OPENED = Permissions(capabilities=frozenset({"SYS_PTRACE"}), any_user=True, host_paths=("/data",), pids=100_000)
 
 
 def job(**options: object) -> JobSpec:
@@ -51,14 +51,14 @@ async def test_what_an_admin_has_opened_is_taken_until_he_closes_it(tmp_path: Pa
     async with secured(tmp_path) as fleet, fleet.client() as admin:
         token = await fleet.user("ada", {"vision": Access.MEMBER})
         async with fleet.client(token) as ada:
-            assert (await admin.projects.allow("vision", OPENED)).policy == OPENED
+            assert (await admin.projects.allow("vision", OPENED)).permissions == OPENED
             (seen,) = [project for project in await ada.projects.list() if project.name == "vision"]
-            assert seen.policy == OPENED
+            assert seen.permissions == OPENED
             taken = [(await ada.jobs.submit(wish, queue_anyway=True)).id for wish in WISHES]
             with pytest.raises(PermissionDeniedError, match="--capability SYS_ADMIN"):
                 await ada.jobs.submit(job(security=Security(capabilities=("SYS_ADMIN",))), queue_anyway=True)
 
-            await admin.projects.allow("vision", Policy(any_user=True))
+            await admin.projects.allow("vision", Permissions(any_user=True))
             with pytest.raises(PermissionDeniedError, match="--host-path /data/set"):
                 await ada.jobs.submit(WISHES[-1], queue_anyway=True)
             await ada.jobs.submit(WISHES[0], queue_anyway=True)
@@ -102,7 +102,7 @@ async def test_the_command_line_opens_shows_and_closes(tmp_path: Path) -> None:
         )
         assert await muster("projects", "allow", "vision", "--capability", "BPF", "--pids", "99") == opened
         listed = json.loads(await muster("projects", "list", "-o", "json"))
-        assert listed[1]["policy"]["capabilities"] == ["BPF", "SYS_PTRACE"]
+        assert listed[1]["permissions"]["capabilities"] == ["BPF", "SYS_PTRACE"]
         assert "any user, BPF" in await muster("projects", "list")
         assert await muster("projects", "allow", "vision", "--nothing") == "vision: nothing beyond the default\n"
         assert await muster("projects", "allow", "vision", "--capability", "EVERYTHING") == "exit 2"
