@@ -142,6 +142,15 @@ class MaskedSplitter:
         masked, self._rest = self._mask.split(self._rest + chunk)
         return self._lines.feed(masked, time_ns)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something of a line whose end has not come, and that no secret begins with."""
+        return self._lines.is_open
+
+    def piece(self, time_ns: int) -> list[LogRecord]:
+        """What there is of the last line, without waiting for its end; what may be a secret's beginning stays here."""
+        return self._lines.piece(time_ns)
+
     def flush(self, time_ns: int) -> list[LogRecord]:
         """What is left at the end of the stream."""
         masked, _ = self._mask.split(self._rest, last=True)

@@ -20,13 +20,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from agent.logs.file import LogFile
-from agent.logs.mask import MaskedSplitter
 from agent.runtimes.kernel.confinement import Confinement
 from agent.runtimes.kernel.descendants import Descendants
 from agent.runtimes.kernel.pids import Process, process
 from agent.runtimes.kernel.subtree import descendants, strike
 from agent.runtimes.process.news import NEWS_PAUSE, News
 from agent.runtimes.process.order import GO, GROUPS_LINE, ProgramOrder, groups_in
+from agent.runtimes.process.outputs import Outputs
 from muster.domain.gangs.log import LineSplitter, LogRecord, Stream
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Ready:
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
         lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
-        return Copy(program, descendants, lines, self._log, self._news, self._confinement).run()
+        return Copy(program, descendants, Outputs(lines), self._log, self._news, self._confinement).run()
 
     def close(self) -> None:
         """Let go of everything."""
@@ -156,7 +156,7 @@ class Copy:
         self,
         program: int,
         descendants: Descendants,
-        outputs: Mapping[int, LineSplitter | MaskedSplitter],
+        outputs: Outputs,
         log: LogFile,
         news: News,
         confinement: Confinement,
@@ -172,9 +172,9 @@ class Copy:
         self._leftovers = ProgramLeftovers(news)
         self._told = False
         """Whether the end of the program, and of all that it left behind, is in the record."""
-        self._outputs = dict(outputs)
+        self._outputs = outputs
         self._poll = select.poll()
-        for descriptor in (*outputs, descendants.news):
+        for descriptor in (*outputs.readers, descendants.news):
             self._poll.register(descriptor, select.POLLIN)
 
     def run(self) -> bool:
@@ -216,11 +216,12 @@ class Copy:
 
     def _turn(self) -> None:
         """Wait for something to happen."""
-        for descriptor, _ in self._poll.poll(self._leftovers.pause):
+        for descriptor, _ in self._poll.poll(self._patience):
             if descriptor != self._descendants.news:
                 self._read(descriptor)
             else:
                 self._reap()
+        self._append(self._outputs.pieces(time.time_ns(), time.monotonic()))
         if self._leftovers.due or (self._code is not None and self._is_mute):
             self._clear()
         if self._over and self._outputs and not self._told:
@@ -229,6 +230,13 @@ class Copy:
         if self._grown:
             self._grown = False
             self._news.ring()
+
+    @property
+    def _patience(self) -> float | None:
+        """Milliseconds until there is something to do even if nothing happens; None: for ever."""
+        due = self._outputs.due
+        piece = None if due is None else max(0.0, due - time.monotonic()) * 1000
+        return min((each for each in (self._leftovers.pause, piece) if each is not None), default=None)
 
     @property
     def _is_mute(self) -> bool:
@@ -253,14 +261,14 @@ class Copy:
     def _read(self, reader: int) -> None:
         data = os.read(reader, PIPE_BYTES)
         if data:
-            self._append(self._outputs[reader].feed(data, time.time_ns()))
+            self._append(self._outputs.feed(reader, data, time.time_ns(), time.monotonic()))
         else:
             self._close(reader)
 
     def _close(self, reader: int) -> None:
         self._poll.unregister(reader)
         os.close(reader)
-        self._append(self._outputs.pop(reader).flush(time.time_ns()))
+        self._append(self._outputs.close(reader, time.time_ns()))
 
     def _append(self, records: Sequence[LogRecord]) -> None:
         if records:
@@ -269,7 +277,7 @@ class Copy:
 
     def _cut_off(self) -> None:
         """Somebody else has its output in the hand, and may have it for ever."""
-        for reader in tuple(self._outputs):
+        for reader in self._outputs.readers:
             self._close(reader)
         self._log.mark("output after the end is not kept")
         self._grown = True

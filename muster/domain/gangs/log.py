@@ -81,12 +81,19 @@ def parse_time(text: bytes) -> int:
 class LineSplitter:
     """Turns what user code prints to one stream, as it comes in, into records.
 
-    The records are the same however the bytes were cut into chunks, apart from their times.
+    The records are the same however the bytes were cut into chunks, apart from their times and from what `piece` took.
     """
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._rest = b""
+        self._is_begun = False
+        """Whether a piece of the line was given already."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something of a line whose end has not come."""
+        return bool(self._rest)
 
     def feed(self, chunk: bytes, time_ns: int) -> list[LogRecord]:
         """The records that are complete now; the rest of the last line waits for the next chunk."""
@@ -95,16 +102,25 @@ class LineSplitter:
         records: list[LogRecord] = []
         for line in lines:
             records += self._pieces(line, time_ns)
+            self._is_begun = False
         if len(self._rest) > MAX_RECORD:
             *pieces, last = self._pieces(self._rest, time_ns)
             records += pieces
-            self._rest = last.text
+            self._rest, self._is_begun = last.text, True
         return records
+
+    def piece(self, time_ns: int) -> list[LogRecord]:
+        """What there is of the last line, without waiting for its end."""
+        if not self._rest:
+            return []
+        text, self._rest, self._is_begun = self._rest, b"", True
+        return [LogRecord(time_ns=time_ns, stream=self._stream, text=text, partial=True)]
 
     def flush(self, time_ns: int) -> list[LogRecord]:
         """What is left at the end of the stream: a last line without line end counts as a whole line."""
         rest, self._rest = self._rest, b""
-        return self._pieces(rest, time_ns) if rest else []
+        begun, self._is_begun = self._is_begun, False
+        return self._pieces(rest, time_ns) if rest or begun else []
 
     def _pieces(self, line: bytes, time_ns: int) -> list[LogRecord]:
         if len(line) <= MAX_RECORD:

@@ -123,6 +123,35 @@ def test_a_line_one_byte_longer_is_two_records() -> None:
     assert splitter.feed(b"\n", NOON) == [err(b"y")]
 
 
+def test_the_begun_part_of_a_line_can_be_taken_and_its_end_still_ends_the_line() -> None:
+    splitter = LineSplitter(Stream.STDOUT)
+
+    assert splitter.feed(b" 10%\r 20%", NOON) == []
+    assert splitter.piece(NOON) == [out(b" 10%\r 20%", partial=True)]
+    assert splitter.piece(NOON) == []
+    assert splitter.feed(b"\nnext\n", NOON) == [out(b""), out(b"next")]
+    assert splitter.flush(NOON) == []
+
+
+def test_a_line_of_which_a_piece_was_taken_ends_with_the_output() -> None:
+    splitter = LineSplitter(Stream.STDOUT)
+
+    splitter.feed(b"100%", NOON)
+    splitter.piece(NOON)
+
+    assert splitter.flush(NOON) == [out(b"")]
+
+
+@given(st.lists(st.binary(max_size=20)))
+def test_pieces_change_nothing_of_what_was_printed(chunks: list[bytes]) -> None:
+    splitter, output = LineSplitter(Stream.STDOUT), b"".join(chunks)
+    found = [record for chunk in chunks for record in (*splitter.feed(chunk, 1), *splitter.piece(1))]
+    found += splitter.flush(1)
+
+    text = b"".join(record.text + b"\n" * (not record.partial) for record in found)
+    assert text == output + (b"" if output.endswith(b"\n") or not output else b"\n")
+
+
 def test_what_is_appended_can_be_read(tmp_path: Path) -> None:
     with closing(LogSpool(tmp_path / "log")) as spool:
         spool.append(out(b"one"))
