@@ -3,24 +3,23 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from muster.cli.exit_codes import ExitCode, code_of_job
+from muster.cli.output.footer import keep_footer
 from muster.cli.output.job_sentences import changes, status_words, verdict_words
 from muster.cli.output.log_printer import LogPrinter, style_for
-from muster.cli.output.screen import clear_status, draw_status, is_drawn, say, screen
+from muster.cli.output.logs import LogStyle
+from muster.cli.output.screen import is_drawn, is_terminal, say, screen
 from muster.client.client import Client
 from muster.domain.jobs.lifecycle import JobPhase
-from muster.domain.jobs.view import JobView
+from muster.domain.jobs.view import JobView, LogLine
 
 _DRAIN = 15.0
 """Seconds that the rest of the logs may take once the job has ended; a lost node never sends its rest."""
-
-_STATUS_EVERY = 0.5
-"""Seconds between two looks at the status of a job that is followed."""
 
 _T = TypeVar("_T")
 
@@ -104,8 +103,9 @@ async def _progress_then_logs(
                         shown.close()
                         if on_start is not None:
                             on_start(job)
-                        printing = tasks.create_task(_print_logs(client, job), name=f"logs of {job.id}")
-                        telling = tasks.create_task(_tell_status(latest, ending), name=f"status of {job.id}")
+                        printer = LogPrinter(style_for(job))
+                        printing = tasks.create_task(_print_logs(client, job, printer), name=f"logs of {job.id}")
+                        telling = tasks.create_task(_keep_footer(printer, latest, ending), name=f"status of {job.id}")
         if telling is not None:
             telling.cancel()
         if printing is not None:
@@ -115,20 +115,38 @@ async def _progress_then_logs(
     return job
 
 
-async def _print_logs(client: Client, job: JobView) -> None:
-    with LogPrinter(style_for(job)) as printer:
+async def _print_logs(client: Client, job: JobView, printer: LogPrinter) -> None:
+    with printer:
         async for line in client.jobs.logs(job, follow=True):
             printer.print(line)
 
 
-async def _tell_status(latest: Sequence[JobView], ending: str) -> None:
-    """Keep the last line of a terminal up to date while a job runs, so that a silent one is seen to run."""
-    try:
-        while True:
-            draw_status(f"{status_words(latest[0], datetime.now(UTC))} · {ending}")
-            await asyncio.sleep(_STATUS_EVERY)
-    finally:
-        clear_status()
+async def follow_logs(client: Client, job: JobView, lines: AsyncGenerator[LogLine, None], style: LogStyle) -> bool:
+    """Print lines as they come; at a terminal the last lines say how the job stands. True once all have come."""
+    latest = [job]
+    async with asyncio.TaskGroup() as tasks:
+        with LogPrinter(style) as printer:
+            beside: list[asyncio.Task[None]] = []
+            if is_terminal():
+                beside.append(tasks.create_task(_keep_latest(client, latest), name=f"state of {job.id}"))
+                beside.append(tasks.create_task(_keep_footer(printer, latest, "Ctrl-C leaves it"), name="footer"))
+            async with aclosing(lines):
+                async for line in lines:
+                    printer.print(line)
+            for each in beside:
+                each.cancel()
+    return True
+
+
+async def _keep_latest(client: Client, latest: list[JobView]) -> None:
+    async with aclosing(client.jobs.watch(latest[0])) as views:
+        async for view in views:
+            latest[0] = view
+
+
+async def _keep_footer(printer: LogPrinter, latest: Sequence[JobView], ending: str) -> None:
+    """Keep the last lines of a terminal up to date while a job runs, so that a silent one is seen to run."""
+    await keep_footer(printer.open_lines, lambda: f"{status_words(latest[0], datetime.now(UTC))} · {ending}")
 
 
 class _Progress(Protocol):

@@ -63,12 +63,12 @@ async def logs(
         known = await client.jobs.get(job)
         style = style_for(known, prefix=prefix, timestamps=timestamps, raw=raw)
         lines = client.jobs.logs(known, ranks=ranks, since=earliest, tail=tail, follow=follow, attempt=attempt)
-        printing = _print_all(lines, style) if output.for_people else _print_documents(lines, output)
         if not follow:
-            await printing
+            await (_print_all(lines, style) if output.for_people else _print_documents(lines, output))
             return ExitCode.SUCCESS
-        from muster.cli.follow import attend
+        from muster.cli.follow import attend, follow_logs
 
+        printing = follow_logs(client, known, lines, style) if output.for_people else _print_documents(lines, output)
         return ExitCode.SUCCESS if await attend(client, known, printing) else ExitCode.INTERRUPTED
 
 

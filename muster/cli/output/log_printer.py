@@ -4,7 +4,7 @@ import sys
 from types import TracebackType
 from typing import Self
 
-from muster.cli.output.logs import LineJoiner, LogStyle, log_bytes
+from muster.cli.output.logs import LineJoiner, LogStyle, begun_text, log_bytes
 from muster.cli.output.screen import clear_status, colour_wanted, say
 from muster.domain.jobs.view import JobView, LogLine
 
@@ -18,6 +18,10 @@ def style_for(job: JobView, *, prefix: bool = True, timestamps: bool = False, ra
         terminal=sys.stdout.isatty() and not raw,
         width=len(str(job.spec.size - 1)),
     )
+
+
+MOST_OPEN_LINES = 8
+"""Begun lines that are shown at once: those of the lowest ranks."""
 
 
 class LogPrinter:
@@ -52,6 +56,12 @@ class LogPrinter:
             self._out.write(log_bytes(line, self._style))
             # A line that waits in a buffer is of no use to whoever follows.
             self._out.flush()
+
+    def open_lines(self) -> tuple[str, ...]:
+        """What the lines that have no end yet show so far, as progress bars do."""
+        if not self._style.terminal:
+            return ()
+        return tuple(begun_text(line, self._style) for line in self._joiner.begun[:MOST_OPEN_LINES])
 
     def _finish(self) -> None:
         clear_status()

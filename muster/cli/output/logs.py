@@ -12,6 +12,9 @@ _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _LONGEST = 2**20
 """Bytes after which a line without an end is shown as it is."""
 
+_SHOWN_OF_BEGUN = 4096
+"""Bytes of a begun line that are looked at for what it shows."""
+
 # Only these sequences pass: a log must not be able to move the cursor, retitle the window or answer for the user.
 _COLOUR = re.compile(rb"(\x1b\[[0-9;:]*m)")
 
@@ -46,6 +49,11 @@ class LineJoiner:
             return None
         return line
 
+    @property
+    def begun(self) -> tuple[LogLine, ...]:
+        """The lines whose end has not come yet, by rank."""
+        return tuple(self._open[key] for key in sorted(self._open))
+
     def rest(self) -> Iterator[LogLine]:
         """The lines whose end never came."""
         while self._open:
@@ -61,6 +69,12 @@ def log_bytes(line: LogLine, style: LogStyle) -> bytes:
         parts.append(_prefix(line, style))
     parts.append(_shown(line.text, style) if style.terminal else line.text)
     return b"".join(parts) + b"\n"
+
+
+def begun_text(line: LogLine, style: LogStyle) -> str:
+    """What a begun line shows so far, without colours; of one that rewrites itself, the last state."""
+    plain = replace(style, colour=False, terminal=True)
+    return log_bytes(replace(line, text=line.text[-_SHOWN_OF_BEGUN:]), plain).decode().rstrip("\n")
 
 
 def _prefix(line: LogLine, style: LogStyle) -> bytes:

@@ -5,6 +5,7 @@ No other module here prints or makes a console; a test of the house sees to it.
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from muster.domain.visible_text import visible
@@ -17,31 +18,50 @@ PIPE_WIDTH = 4000
 
 
 class _Status:
-    """The last line of the terminal, which says how things stand until something else is printed."""
+    """The last lines of the terminal, which say how things stand until something else is printed."""
 
-    drawn = False
+    drawn: Sequence[str] = ()
 
 
 _STATUS = _Status()
 
 
-def draw_status(text: str) -> None:
-    """Say how things stand in the last line of the terminal; nothing where stdout or stderr is none."""
-    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+def is_terminal() -> bool:
+    """Whether both outputs are terminals, so that somebody sees a status and no file gets it."""
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def draw_status(*lines: str) -> None:
+    """Say how things stand in the last lines of the terminal; nothing where stdout or stderr is none."""
+    if not is_terminal():
         return
-    width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
-    shown = visible(text)[:width]
-    while _columns(shown) > width:
-        shown = shown[:-1]
-    print(f"\r\x1b[2K\x1b[2m{shown}\x1b[0m", end="", file=sys.stderr, flush=True)
-    _STATUS.drawn = True
+    columns, rows = os.get_terminal_size(sys.stderr.fileno())
+    shown = [_fitting(visible(line), max(0, columns - 1)) for line in lines[-max(1, rows - 1) :]]
+    if shown == _STATUS.drawn:
+        return
+    text = "\n".join(f"\x1b[2m{line}\x1b[0m" for line in shown)
+    print(f"{_erasing()}\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+    _STATUS.drawn = shown
 
 
 def clear_status() -> None:
     """Take the status away, before something else is printed there."""
     if _STATUS.drawn:
-        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
-        _STATUS.drawn = False
+        print(f"{_erasing()}\r\x1b[2K", end="", file=sys.stderr, flush=True)
+        _STATUS.drawn = ()
+
+
+def _erasing() -> str:
+    """What takes away all drawn lines but the first, and leaves the cursor there."""
+    return "\r\x1b[2K\x1b[A" * (len(_STATUS.drawn) - 1)
+
+
+def _fitting(text: str, width: int) -> str:
+    """The beginning of a line that fits."""
+    shown = text[:width]
+    while _columns(shown) > width:
+        shown = shown[:-1]
+    return shown
 
 
 def say(text: str, *, err: bool = False, flush: bool = False) -> None:
