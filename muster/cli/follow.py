@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from muster.cli.exit_codes import ExitCode, code_of_job
-from muster.cli.output.footer import keep_footer
+from muster.cli.footer import keep_footer
 from muster.cli.output.job_sentences import changes, status_words, verdict_words
 from muster.cli.output.log_printer import LogPrinter, style_for
 from muster.cli.output.logs import LogStyle

@@ -20,13 +20,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from agent.logs.file import LogFile
+from agent.logs.outputs import Outputs
 from agent.runtimes.kernel.confinement import Confinement
 from agent.runtimes.kernel.descendants import Descendants
 from agent.runtimes.kernel.pids import Process, process
 from agent.runtimes.kernel.subtree import descendants, strike
 from agent.runtimes.process.news import NEWS_PAUSE, News
 from agent.runtimes.process.order import GO, GROUPS_LINE, ProgramOrder, groups_in
-from agent.runtimes.process.outputs import Outputs
 from muster.domain.gangs.log import LineSplitter, LogRecord, Stream
 
 if TYPE_CHECKING:

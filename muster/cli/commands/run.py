@@ -1,7 +1,6 @@
 """The command run."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 
 from muster.cli.commands.submit import Wish, make, overrides_of
 from muster.cli.context import answers, session_of
+from muster.cli.file_hint import MISSING_FILE_CODES, forgotten_files
 from muster.cli.options import DryRun, Output, QueueAnyway, labels_of
 from muster.cli.output.documents import Format
 from muster.cli.output.screen import print_dim
@@ -19,9 +19,6 @@ from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.job import Network, Packing, PullPolicy
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.jobfile import job_from, refused_in_values
-
-_MISSING_FILE = frozenset({2, 126, 127})
-"""Exit codes with which interpreters and shells end that do not find their program."""
 
 
 @answers
@@ -235,13 +232,7 @@ async def run(
         raise located or error from None
     if has_unread_input():
         print_dim("warning: what has come on stdin since the start did not reach the job")
-    if code in _MISSING_FILE:
-        _hint_at_files(command or (), [each.partition(":")[0] for each in file or ()])
-    return code
-
-
-def _hint_at_files(command: Sequence[str], sent: Sequence[str]) -> None:
-    """Say of files that are here and are named in the command how they get to the nodes."""
-    for word in command[1:] if len(command) > 1 else command:
-        if word not in sent and not word.startswith(("/", "-")) and Path(word).is_file():
+    if code in MISSING_FILE_CODES:
+        for word in forgotten_files(spec, [Path()]):
             print_dim(f"hint: the file {word} is here, and no execution got it; `--file {word}` sends it along")
+    return code

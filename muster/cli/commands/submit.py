@@ -9,9 +9,10 @@ import typer
 
 from muster.cli.context import CliContext, answers, session_of
 from muster.cli.exit_codes import ExitCode
+from muster.cli.file_hint import MISSING_FILE_CODES, forgotten_files
 from muster.cli.options import DryRun, Output, QueueAnyway
 from muster.cli.output.documents import Format, text_of
-from muster.cli.output.screen import say, say_lines
+from muster.cli.output.screen import print_dim, say, say_lines
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError, UnavailableError
 from muster.domain.jobs.job import JobSpec
 from muster.jobfile import job_schema
@@ -79,10 +80,23 @@ async def submit(
     wish = Wish(follow=follow, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
     if len(jobs) == 1:
         try:
-            return await make(session_of(context), jobs[0].spec, wish)
+            code = await make(session_of(context), jobs[0].spec, wish)
         except InvalidJobError as error:
             raise jobs[0].located(error) from None
+        _hint_at_files(code, jobs[0].spec, files)
+        return code
     return await _make_all(session_of(context), jobs, wish)
+
+
+def _hint_at_files(code: int, spec: JobSpec, files: Sequence[Path]) -> None:
+    """Say of files that are here and are named in the command how they get to the nodes."""
+    if code not in MISSING_FILE_CODES:
+        return
+    for word in forgotten_files(spec, dict.fromkeys((Path(), *(file.parent for file in files)))):
+        print_dim(
+            f"hint: the file {word} is here, and no execution got it; "
+            "`files:` of the job file sends it along, and `mounts:` shows a directory of the node"
+        )
 
 
 def schema() -> None:

@@ -1,7 +1,7 @@
 """When a program's begun lines are stored."""
 
 from agent.logs.mask import Mask, MaskedSplitter
-from agent.runtimes.process.outputs import OPEN_LINE_PAUSE, Outputs
+from agent.logs.outputs import OPEN_LINE_PAUSE, Outputs
 from muster.domain.gangs.log import LineSplitter, LogRecord, Stream
 
 READER = 7
