@@ -30,6 +30,10 @@ class Outputs:
         """When `pieces` has something to give; None as long as nothing is printed."""
         return min(self._due.values(), default=None)
 
+    def pause(self, now: float) -> float | None:
+        """Milliseconds until then; None as long as nothing is printed."""
+        return None if self.due is None else max(0.0, self.due - now) * 1000
+
     def feed(self, reader: int, data: bytes, time_ns: int, now: float) -> Sequence[LogRecord]:
         """The records that are complete with these bytes."""
         splitter = self._splitters[reader]

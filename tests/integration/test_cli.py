@@ -18,7 +18,6 @@ from muster.cli.exit_codes import ExitCode
 from muster.cli.program import program
 from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Explanation
-from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.view import JobView
 from muster.rpc.v1 import jobs_pb2
@@ -181,22 +180,6 @@ def test_following_prints_the_logs_and_ends_with_the_verdict(muster: Muster, tmp
     assert done.exit_code == 3  # that of the program
     assert done.stdout == "[0] hello\n[1] oops\n"
     assert done.stderr.splitlines()[-1] == "ring (new1) failed after 2.0 s: rank 1 on b: ended with exit code 3"
-
-
-def test_a_program_that_was_not_sent_along_is_hinted_at(muster: Muster, tmp_path: Path) -> None:
-    file = tmp_path / "job.yaml"
-    file.write_text("name: ring\ncommand: python3 ring.py\n")
-    (tmp_path / "ring.py").touch()
-    assert FAILED.failure is not None
-    missing = replace(FAILED.failure, exit=Exit(code=2))
-    muster.canned.watches = [[replace(FAILED, id=JobId("new1"), failure=missing)]]
-
-    done = muster("submit", str(file), "--follow")
-
-    assert done.exit_code == 2
-    assert done.stderr.splitlines()[-1].startswith(
-        "hint: the file ring.py is here, and no execution got it; `files:` of"
-    )
 
 
 def test_running_a_command_submits_it_and_stays(muster: Muster) -> None:

@@ -216,7 +216,8 @@ class Copy:
 
     def _turn(self) -> None:
         """Wait for something to happen."""
-        for descriptor, _ in self._poll.poll(self._patience):
+        pauses = (self._leftovers.pause, self._outputs.pause(time.monotonic()))
+        for descriptor, _ in self._poll.poll(min((each for each in pauses if each is not None), default=None)):
             if descriptor != self._descendants.news:
                 self._read(descriptor)
             else:
@@ -230,13 +231,6 @@ class Copy:
         if self._grown:
             self._grown = False
             self._news.ring()
-
-    @property
-    def _patience(self) -> float | None:
-        """Milliseconds until there is something to do even if nothing happens; None: for ever."""
-        due = self._outputs.due
-        piece = None if due is None else max(0.0, due - time.monotonic()) * 1000
-        return min((each for each in (self._leftovers.pause, piece) if each is not None), default=None)
 
     @property
     def _is_mute(self) -> bool:
