@@ -6,24 +6,14 @@ event loop: the supervisor of a process writes with it, too.
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from muster.domain.gangs.log import MAX_LINE, LogRecord, Stream, format_record, parse_record
+from agent.logs.lines import LogLines
+from muster.domain.gangs.log import LogRecord, Stream, format_record
 
 DEFAULT_LIMIT = 1 << 30
 """Bytes that are kept of one execution's output."""
-
-READ_BACK_BYTES = 1 << 20
-"""Bytes read at once on the way back from the end of the file."""
-
-TAIL_WINDOW = 256 * 1024
-"""Bytes from which `tail` takes its lines; enough for a stack trace, little enough for a message."""
-
-
-MAX_TAIL_LINE = 2048
-"""Characters of a line that `tail` gives."""
-
 
 SPACE_FOR_WORDS = 256
 """Bytes for a line that says what was lost."""
@@ -50,8 +40,7 @@ class LogFile:
         self._full = False
         self._cut = False
         """Whether the limit was reached and that could not be said yet."""
-        self._lost = self._lost_bytes = 0
-        self._lost_because = ""
+        self._losses = Losses()
 
     @property
     def size(self) -> int:
@@ -67,10 +56,10 @@ class LogFile:
         self._claim()
         if self._full or not records:
             return
-        if self._lost and not self._has_space():
-            self._lose(records)
+        if self._losses.any and not self._has_space():
+            self._losses.add(records)
             return
-        lost = self._loss()
+        lost = self._losses.told()
         data = b"".join(map(format_record, records))
         if self._size + len(lost) + len(data) > self.limit:
             data = data[: data.rfind(b"\n", 0, max(0, self.limit - self._size - len(lost))) + 1]
@@ -78,10 +67,10 @@ class LogFile:
         wanted = data.count(b"\n")
         stored = self._write(lost + data, together=bool(lost)) - bool(lost)
         if stored >= 0:
-            self._lost = self._lost_bytes = 0
+            self._losses.clear()
         self._advance(records[: max(0, stored)])
-        self._lose(records[max(0, stored) : wanted])
-        if self._cut and not self._lost:
+        self._losses.add(records[max(0, stored) : wanted])
+        if self._cut and not self._losses.any:
             self.settle()
 
     def mark(self, text: str) -> None:
@@ -95,10 +84,10 @@ class LogFile:
 
     def settle(self) -> bool:
         """Say what was lost, now that there may be space again; whether nothing is left to be said."""
-        if self._lost:
-            if not self._write(self._loss()):
+        if self._losses.any:
+            if not self._write(self._losses.told()):
                 return False
-            self._lost = self._lost_bytes = 0
+            self._losses.clear()
         if self._cut:
             text = f"{_LIMIT_REACHED} of {_gib(self.limit)} reached; the rest is not kept"
             self._cut = not self._write(format_record(_note(text)))
@@ -116,25 +105,16 @@ class LogFile:
         """
         if self._resume is None:
             self._claim()
-            self._resume = self._scan()
+            self._resume = self._lines.resume_points()
         return self._resume[stream]
 
     def read(self, offset: int, limit: int) -> bytes:
         """Whole lines from `offset`, `limit` bytes of them at most but at least one; empty at the end of the log."""
-        data = self._bytes(offset, limit)
-        end = data.rfind(b"\n") + 1
-        if end == 0 and data:
-            data = self._bytes(offset, max(limit, MAX_LINE))
-            end = data.find(b"\n") + 1
-        return data[:end]
+        return self._lines.whole(offset, limit)
 
     def tail(self, lines: int) -> tuple[str, ...]:
         """The last lines of both streams, decoded, pieces joined and very long ones cut; for messages to people."""
-        start = max(0, self._size - TAIL_WINDOW)
-        window = self._bytes(start, TAIL_WINDOW)
-        if start:
-            window = window[window.find(b"\n") + 1 :]
-        return tuple(map(_readable, tuple(_joined(window.split(b"\n")[:-1]))[-lines:])) if lines > 0 else ()
+        return self._lines.last(lines)
 
     def close(self) -> None:
         """Let go of the file; harmless when repeated. Nothing else may be called afterwards."""
@@ -148,11 +128,15 @@ class LogFile:
             return
         self._mine = True
         self._size = os.fstat(self._file).st_size
-        self._cut_torn_line()
-        self._full = self._ends_with_limit()
+        if (end := self._lines.end()) != self._size:  # a crash in the middle of a write leaves half a line
+            os.ftruncate(self._file, end)  # what comes next must not be glued to it
+            self._size = end
+        last = self._lines.last_record()
+        self._full = last is not None and last.marker and _LIMIT_REACHED in last.text.decode(errors="replace")
 
-    def _bytes(self, offset: int, limit: int) -> bytes:
-        return os.pread(self._file, max(0, min(limit, self._size - offset)), offset)
+    @property
+    def _lines(self) -> LogLines:
+        return LogLines(self._file, self._size)
 
     def _write(self, data: bytes, *, together: bool = False) -> int:
         """Write whole lines; how many of them are in the file now, fewer when there is no space, or none of `together`.
@@ -164,7 +148,7 @@ class LogFile:
             while written < len(data):
                 written += os.write(self._file, data[written:] if written else data)
         except OSError as problem:
-            self._lost_because = problem.strerror or str(problem)
+            self._losses.because(problem)
             written = 0 if together else data.rfind(b"\n", 0, max(0, written - SPACE_FOR_WORDS)) + 1
             os.ftruncate(self._file, self._size + written)
         self._size += written
@@ -175,17 +159,6 @@ class LogFile:
         disk = os.fstatvfs(self._file)
         return disk.f_bavail * disk.f_frsize >= SPACE_TO_GO_ON
 
-    def _loss(self) -> bytes:
-        """The words for what was lost; empty if nothing was."""
-        if not self._lost:
-            return b""
-        text = f"{self._lost} records ({self._lost_bytes} bytes) of output were lost: {self._lost_because}"
-        return format_record(_note(text))
-
-    def _lose(self, records: Sequence[LogRecord]) -> None:
-        self._lost += len(records)
-        self._lost_bytes += sum(len(record.text) for record in records)
-
     def _advance(self, records: Sequence[LogRecord]) -> None:
         if self._resume is None:
             return
@@ -195,64 +168,41 @@ class LogFile:
             last, count = self._resume[record.stream]
             self._resume[record.stream] = (record.time_ns, count + 1 if record.time_ns == last else 1)
 
-    def _cut_torn_line(self) -> None:
-        """A crash in the middle of a write leaves half a line; what comes next must not be glued to it."""
-        end = self._size
-        for start, block in self._blocks():
-            newline = block.rfind(b"\n")
-            end = start + newline + 1
-            if newline >= 0:
-                break
-        if end != self._size:
-            os.ftruncate(self._file, end)
-            self._size = end
 
-    def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Offset and content of the file's blocks, from the last to the first."""
-        end = self._size
-        while end > 0:
-            start = max(0, end - READ_BACK_BYTES)
-            yield start, self._bytes(start, end - start)
-            end = start
+class Losses:
+    """Records that could not be stored, until the log says so."""
 
-    def _lines_backwards(self) -> Iterator[bytes]:
-        rest = b""
-        for _, block in self._blocks():
-            first, *lines = (block + rest).split(b"\n")
-            yield from reversed(lines)
-            rest = first[:MAX_LINE]  # longer only where the file is damaged
-        yield rest
+    def __init__(self) -> None:
+        self._records = self._bytes = 0
+        self._cause = ""
 
-    def _scan(self) -> dict[Stream, tuple[int, int]]:
-        """The resume points, read from the end of the file."""
-        points = dict.fromkeys(Stream, (0, 0))
-        wanted = {stream.encode(): stream for stream in Stream}
-        for line in self._lines_backwards():
-            stream = wanted.get(line[_STREAM_FIELD])
-            record = None if stream is None else _parsed(line)
-            if stream is None or record is None or record.marker:
-                continue
-            last, count = points[stream]
-            if count and record.time_ns != last:
-                del wanted[stream.encode()]
-            else:
-                points[stream] = (record.time_ns, count + 1)
-            if not wanted:
-                break
-        return points
+    @property
+    def any(self) -> bool:
+        """Whether something was lost that the log does not say."""
+        return self._records > 0
 
-    def _ends_with_limit(self) -> bool:
-        window = self._bytes(max(0, self._size - MAX_LINE), MAX_LINE)
-        record = _parsed(window.rstrip(b"\n").rpartition(b"\n")[2])
-        return record is not None and record.marker and _LIMIT_REACHED in record.text.decode(errors="replace")
+    def add(self, records: Sequence[LogRecord]) -> None:
+        """Count records that are lost."""
+        self._records += len(records)
+        self._bytes += sum(len(record.text) for record in records)
+
+    def because(self, problem: OSError) -> None:
+        """Note why they are."""
+        self._cause = problem.strerror or str(problem)
+
+    def clear(self) -> None:
+        """Forget them, for the log says it now."""
+        self._records = self._bytes = 0
+
+    def told(self) -> bytes:
+        """The line for the log; empty if nothing was lost."""
+        if not self._records:
+            return b""
+        text = f"{self._records} records ({self._bytes} bytes) of output were lost: {self._cause}"
+        return format_record(_note(text))
 
 
-_STREAM_FIELD = slice(31, 37)
 _LIMIT_REACHED = "output limit"
-
-
-def _readable(line: str) -> str:
-    return line if len(line) <= MAX_TAIL_LINE else line[:MAX_TAIL_LINE] + "…"
 
 
 def _note(text: str) -> LogRecord:
@@ -261,26 +211,3 @@ def _note(text: str) -> LogRecord:
 
 def _gib(size: int) -> str:
     return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 29 else f"{size} bytes"
-
-
-def _parsed(line: bytes) -> LogRecord | None:
-    """None for a line that is damaged, as a power cut may leave it."""
-    try:
-        return parse_record(line)
-    except ValueError:
-        return None
-
-
-def _joined(lines: Sequence[bytes]) -> Iterator[str]:
-    """Lines of output, in the order in which they ended; those that have not ended yet come last."""
-    pieces: dict[Stream, bytes] = {}
-    for record in filter(None, map(_parsed, lines)):
-        if record.marker:
-            yield record.text.decode(errors="replace")
-            continue
-        text = pieces.pop(record.stream, b"") + record.text
-        if record.partial:
-            pieces[record.stream] = text
-        else:
-            yield text.decode(errors="replace")
-    yield from (text.decode(errors="replace") for text in pieces.values())

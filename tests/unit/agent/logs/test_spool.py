@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.logs.file import MAX_TAIL_LINE, SPACE_FOR_WORDS
+from agent.logs.file import SPACE_FOR_WORDS
+from agent.logs.lines import MAX_TAIL_LINE
 from agent.logs.spool import LogSpool
 from muster.domain.gangs.log import (
     MAX_RECORD,
