@@ -72,7 +72,7 @@ class Enrolment:
         self._directory = state / "trust"
         self._node = node
         self._coordinator = coordinator
-        self._membership: Membership
+        self._joined: Membership | None = None
         self._asked = asyncio.Event()
         """Set when the coordinator wants the certificate to be renewed before it is due."""
         self._spread = 0.0
@@ -94,6 +94,11 @@ class Enrolment:
         joined = self._membership
         return Credentials(authority=joined.authority, certificate=joined.peer or joined.certificate, key=joined.key)
 
+    @property
+    def _membership(self) -> Membership:
+        assert self._joined is not None, "`ensure` comes first"
+        return self._joined
+
     async def ensure(self, token: str | None) -> None:
         """Join if need be; waits for a coordinator that does not answer, raises MusterError for one that refuses."""
         async with Certificates() as certificates:
@@ -102,7 +107,7 @@ class Enrolment:
             if kept is not None and kept.facts.node == self._node and kept.facts.not_after > utc_now():
                 known = {*kept.former, *await certificates.fingerprints(kept.authority)}
                 if shown is None or shown.authority in known:
-                    self._membership = kept
+                    self._joined = kept
                     return
                 log.info("joining again, as the token is of an authority that is new here", extra={"node": self._node})
             if shown is None:
@@ -278,7 +283,7 @@ class Enrolment:
             "peer": joined.peer.decode(),
         }
         write_private(self._directory / "node.json", json.dumps(kept, indent=1).encode())
-        self._membership = joined
+        self._joined = joined
 
 
 async def join(coordinator: str, token: JoinToken, node: NodeId, key: bytes) -> Membership:

@@ -149,7 +149,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self._catching_up: deque[asyncio.Future[None]] = deque()
         """Callers that wait for that, in the order in which they will be answered."""
         self._unfinished = b""
-        self._transport: asyncio.SubprocessTransport
+        self._connected: asyncio.SubprocessTransport | None = None
 
     @classmethod
     async def start(cls, environ: Mapping[str, str], on_fault: Callable[[FaultMessage], None]) -> Self:
@@ -161,6 +161,11 @@ class NvmlProcess(asyncio.SubprocessProtocol):
             stderr=None,  # what it complains about belongs in the agent's log
         )
         return process
+
+    @property
+    def _transport(self) -> asyncio.SubprocessTransport:
+        assert self._connected is not None, "`start` comes first"
+        return self._connected
 
     @property
     def pid(self) -> int | None:
@@ -195,7 +200,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by the event loop when it has started."""
-        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self._connected = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002 - the one pipe it writes to
         """Called by the event loop with what it writes."""

@@ -32,7 +32,7 @@ class Launcher:
         self._options = (OTHER_USERS,) if other_users else ()
         """Whether programs will run as other users than the agent."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket
+        self._line: socket.socket | None = None
 
     @property
     def pid(self) -> int | None:
@@ -51,8 +51,8 @@ class Launcher:
         if self._process is not None:
             log.warning("the launcher of processes was killed; starting another one", extra={"pid": self._process.pid})
             self._control.close()
-        self._control, its = socket.socketpair()
-        self._control.setblocking(False)
+        self._line, its = socket.socketpair()
+        self._line.setblocking(False)
         with its:
             self._process = subprocess.Popen(  # noqa: S603 (our own program)
                 lean_command_of("agent.runtimes.process.launcher_program", str(its.fileno()), *self._options),
@@ -82,6 +82,11 @@ class Launcher:
                 else:
                     return Supervisor(ours)
         raise ExecutionError(FailureKind.RUNTIME, "the launcher of processes ends as soon as it is started")
+
+    @property
+    def _control(self) -> socket.socket:
+        assert self._line is not None, "`start` comes first"
+        return self._line
 
     def _gone(self) -> None:
         """Wait for the launcher, which has let go of its end: until it is gone, `start` takes it for alive."""
