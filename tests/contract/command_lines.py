@@ -96,6 +96,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("accounts list -o json"),
     Line("projects grant vision ci --access member"),
     Line("projects list -o wide"),
+    Line("projects show vision -o json"),
     Line("projects revoke vision ci"),
     Line("tokens create --for ada --ttl 1h --note test --access viewer --project vision"),
     Line("tokens list -o wide"),

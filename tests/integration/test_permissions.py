@@ -104,6 +104,10 @@ async def test_the_command_line_opens_shows_and_closes(tmp_path: Path) -> None:
         listed = json.loads(await muster("projects", "list", "-o", "json"))
         assert listed[1]["permissions"]["capabilities"] == ["BPF", "SYS_PTRACE"]
         assert "any user, BPF" in await muster("projects", "list")
+        shown = json.loads(await muster("projects", "show", "vision", "-o", "json"))
+        assert shown == listed[1]
+        assert "mounts from /data" in await muster("projects", "show", "vision")
+        assert await muster("projects", "show", "sound") == "exit 4"
         assert await muster("projects", "allow", "vision", "--nothing") == "vision: nothing beyond the default\n"
         assert await muster("projects", "allow", "vision", "--capability", "EVERYTHING") == "exit 2"
         assert await muster("projects", "allow", "sound", "--privileged") == "exit 4"

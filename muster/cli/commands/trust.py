@@ -10,8 +10,8 @@ from muster.cli.commands import permissions
 from muster.cli.commands.tokens import Ttl, show, span_of
 from muster.cli.context import answers, session_of
 from muster.cli.options import Output, complete_nodes
-from muster.cli.output.documents import Format
-from muster.cli.output.screen import print_dim, say
+from muster.cli.output.documents import Format, text_of
+from muster.cli.output.screen import print_dim, say, say_lines, screen
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import Access, AccountKind
 from muster.domain.jobs.job import DEFAULT_PROJECT
@@ -173,6 +173,30 @@ async def list_projects(context: typer.Context, *, output: Output = Format.TABLE
     from muster.cli.output.trust import projects_table
 
     show(found, output, projects_table(found))
+
+
+@projects.command("show")
+@answers
+async def show_project(
+    context: typer.Context,
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")],
+    *,
+    output: Output = Format.TABLE,
+) -> None:
+    """Show a project, and what it is opened for.
+
+    Examples:
+      muster projects show vision
+      muster projects show vision -o json
+    """
+    async with session_of(context).client() as client:
+        found = await client.projects.get(project)
+    if not output.for_people:
+        say_lines(text_of(found, output))
+        return
+    from muster.cli.output.trust import project_facts
+
+    screen().print(project_facts(found))
 
 
 @projects.command("grant")

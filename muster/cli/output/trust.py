@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from rich.table import Table
+
 from muster.cli.output.plain.columns import Column
-from muster.cli.output.tables import TextTable, listing
+from muster.cli.output.tables import TextTable, facts, listing
 from muster.cli.output.units import labels_text, time_text
 from muster.domain.fleet.access import (
     EVERYWHERE,
@@ -123,6 +125,17 @@ def projects_table(projects: Sequence[Project]) -> TextTable:
         (project.name, time_text(project.created_at), permissions_text(project.permissions)) for project in projects
     )
     return listing(("PROJECT", Column("MADE", spare=1), Column("OPENED FOR", least=20)), rows)
+
+
+def project_facts(project: Project) -> Table:
+    """What is known of one project, line by line."""
+    return facts(
+        (
+            ("project", project.name),
+            ("made", time_text(project.created_at)),
+            ("opened for", permissions_text(project.permissions)),
+        )
+    )
 
 
 def permissions_text(permissions: Permissions) -> str:

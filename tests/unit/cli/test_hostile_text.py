@@ -112,6 +112,7 @@ DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_trust.join_tokens_table: lambda: render_trust.join_tokens_table([made_hostile(JOIN_TOKEN)], LATER),
     render_trust.enrolled_nodes_table: lambda: render_trust.enrolled_nodes_table([made_hostile(ENROLLED)]),
     render_trust.projects_table: lambda: render_trust.projects_table([made_hostile(PROJECT)]),
+    render_trust.project_facts: lambda: render_trust.project_facts(made_hostile(PROJECT)),
     render_trust.audit_table: lambda: render_trust.audit_table([made_hostile(ENTRY)]),
     render_bootstrap.findings_table: lambda: render_bootstrap.findings_table([(HOSTILE, [made_hostile(FINDING)])]),
     render_bootstrap.plans: lambda: render_bootstrap.plans([made_hostile(BLOCKED), made_hostile(PLANNED)]),
