@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from muster.domain.fleet.access import EVERYWHERE, Access
+from muster.domain.jobs.job_values import LABEL
 from muster.jobfile.errors import FieldError
 from muster.jobfile.quantity import parse_duration
 from muster.rpc.channel import is_loopback
@@ -21,7 +22,7 @@ NAME_CLAIMS = ("preferred_username", "email")
 GROUPS_CLAIM = "groups"
 
 _PREFIX = "oidc_"
-_PROJECT = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_PROJECT = re.compile(LABEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, Permissions, Project
 from muster.domain.ids import NodeId
+from muster.domain.jobs.job_values import LABEL
 
 Key = TypeVar("Key", bound=str)
 Value = TypeVar("Value")
 
-_PROJECT = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_PROJECT = re.compile(LABEL)
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
 
 

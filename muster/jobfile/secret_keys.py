@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from muster.domain.jobs import job_values
-from muster.domain.jobs.secret_use import KEY_FORM, NAME_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
+from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
@@ -97,4 +97,4 @@ def secret_form(value: object) -> object:
     return {"secret": Scalar(value=given(value).text, text=given(value).text, at=value.at)}
 
 
-SHORT_SECRET = {"type": "string", "pattern": f"^{NAME_FORM}$"}
+SHORT_SECRET = {"type": "string", "pattern": f"^{job_values.LABEL}$"}

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.domain.errors import MusterError
-from muster.domain.jobs.job_values import MAX_EXECUTIONS
+from muster.domain.jobs.job_values import LABEL, MAX_EXECUTIONS, MAX_PORT
 from muster.domain.visible_text import hidden_in, visible
 
 MAX_SIZE = MAX_EXECUTIONS
@@ -39,7 +39,7 @@ LATEST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 24 * 60 * 60
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_LABEL = re.compile(LABEL)
 _PORT_NAME = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
 _ADDRESS = re.compile(r"[A-Za-z0-9_.:%-]{1,253}")
 
@@ -79,7 +79,7 @@ def between(value: int, low: int, high: int, where: str) -> int:
 
 def port(value: int, where: str) -> int:
     """A port number that can be bound and reached."""
-    return between(value, 1, 65535, where)
+    return between(value, 1, MAX_PORT, where)
 
 
 def size(value: int, where: str) -> int:

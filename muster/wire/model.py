@@ -3,10 +3,9 @@
 from muster.domain.ids import NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.member import PortLease
+from muster.domain.jobs.restart import MAX_EXIT_CODE
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
-
-_EXIT_CODE = 255
 
 
 def port_lease_to_wire(lease: PortLease) -> pb.PortLease:
@@ -30,7 +29,7 @@ def exit_to_wire(ended: Exit) -> pb.Exit:
 
 def exit_from_wire(message: pb.Exit) -> Exit:
     """How user code ended; raises WireError."""
-    return Exit(code=checks.between(message.code, 0, _EXIT_CODE, "Exit.code"), out_of_memory=message.out_of_memory)
+    return Exit(code=checks.between(message.code, 0, MAX_EXIT_CODE, "Exit.code"), out_of_memory=message.out_of_memory)
 
 
 def failure_to_wire(failure: Failure) -> pb.Failure:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.job_values import ENV_NAME
 from muster.domain.jobs.secret_use import MAX_USES, ONLY_KEY, SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, SecretUse
 
 S3_VARIABLES: Mapping[str, str] = {
@@ -21,8 +22,6 @@ S3_VARIABLES: Mapping[str, str] = {
 }
 """What the SDKs and tools for S3 read; those whose key a secret lacks are left out."""
 
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-"""Keys of generic secrets that can be variables themselves."""
 _HELPER = (
     '!f() {{ test "$1" = get && printf "username=%s\\npassword=%s\\n" "$(cat {0}/username)" "$(cat {0}/token)"; }}; f'
 )
@@ -96,7 +95,7 @@ class _Role:
                 return {variable: key for variable, key in S3_VARIABLES.items() if key in secret.keys}
             case SecretKind.GIT:
                 return {}
-            case SecretKind.GENERIC if all(re.fullmatch(_VARIABLE, key) for key in secret.keys):
+            case SecretKind.GENERIC if all(re.fullmatch(ENV_NAME, key) for key in secret.keys):
                 return {key: key for key in secret.keys}
             case _:
                 has = f"secret {secret.name!r} of kind {secret.kind} has no usual variables"

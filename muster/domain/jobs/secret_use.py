@@ -9,7 +9,6 @@ SECRETS_DIRECTORY_VARIABLE = "MUSTER_SECRETS_DIR"
 """Names that directory to user code; to a plain process, the one that stands for it there."""
 ONLY_KEY = ""
 """The value of `SecretUse.env` in place of a key: the only one that the secret has; an accepted job names it."""
-NAME_FORM = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 KEY_FORM = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}"
 """A key is also the name of a file."""
 MAX_USES = 32
