@@ -30,7 +30,7 @@ from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec, Resources, Role, RuntimeKind
 
@@ -99,7 +99,7 @@ class Fleet:
         """The first gang runs on its nodes."""
         first = JobId("j1")
         for stage in (Stage.PREPARED, Stage.ARMED, Stage.RUNNING):
-            for member in list(self.cluster.gangs.members((first, 1))):
+            for member in list(self.cluster.gangs.members(AttemptId(first, 1))):
                 self.take(reported(member, stage))
         return first
 
@@ -184,8 +184,8 @@ def _ends_and_next(it: Fleet) -> Callable[[], None]:
     ending = iter(range(1, len(it.nodes) // GANG))
 
     def end() -> None:
-        key = (JobId(f"j{next(ending)}"), 1)
-        it.take(*(reported(member, Stage.EXITED) for member in it.cluster.gangs.members(key)))
+        attempt_id = AttemptId(JobId(f"j{next(ending)}"), 1)
+        it.take(*(reported(member, Stage.EXITED) for member in it.cluster.gangs.members(attempt_id)))
 
     return end
 
@@ -214,7 +214,7 @@ def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable
     for size in sizes:
         it = _busy(*fleet_of(size))
         running = it.run_gang()
-        member = next(iter(it.cluster.gangs.members((running, 1))))
+        member = next(iter(it.cluster.gangs.members(AttemptId(running, 1))))
         events: dict[str, Callable[[], object]] = {
             "heartbeat": lambda it=it: it.take(_heartbeat(it)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
             "report that says nothing new": lambda it=it, member=member: it.take(reported(member, Stage.RUNNING)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas

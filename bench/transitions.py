@@ -16,7 +16,7 @@ from coordinator.core.records import Execution
 from coordinator.engine import Engine
 from coordinator.store.records.sql import SqlStore
 from muster.domain.gangs.plan import Stage
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
 
 GANGS, SIZE = 32, 32
@@ -70,7 +70,7 @@ async def _gang(engine: Engine, name: str) -> list[float]:
     await engine.ask(JobSubmitted(job=job, spec=spec))
 
     def members(cluster: Cluster, _: object) -> list[Execution]:
-        return list(cluster.gangs.members((job, 1)))
+        return list(cluster.gangs.members(AttemptId(job, 1)))
 
     placed = await engine.read(members)
     for stage in STAGES:

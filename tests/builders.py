@@ -148,7 +148,7 @@ class Follower:
                 self.assignments[line.execution] = line.assignment
         for execution in plan.removed:
             self.desired.pop(execution, None)
-        self.rosters.update({(roster.job, roster.attempt): roster for roster in plan.rosters})
+        self.rosters.update({roster.attempt_id: roster for roster in plan.rosters})
         return True
 
 

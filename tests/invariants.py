@@ -8,12 +8,11 @@ from itertools import pairwise
 
 from coordinator.core.attempts.history import is_whole
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.placement.node_capacity import UsedCapacity, total_capacity
 from coordinator.core.records import Attempt, Execution, Job, Record
 from coordinator.core.turn import plans
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.ports import node_ports
@@ -74,8 +73,8 @@ class Witness:
         self._exits: dict[ExecutionId, Exit] = {}
         self._ends: dict[ExecutionId, State] = {}
         self._seats: dict[ExecutionId, tuple[NodeId, tuple[GpuUuid, ...]]] = {}
-        self._goals: dict[AttemptKey, Goal] = {}
-        self._deadlines: dict[AttemptKey, datetime] = {}
+        self._goals: dict[AttemptId, Goal] = {}
+        self._deadlines: dict[AttemptId, datetime] = {}
 
     def see(self, cluster: Cluster) -> None:
         """Compare with what was seen before."""
@@ -129,7 +128,7 @@ def _deadlines_do_not_slide(job: Job, attempt: Attempt) -> None:
         assert attempt.deadline == attempt.placed_at + job.spec.timeouts.check_in, f"deadline of {job.id}"
 
 
-def _the_tally_equals_the_real_states(cluster: Cluster, key: AttemptKey, members: list[Execution]) -> None:
+def _the_tally_equals_the_real_states(cluster: Cluster, key: AttemptId, members: list[Execution]) -> None:
     real = Counter(member.state for member in members)
     counted = {state: count for state, count in cluster.gangs.tally(key).items() if count}
     assert counted == dict(real), f"tally of {key}"
@@ -151,7 +150,7 @@ def _it_has_what_it_asked_for(job: Job, member: Execution) -> None:
 
 def _a_job_ends_with_its_last_execution_and_says_why(cluster: Cluster, job: Job) -> None:
     attempt = cluster.newest_attempt(job.id)
-    over = all(member.state in TERMINAL for member in cluster.gangs.members((job.id, job.attempt)))
+    over = all(member.state in TERMINAL for member in cluster.gangs.members(job.attempt_id))
     assert (job.ended_at is not None) == over, f"{job.id} and its executions do not end together"
     assert attempt.ended_at == job.ended_at, f"{job.id} and its attempt do not end together"
     phase = cluster.phase(job.id)

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agent.core.terms import AttemptKey
 from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.gangs.plan import Assignment, Report
 from muster.domain.gangs.roster import Roster
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import AttemptId, ExecutionId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ class Tell:
 class AskPeers:
     """Ask the witnesses of an attempt, and say PeersAnswered before the next round begins."""
 
-    attempt: AttemptKey
+    attempt: AttemptId
     asked_at: float
     witnesses: tuple[Witness, ...]
     key: bytes

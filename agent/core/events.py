@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.core.terms import AttemptKey, Terms
+from agent.core.terms import Terms
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Plan
 from muster.domain.gangs.roster import PortLease
-from muster.domain.ids import ExecutionId, GpuUuid, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.failure import Exit, FailureKind
 
 
@@ -158,7 +158,7 @@ class Disconnected:
 class PeersAnswered:
     """A round of questions is over."""
 
-    attempt: AttemptKey
+    attempt: AttemptId
     asked_at: float
     """When the question was handed out, before any of it was put on the wire."""
     words: Mapping[NodeId, PeerWord]
@@ -169,7 +169,7 @@ class PeersAnswered:
 class PeerAsked:
     """A peer of an attempt wants to know whether this node hears the coordinator."""
 
-    attempt: AttemptKey
+    attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from datetime import timedelta
 from agent.core.actions import AskPeers, LeavePeers
 from agent.core.events import Contact, Disconnected, FenceEvent, PeersAnswered
 from agent.core.ledger import Ledger
-from agent.core.terms import AttemptKey, Guarded, Terms
+from agent.core.terms import Guarded, Terms
 from muster.domain.gangs.fence import DEAD_BY, LEASE, LONGEST_FENCE_GRACE, PERMIT, QUESTION_INTERVAL, PeerWord
-from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 
 _LEASE = LEASE.total_seconds()
@@ -44,15 +44,15 @@ class Fencing:
         """Deadlines of the life before."""
         self._contact: float | None = None
         self._connected = False
-        self._permits: dict[AttemptKey, float] = {}
+        self._permits: dict[AttemptId, float] = {}
         """Until when the last permit holds."""
-        self._asked: dict[AttemptKey, float] = {}
+        self._asked: dict[AttemptId, float] = {}
         """When the last round began."""
         self._asking = False
         """Whether peers were asked since there was contact."""
-        self._words: dict[AttemptKey, Mapping[NodeId, PeerWord]] = {}
+        self._words: dict[AttemptId, Mapping[NodeId, PeerWord]] = {}
         """What the last round brought."""
-        self.said: dict[AttemptKey, float] = {}
+        self.said: dict[AttemptId, float] = {}
         """When a peer was last told WITHOUT."""
         self._cut: dict[ExecutionId, float] = {}
         """What is being stopped, and by when it is dead; nothing puts that off."""
@@ -86,7 +86,7 @@ class Fencing:
             if stop_at is not None and each.execution not in self._cut:
                 times.append(stop_at)
                 if _asks(each.terms):
-                    times.append(self._next_round(each.terms.key))
+                    times.append(self._next_round(each.terms.attempt_id))
         return min(times, default=None)
 
     def deadlines(self) -> dict[ExecutionId, float]:
@@ -108,7 +108,7 @@ class Fencing:
         """Whether the coordinator was there within a lease."""
         return self._contact is not None and at - self._contact < _LEASE
 
-    def answer(self, attempt: AttemptKey, at: float) -> PeerWord:
+    def answer(self, attempt: AttemptId, at: float) -> PeerWord:
         """What a peer of the attempt hears now. A WITHOUT is remembered: it may be a permit."""
         if not self._ledger.takes_part(attempt):
             return PeerWord.OVER
@@ -124,9 +124,9 @@ class Fencing:
         """
         local = self._ledger.get(execution)
         terms = None if local is None else local.terms
-        if terms is not None and self._ledger.takes_part(terms.key):
+        if terms is not None and self._ledger.takes_part(terms.attempt_id):
             return None
-        said = None if terms is None else self.said.get(terms.key)
+        said = None if terms is None else self.said.get(terms.attempt_id)
         return timedelta(seconds=max(0.0, at - max(self._began, said or self._began)))
 
     # contact and permits
@@ -144,11 +144,11 @@ class Fencing:
         asks: list[Decision] = []
         for each in guarded:
             terms = each.terms
-            if not _asks(terms) or each.execution in self._cut or at < self._next_round(terms.key):
+            if not _asks(terms) or each.execution in self._cut or at < self._next_round(terms.attempt_id):
                 continue
-            self._asked[terms.key], self._asking = at, True
+            self._asked[terms.attempt_id], self._asking = at, True
             fence = terms.fence
-            asks.append(AskPeers(attempt=terms.key, asked_at=at, witnesses=fence.witnesses, key=fence.key))
+            asks.append(AskPeers(attempt=terms.attempt_id, asked_at=at, witnesses=fence.witnesses, key=fence.key))
         return asks
 
     def _leave(self, at: float) -> list[Decision]:
@@ -157,7 +157,7 @@ class Fencing:
         self._asking = False
         return [LeavePeers()]
 
-    def _next_round(self, attempt: AttemptKey) -> float:
+    def _next_round(self, attempt: AttemptId) -> float:
         lonely = self._began if self._contact is None else self._contact + _LEASE
         last = self._asked.get(attempt)
         return lonely if last is None else max(lonely, last + _INTERVAL)
@@ -174,8 +174,8 @@ class Fencing:
         times = [self._noted[guarded.execution]] if guarded.execution in self._noted else []
         if self._contact is not None:
             times.append(self._contact + terms.fence.lost_after.total_seconds() * DEAD_BY)
-        if terms.key in self._permits and _asks(terms):
-            times.append(self._permits[terms.key])
+        if terms.attempt_id in self._permits and _asks(terms):
+            times.append(self._permits[terms.attempt_id])
         return max(times, default=self._began)  # nobody knows how long it may run, so it may not
 
     def _stop_at(self, guarded: Guarded) -> float | None:
@@ -203,13 +203,13 @@ class Fencing:
         return CutOff(
             execution=guarded.execution,
             grace=min(left, guarded.terms.grace, LONGEST_FENCE_GRACE),
-            message=_why(guarded.terms, self._contact, self._words.get(guarded.terms.key), at),
+            message=_why(guarded.terms, self._contact, self._words.get(guarded.terms.attempt_id), at),
         )
 
     def _forget(self, guarded: tuple[Guarded, ...]) -> None:
         """Keep nothing of what does not run any more; what was said is kept as long as it may be reported."""
         executions = {each.execution for each in guarded}
-        attempts = {each.terms.key for each in guarded}
+        attempts = {each.terms.attempt_id for each in guarded}
         for of_execution in (self._cut, self._noted):
             for execution in of_execution.keys() - executions:
                 del of_execution[execution]

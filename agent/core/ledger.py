@@ -9,10 +9,10 @@ from agent.core.actions import LedgerAction, Tell
 from agent.core.gpu_faults import GpuFaults
 from agent.core.local import ALIVE, OVER, LocalExecution, LocalState, Move, after, next_action, report
 from agent.core.past import Past
-from agent.core.terms import AttemptKey, Guarded, Terms
+from agent.core.terms import Guarded, Terms
 from muster.domain.gangs.plan import Plan, Report
 from muster.domain.gangs.roster import Roster
-from muster.domain.ids import ExecutionId, GpuUuid
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid
 
 
 class Ledger:
@@ -25,7 +25,7 @@ class Ledger:
         self._stream = 0
         """Stream on which that plan came."""
         self._locals: dict[ExecutionId, LocalExecution] = {}
-        self._rosters: dict[AttemptKey, Roster] = {}
+        self._rosters: dict[AttemptId, Roster] = {}
         self._past = Past()
 
     # what is known
@@ -38,7 +38,7 @@ class Ledger:
         """Every execution that is known."""
         return tuple(self._locals)
 
-    def roster(self, attempt: AttemptKey) -> Roster | None:
+    def roster(self, attempt: AttemptId) -> Roster | None:
         """The members of an attempt, if the coordinator has told them."""
         return self._rosters.get(attempt)
 
@@ -70,17 +70,17 @@ class Ledger:
             if local.phase in ALIVE and local.terms is not None and not local.end.before
         )
 
-    def attempt(self, key: AttemptKey) -> Terms | None:
+    def attempt(self, attempt_id: AttemptId) -> Terms | None:
         """The terms of an attempt of which something is here, or was and ended well; None: not known here."""
-        found = (local.terms for local in self._part(key))
-        return next(found, None) or self._past.well(key)
+        found = (local.terms for local in self._part(attempt_id))
+        return next(found, None) or self._past.well(attempt_id)
 
-    def takes_part(self, key: AttemptKey) -> bool:
+    def takes_part(self, attempt_id: AttemptId) -> bool:
         """Whether this node's part of an attempt goes on or ended well; False also for what is not known here."""
-        part = self._part(key)
-        if any(local.over for local in part) or self._past.spoilt(key):
+        part = self._part(attempt_id)
+        if any(local.over for local in part) or self._past.spoilt(attempt_id):
             return False
-        return bool(part) or self._past.well(key) is not None
+        return bool(part) or self._past.well(attempt_id) is not None
 
     def applied(self, stream: int) -> int:
         """Revision of the last applied plan among those that came on a stream; 0: none was."""
@@ -91,13 +91,13 @@ class Ledger:
     def note_plan(self, plan: Plan, stream: int) -> None:
         """Count a plan as applied, and keep its rosters."""
         self.revision, self._stream = plan.revision, stream
-        self._rosters.update({(roster.job, roster.attempt): roster for roster in plan.rosters})
+        self._rosters.update({roster.attempt_id: roster for roster in plan.rosters})
 
     def forget_rosters(self) -> None:
         """Drop the rosters of attempts of which nothing is here any more."""
         assignments = (local.wanted.assignment for local in self._locals.values())
-        needed = {(each.job, each.attempt) for each in assignments if each is not None}
-        self._rosters = {key: roster for key, roster in self._rosters.items() if key in needed}
+        needed = {each.attempt_id for each in assignments if each is not None}
+        self._rosters = {attempt_id: roster for attempt_id, roster in self._rosters.items() if attempt_id in needed}
 
     def put(self, local: LocalExecution) -> None:
         """Know this of an execution from here on."""
@@ -130,9 +130,11 @@ class Ledger:
         """Remember of an execution that was cleared away only what its peers may still ask."""
         del self._locals[local.execution]
         if local.terms is not None:
-            others = bool(self._part(local.terms.key))
+            others = bool(self._part(local.terms.attempt_id))
             self._past.add(local.terms, well=local.end.well, others=others)
-            self._past.trim({each.terms.key for each in self._locals.values() if each.terms is not None})
+            self._past.trim({each.terms.attempt_id for each in self._locals.values() if each.terms is not None})
 
-    def _part(self, key: AttemptKey) -> list[LocalExecution]:
-        return [local for local in self._locals.values() if local.terms is not None and local.terms.key == key]
+    def _part(self, attempt_id: AttemptId) -> list[LocalExecution]:
+        return [
+            local for local in self._locals.values() if local.terms is not None and local.terms.attempt_id == attempt_id
+        ]

@@ -4,10 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from muster.domain.gangs.fence import Fence
-from muster.domain.ids import ExecutionId, JobId
-
-AttemptKey = tuple[JobId, int]
-"""Job and number of the attempt."""
+from muster.domain.ids import AttemptId, ExecutionId, JobId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +17,9 @@ class Terms:
     fence: Fence
 
     @property
-    def key(self) -> AttemptKey:
+    def attempt_id(self) -> AttemptId:
         """Names the attempt."""
-        return self.job, self.attempt
+        return AttemptId(self.job, self.attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ def _want(ledger: Ledger, desired: Desired, now: datetime) -> ExecutionId:
     wanted = local.wanted
     assignment, roster = desired.assignment or wanted.assignment, wanted.roster
     if assignment is not None:
-        roster = ledger.roster((assignment.job, assignment.attempt)) or roster
+        roster = ledger.roster(assignment.attempt_id) or roster
     cause = desired.cause or wanted.cause
     wanted = WantedExecution(goal=max(wanted.goal, desired.goal), assignment=assignment, roster=roster, cause=cause)
     terms = local.terms if desired.assignment is None else terms_of(desired.assignment)

@@ -18,10 +18,9 @@ import grpc
 import grpc.aio
 
 from agent.core.actions import AskPeers
-from agent.core.terms import AttemptKey
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.gangs.fence import PeerWord, Witness
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.rpc.channel import NOTHING, Credentials, is_loopback, served_credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
@@ -70,11 +69,11 @@ CLIENT_OPTIONS = (
 class Respondent(Protocol):
     """The part of the agent that knows the answers."""
 
-    def secret(self, attempt: AttemptKey) -> bytes | None:
+    def secret(self, attempt: AttemptId) -> bytes | None:
         """The key with which questions about an attempt are signed; None: it is not known here."""
         ...
 
-    def answer(self, attempt: AttemptKey) -> PeerWord:
+    def answer(self, attempt: AttemptId) -> PeerWord:
         """The word; it counts as given from here on."""
         ...
 
@@ -96,7 +95,7 @@ class PeerServer(agents_pb2_grpc.PeerServiceServicer):
             await context.abort(
                 grpc.StatusCode.PERMISSION_DENIED, "the question is not that of the node that shows itself"
             )
-        attempt = (JobId(request.job), request.attempt)
+        attempt = AttemptId(JobId(request.job), request.attempt)
         secret = self._respondent.secret(attempt)
         if not secret:
             await context.abort(grpc.StatusCode.NOT_FOUND, "this attempt is not known here")

@@ -8,7 +8,6 @@ from agent.core.actions import Action, AnswerPeer, NoteDeadlines, Tell
 from agent.core.deadlines import LONGEST_SLEEP
 from agent.core.events import Began, Event, FenceTimePassed, PeerAsked
 from agent.core.step import AgentState, Now, step
-from agent.core.terms import AttemptKey
 from agent.loop.actions import Actions
 from agent.loop.exits import Exits
 from agent.loop.recovery import recovered
@@ -17,6 +16,7 @@ from agent.mailbox import Outbox
 from agent.runtimes.runtime import Sandbox
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Report, Stage
+from muster.domain.ids import AttemptId
 from muster.domain.jobs.job import RuntimeKind
 
 SHUTDOWN_GRACE = timedelta(seconds=5)
@@ -36,12 +36,12 @@ class Loop:
 
     # what peers ask
 
-    def secret(self, attempt: AttemptKey) -> bytes | None:
+    def secret(self, attempt: AttemptId) -> bytes | None:
         """The secret with which peers of an attempt sign; None: the attempt is not known here."""
         terms = self._state.ledger.attempt(attempt)
         return None if terms is None else terms.fence.key
 
-    def answer(self, attempt: AttemptKey) -> PeerWord:
+    def answer(self, attempt: AttemptId) -> PeerWord:
         """The word that peers of an attempt hear; it counts as given from here on."""
         given = self._step(PeerAsked(attempt=attempt))
         return next(action.word for action in given if isinstance(action, AnswerPeer))

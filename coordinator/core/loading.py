@@ -27,13 +27,13 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
     for key, stored in list(cluster.attempts.items()):
         if stored.ended_at is not None:
             continue
-        attempt = _waiting_anew(stored, cluster.jobs[key[0]], now)
+        attempt = _waiting_anew(stored, cluster.jobs[key.job], now)
         if attempt is not stored:
             cluster.put(attempt)
         for member in list(cluster.gangs.members(key)):
             if member.silent_until is not None or member.last_permit_at is not None:
                 cluster.put(_silent_anew(member, now))
-        cluster.deadlines.watch_attempt(attempt, cluster.jobs[key[0]])
+        cluster.deadlines.watch_attempt(attempt, cluster.jobs[key.job])
     return cluster
 
 

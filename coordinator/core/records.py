@@ -8,7 +8,7 @@ from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
 from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.event import JobEvent
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
@@ -35,6 +35,11 @@ class Job:
     gave_up: str = ""
     """Why there was no other attempt after a failure; empty if the job never asked for any."""
     ended_at: datetime | None = None
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """Names the newest attempt."""
+        return AttemptId(self.id, self.attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +73,11 @@ class Attempt:
     executions_dropped: bool = False
     """Whether the store no longer has its executions, as its job has too many."""
 
+    @property
+    def attempt_id(self) -> AttemptId:
+        """Names the attempt."""
+        return AttemptId(self.job, self.number)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
@@ -98,6 +108,11 @@ class Execution:
     log_complete: bool = False
     log_kept: bool = False
     """Whether there was a file of the log when it became complete; of silent executions there is none."""
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """Names the attempt that it belongs to."""
+        return AttemptId(self.job, self.attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ from coordinator.core.events import (
 from coordinator.core.requests import cordons, jobs, nodes, projects
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.turn import Turn
+from muster.domain.ids import AttemptId
 
 OVERSLEPT = timedelta(seconds=10)
 """A deadline that is so late says that the coordinator slept or its clock jumped, not that nodes are silent."""
@@ -90,7 +91,7 @@ def finish(turn: Turn) -> None:
 
 
 def _give_up_untold(turn: Turn, event: PlanTooLarge) -> Answer:
-    attempts.give_up_untold(turn, (event.job, event.attempt), event.node, event.message)
+    attempts.give_up_untold(turn, AttemptId(event.job, event.attempt), event.node, event.message)
     return Noted()
 
 

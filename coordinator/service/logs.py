@@ -14,7 +14,7 @@ from coordinator.engine import Engine
 from coordinator.store.logs.logs import LogStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.gangs.log import LogRecord, Stream
-from muster.domain.ids import ExecutionId, JobId, execution_id
+from muster.domain.ids import AttemptId, ExecutionId, JobId, execution_id
 from muster.domain.jobs.lifecycle import TERMINAL, State
 
 READ_AHEAD = 500
@@ -151,7 +151,7 @@ def _missing(member: Execution) -> LogRecord:
 
 
 def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
-    if (wish.job, number) not in cluster.attempts:
+    if AttemptId(wish.job, number) not in cluster.attempts:
         newest = _newest(cluster, wish.job)
         raise UnknownNameError(f"job {wish.job} has no attempt {number}; its newest is {newest}")
     size = cluster.jobs[wish.job].spec.size
@@ -160,7 +160,7 @@ def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
         raise UnknownNameError(f"job {wish.job} has ranks 0 to {size - 1}; there is no rank {beyond[0]}")
     if not is_whole(cluster.jobs[wish.job], number):
         return [_old_member(wish.job, number, rank) for rank in sorted(wish.ranks) or range(size)]
-    members = cluster.gangs.members((wish.job, number))
+    members = cluster.gangs.members(AttemptId(wish.job, number))
     return [member for member in members if not wish.ranks or member.rank in wish.ranks]
 
 

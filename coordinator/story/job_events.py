@@ -6,12 +6,11 @@ from datetime import datetime
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.notes import Changed, Dropped, Noticed, Offered
 from coordinator.core.records import Attempt, DropEvents, Execution, Job, KeepEvent
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.event import END_OF, JobEvent, JobEventKind
 from muster.domain.jobs.lifecycle import State
 from muster.domain.quantity import counted
@@ -46,13 +45,13 @@ class _Writer:
     def __init__(self, cluster: Cluster, now: datetime) -> None:
         self._cluster = cluster
         self._now = now
-        self._last: dict[tuple[AttemptKey, State], Execution] = {}
+        self._last: dict[tuple[AttemptId, State], Execution] = {}
         """Which execution of an attempt came last into a state, in this turn."""
 
     def events(self, told: Told) -> Iterator[JobEvent]:
         """The events of something that was done; none of a job that is gone."""
         if isinstance(told, CommonMove):
-            self._last[((told.job, told.attempt), told.after)] = told.members[-1]
+            self._last[(told.attempt_id, told.after)] = told.members[-1]
             if told.job in self._cluster.jobs:
                 yield from self._move(told)
         elif not isinstance(told, Dropped | Noticed) and _job_of(told) in self._cluster.jobs:
@@ -61,15 +60,15 @@ class _Writer:
                     yield from self._change(told)
                 case Offered(first=True):
                     text = f"there is no room for it yet: {told.refusal}"
-                    yield self._event((told.job.id, told.job.attempt), JobEventKind.NO_ROOM, text, told.cause)
+                    yield self._event(told.job.attempt_id, JobEventKind.NO_ROOM, text, told.cause)
 
     def _move(self, move: CommonMove) -> Iterator[JobEvent]:
-        tally = self._cluster.gangs.tally((move.job, move.attempt))
+        tally = self._cluster.gangs.tally(move.attempt_id)
         count = len(move.members)
         if move.after is State.PREPARING:
             if tally[State.PLACED] + count == sum(tally.values()):  # the first ones
                 text = "images, directories and ports are being prepared"
-                yield self._event((move.job, move.attempt), JobEventKind.PREPARING, text, move.cause)
+                yield self._event(move.attempt_id, JobEventKind.PREPARING, text, move.cause)
             return
         if move.after is State.SUCCEEDED:
             ended = tally[State.SUCCEEDED]
@@ -85,7 +84,7 @@ class _Writer:
         who = f"rank {move.ranks}" if len(move.members) == 1 else f"ranks {move.ranks}"
         text = f"{who} on {listed_nodes(move.nodes)}: {how}"
         return replace(
-            self._event((move.job, move.attempt), JobEventKind.EXITED, text, move.cause),
+            self._event(move.attempt_id, JobEventKind.EXITED, text, move.cause),
             rank=min(member.rank for member in move.members),
             ranks=move.ranks,
             nodes=move.nodes[:NODES_KEPT],
@@ -97,54 +96,58 @@ class _Writer:
             case None, Job():
                 by = f" by {cause.who}" if cause.who else ""
                 text = f"submitted{by}: {counted(after.spec.size, 'execution')}"
-                yield self._event((after.id, 1), JobEventKind.SUBMITTED, text, cause)
+                yield self._event(AttemptId(after.id, 1), JobEventKind.SUBMITTED, text, cause)
             case None, Attempt(number=number) if number > 1:
-                yield self._event((after.job, number), JobEventKind.QUEUED, self._pause(after), cause)
+                yield self._event(AttemptId(after.job, number), JobEventKind.QUEUED, self._pause(after), cause)
             case Job(), Job():
                 if after.stop_requested_at is not None and before.stop_requested_at is None:
                     text = f"{cause.who or 'somebody'} asked for it to be stopped"
-                    yield self._event((after.id, after.attempt), JobEventKind.STOPPING, text, cause)
+                    yield self._event(after.attempt_id, JobEventKind.STOPPING, text, cause)
                 if after.ended_at is not None and before.ended_at is None:
                     kind = END_OF[self._cluster.phase(after.id)]
-                    yield self._event((after.id, after.attempt), kind, self._ending(after), cause)
+                    yield self._event(after.attempt_id, kind, self._ending(after), cause)
             case Attempt(), Attempt():
                 yield from self._attempt(before, after, cause)
 
     def _attempt(self, before: Attempt, after: Attempt, cause: EventCause) -> Iterator[JobEvent]:
-        key, size = (after.job, after.number), self._cluster.jobs[after.job].spec.size
+        attempt_id, size = after.attempt_id, self._cluster.jobs[after.job].spec.size
         since = f"{_since(after.placed_at, self._now)} after placement"
         if after.placed_at is not None and before.placed_at is None:
-            nodes = nodes_of(self._cluster.gangs.members(key))
+            nodes = nodes_of(self._cluster.gangs.members(attempt_id))
             text = f"{counted(size, 'execution')} on {_nodes(nodes)}"
-            yield replace(self._event(key, JobEventKind.PLACED, text, cause), nodes=nodes[:NODES_KEPT])
+            yield replace(self._event(attempt_id, JobEventKind.PLACED, text, cause), nodes=nodes[:NODES_KEPT])
         if after.checked_in_at is not None and before.checked_in_at is None:
-            text = f"all {size} are prepared, {since}{self._slowest(key, State.CHECKED_IN)}"
-            yield self._event(key, JobEventKind.CHECKED_IN, text, cause)
+            text = f"all {size} are prepared, {since}{self._slowest(attempt_id, State.CHECKED_IN)}"
+            yield self._event(attempt_id, JobEventKind.CHECKED_IN, text, cause)
         if after.released_at is not None and before.released_at is None:
-            text = f"all {size} are armed and were told to start{self._slowest(key, State.ARMED)}"
-            yield self._event(key, JobEventKind.RELEASED, text, cause)
+            text = f"all {size} are armed and were told to start{self._slowest(attempt_id, State.ARMED)}"
+            yield self._event(attempt_id, JobEventKind.RELEASED, text, cause)
         if after.started_at is not None and before.started_at is None:
-            text = f"user code was started in all {size}, {since}{self._slowest(key, State.RUNNING)}"
-            yield self._event(key, JobEventKind.RUNNING, text, cause)
+            text = f"user code was started in all {size}, {since}{self._slowest(attempt_id, State.RUNNING)}"
+            yield self._event(attempt_id, JobEventKind.RUNNING, text, cause)
         if after.goal is Goal.STOP and before.goal is not Goal.STOP:
             yield from self._stopping(after, cause)
-        if after.ended_at is not None and before.ended_at is None and self._cluster.jobs[after.job].attempt > key[1]:
+        if (
+            after.ended_at is not None
+            and before.ended_at is None
+            and after.number < self._cluster.jobs[after.job].attempt
+        ):
             text = f"{after.failure}; another attempt follows"
-            yield _placed(self._event(key, JobEventKind.ATTEMPT_FAILED, text, cause), after)
+            yield _placed(self._event(attempt_id, JobEventKind.ATTEMPT_FAILED, text, cause), after)
 
     def _stopping(self, attempt: Attempt, cause: EventCause) -> Iterator[JobEvent]:
         """Why what still runs of an attempt is stopped, unless somebody asked for that, which is told already."""
-        key = (attempt.job, attempt.number)
-        if self._cluster.attempts[key].ended_at is not None or self._cluster.jobs[attempt.job].stop_requested_at:
+        attempt_id = attempt.attempt_id
+        if self._cluster.attempts[attempt_id].ended_at is not None or self._cluster.jobs[attempt.job].stop_requested_at:
             return
         why = "rank 0 ended well" if attempt.failure is None else str(attempt.failure)
         text = f"{why}; the others are stopped"
-        yield _placed(self._event(key, JobEventKind.STOPPING, text, cause), attempt)
+        yield _placed(self._event(attempt_id, JobEventKind.STOPPING, text, cause), attempt)
 
-    def _slowest(self, key: AttemptKey, state: State) -> str:
+    def _slowest(self, attempt_id: AttemptId, state: State) -> str:
         """The rank that came last, where there are several."""
-        last = self._last.get((key, state))
-        if last is None or self._cluster.jobs[key[0]].spec.size == 1:
+        last = self._last.get((attempt_id, state))
+        if last is None or self._cluster.jobs[attempt_id.job].spec.size == 1:
             return ""
         return f"; the last was rank {last.rank} on {last.node}"
 
@@ -157,17 +160,17 @@ class _Writer:
     def _ending(self, job: Job) -> str:
         """How a job ended, and what became of each of its executions."""
         attempt = self._cluster.newest_attempt(job.id)
-        tally = self._cluster.gangs.tally((job.id, job.attempt))
+        tally = self._cluster.gangs.tally(job.attempt_id)
         counts = ", ".join(f"{tally[state]} {state}" for state in State if tally[state])
         ran = "" if attempt.released_at is None else f", {_since(attempt.released_at, self._now)} after its release"
         failure = "" if attempt.failure is None else f": {attempt.failure}"
         gave_up = f"; not started again: {job.gave_up}" if job.gave_up else ""
         return f"{counts}{ran}{failure}{gave_up}"
 
-    def _event(self, key: AttemptKey, kind: JobEventKind, text: str, cause: EventCause) -> JobEvent:
+    def _event(self, attempt_id: AttemptId, kind: JobEventKind, text: str, cause: EventCause) -> JobEvent:
         return JobEvent(
-            job=key[0],
-            attempt=key[1],
+            job=attempt_id.job,
+            attempt=attempt_id.number,
             kind=kind,
             at=self._now,
             text=text if len(text) <= TEXT_KEPT else text[:TEXT_KEPT] + "…",

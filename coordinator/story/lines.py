@@ -5,12 +5,12 @@ from typing import NamedTuple, assert_never
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.notes import Changed, Dropped, Noticed, Offered
 from coordinator.core.records import Attempt, Job
 from coordinator.story.moves import CommonMove, Told, listed_nodes
 from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.gangs.plan import Goal
+from muster.domain.ids import AttemptId
 from muster.domain.jobs.lifecycle import State
 
 JOBS_TOLD = 20
@@ -94,17 +94,17 @@ def _change(cluster: Cluster, change: Changed) -> Iterator[Line]:
     match before, after:
         case Job(), Job():
             if after.stop_requested_at is not None and before.stop_requested_at is None:
-                yield _line("job is to stop", (after.id, after.attempt), "", State.STOPPING, cause)
+                yield _line("job is to stop", after.attempt_id, "", State.STOPPING, cause)
             if after.ended_at is not None and before.ended_at is None:
                 yield _ended(cluster, after, cause)
         case None, Attempt(number=number) if number > 1:
-            yield _line("another attempt is queued", (after.job, number), "", State.QUEUED, cause)
+            yield _line("another attempt is queued", AttemptId(after.job, number), "", State.QUEUED, cause)
         case Attempt(), Attempt():
             yield from _attempt(cluster, before, after, cause)
 
 
 def _attempt(cluster: Cluster, before: Attempt, after: Attempt, cause: EventCause) -> Iterator[Line]:
-    place = (after.job, after.number)
+    place = after.attempt_id
     if after.checked_in_at is not None and before.checked_in_at is None:
         yield _line("attempt has checked in", place, _word(before.goal), _word(after.goal), cause)
     if after.released_at is not None and before.released_at is None:
@@ -119,10 +119,10 @@ def _attempt(cluster: Cluster, before: Attempt, after: Attempt, cause: EventCaus
 
 def _ended(cluster: Cluster, job: Job, cause: EventCause) -> Line:
     if job.id not in cluster.jobs:  # it was deleted in the same turn
-        return _line("job has ended", (job.id, job.attempt), "", "ended", cause)
+        return _line("job has ended", job.attempt_id, "", "ended", cause)
     failure = cluster.newest_attempt(job.id).failure
     about: dict[str, object] = {} if failure is None else {"failure": failure}
-    return _line("job has ended", (job.id, job.attempt), "", cluster.phase(job.id), cause, about)
+    return _line("job has ended", job.attempt_id, "", cluster.phase(job.id), cause, about)
 
 
 def _notice(noticed: Noticed) -> Line:
@@ -140,7 +140,7 @@ def _offer(offer: Offered) -> Line:
 
 def _line(
     sentence: str,
-    place: AttemptKey,
+    place: AttemptId,
     before: str,
     after: str,
     cause: EventCause,

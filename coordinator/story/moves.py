@@ -11,7 +11,7 @@ from operator import attrgetter
 from coordinator.core.causes import EventCause
 from coordinator.core.notes import Changed, Dropped, Note, Noticed, Offered, Transitioned
 from coordinator.core.records import Execution
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State
 
 RANGES_TOLD, NODES_TOLD = 20, 8
@@ -33,6 +33,11 @@ class CommonMove:
     members: list[Execution] = field(default_factory=list)
     cause: EventCause
     """The cause of the last one."""
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """Names the attempt."""
+        return AttemptId(self.job, self.attempt)
 
     @property
     def ranks(self) -> str:

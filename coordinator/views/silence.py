@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import Execution
 from coordinator.core.turn import fencing
 from muster.domain.fleet.node import NodeState
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import TERMINAL, State
 
 NODES_NAMED = 5
@@ -18,14 +17,14 @@ NODES_NAMED = 5
 
 def told(cluster: Cluster, job: JobId) -> str:
     """A sentence on each group of silent nodes that a job has to do with; empty where all are there."""
-    key = (job, cluster.jobs[job].attempt)
+    attempt_id = cluster.jobs[job].attempt_id
     silent: defaultdict[NodeId, list[Execution]] = defaultdict(list)
-    for member in cluster.gangs.members(key):
+    for member in cluster.gangs.members(attempt_id):
         if member.node is not None and member.state not in TERMINAL and _is_silent(cluster, member.node):
             silent[member.node].append(member)
     groups: defaultdict[str, list[NodeId]] = defaultdict(list)
     for node, members in silent.items():
-        groups[_outlook(cluster, key, members[0])].append(node)
+        groups[_outlook(cluster, attempt_id, members[0])].append(node)
     return "; ".join(
         f"{_whose(nodes, [member for node in nodes for member in silent[node]])} silent since "
         f"{clock(min(map(cluster.presence.heard_at, nodes)))}: {outlook}"
@@ -33,9 +32,11 @@ def told(cluster: Cluster, job: JobId) -> str:
     )
 
 
-def astray(cluster: Cluster, key: AttemptKey) -> str:
+def astray(cluster: Cluster, attempt_id: AttemptId) -> str:
     """The lost executions of an attempt that may still run, in words: `rank 1 on c`."""
-    lost = [member for member in cluster.gangs.members(key) if member.state is State.LOST and not member.surely_over]
+    lost = [
+        member for member in cluster.gangs.members(attempt_id) if member.state is State.LOST and not member.surely_over
+    ]
     return _some([f"rank {member.rank} on {member.node}" for member in lost])
 
 
@@ -49,12 +50,12 @@ def _is_silent(cluster: Cluster, node: NodeId) -> bool:
     return presence is None or presence.state is not NodeState.READY
 
 
-def _outlook(cluster: Cluster, key: AttemptKey, member: Execution) -> str:
+def _outlook(cluster: Cluster, attempt_id: AttemptId, member: Execution) -> str:
     """What becomes of the executions on a silent node."""
     at = fencing.lost_at(cluster, member)
     if at is not None:
         return f"lost at {clock(at)} unless heard before"
-    alone = not fencing.witnesses(fencing.first_nodes(cluster, key), member.node or NodeId(""))
+    alone = not fencing.witnesses(fencing.first_nodes(cluster, attempt_id), member.node or NodeId(""))
     where = "the job runs nowhere else" if alone else "no other node of the job is heard either"
     back = "it" if alone else "one of them"
     return (

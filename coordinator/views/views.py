@@ -15,7 +15,7 @@ from coordinator.views import silence
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.fleet.node import NodeView
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
 from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, Transition
@@ -60,7 +60,7 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
     if only > record.attempt:
         raise UnknownNameError(f"job {job} has no attempt {only}; its newest is {record.attempt}")
     numbers = range(1, record.attempt + 1) if whole else [record.attempt]
-    tally = cluster.gangs.tally((job, record.attempt))
+    tally = cluster.gangs.tally(record.attempt_id)
     return JobView(
         id=job,
         spec=record.spec,
@@ -72,7 +72,8 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
         started_at=newest.started_at,
         ended_at=record.ended_at,
         attempts=tuple(
-            _attempt_view(cluster, record, cluster.attempts[(job, n)], whole=whole and only in {0, n}) for n in numbers
+            _attempt_view(cluster, record, cluster.attempts[AttemptId(job, n)], whole=whole and only in {0, n})
+            for n in numbers
         ),
         states={state: count for state, count in tally.items() if count},
         failure=newest.failure,
@@ -153,7 +154,7 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
 def summary(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for each phase
     """One line on what a job is doing or how it ended."""
     record, attempt = cluster.jobs[job], cluster.newest_attempt(job)
-    tally, size = cluster.gangs.tally((job, record.attempt)), record.spec.size
+    tally, size = cluster.gangs.tally(record.attempt_id), record.spec.size
     match cluster.phase(job):
         case JobPhase.QUEUED:
             return _waits(cluster, record, attempt)
@@ -176,7 +177,7 @@ def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
     why = cluster.queue.refused.get(job.id, "waits for its turn")
     if job.attempt == 1:
         return why
-    before, begins_at = (job.id, job.attempt - 1), attempt.not_before
+    before, begins_at = AttemptId(job.id, job.attempt - 1), attempt.not_before
     if begins_at is not None and job.id not in cluster.queue.refused:
         why = f"not before {silence.clock(begins_at)}"
         if attempt.fenced_until is not None:
@@ -244,13 +245,13 @@ def _awaited(cluster: Cluster, attempt: Attempt) -> tuple[Awaited, ...]:
     wanted = State.CHECKED_IN if attempt.goal is Goal.PREPARE else State.ARMED
     return tuple(
         Awaited(rank=member.rank, node=member.node, state=member.state, detail=member.detail)
-        for member in cluster.gangs.members((attempt.job, attempt.number))
+        for member in cluster.gangs.members(attempt.attempt_id)
         if member.state in PROGRESS and PROGRESS.index(member.state) < PROGRESS.index(wanted)
     )
 
 
 def _attempt_view(cluster: Cluster, job: Job, attempt: Attempt, *, whole: bool) -> AttemptView:
-    members = cluster.gangs.members((attempt.job, attempt.number)) if whole else ()
+    members = cluster.gangs.members(attempt.attempt_id) if whole else ()
     return AttemptView(
         number=attempt.number,
         placed_at=attempt.placed_at,

@@ -1,6 +1,6 @@
 """Typed identifiers; every other module uses these instead of bare strings."""
 
-from typing import NewType
+from typing import NamedTuple, NewType
 
 JobId = NewType("JobId", str)
 """Given by the coordinator at submit; short, unique, safe in file names and container names."""
@@ -13,6 +13,13 @@ ExecutionId = NewType("ExecutionId", str)
 
 GpuUuid = NewType("GpuUuid", str)
 """NVML's UUID (`GPU-…` or `MIG-…`), stable over reboots and re-enumeration."""
+
+
+class AttemptId(NamedTuple):
+    """Which attempt of which job; the first one has number 1."""
+
+    job: JobId
+    number: int
 
 
 def execution_id(job: JobId, attempt: int, rank: int) -> ExecutionId:

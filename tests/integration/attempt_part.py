@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from agent.core.terms import AttemptKey
 from muster.domain.gangs.fence import PeerWord
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 
 ATTEMPT = (JobId("j"), 1)
 A, B = NodeId("a"), NodeId("b")
@@ -17,12 +16,12 @@ class Part:
     """What a node knows of the attempt."""
 
     word: PeerWord = PeerWord.WITHOUT
-    secrets: dict[AttemptKey, bytes] = field(default_factory=lambda: {ATTEMPT: SECRET})
-    given: list[AttemptKey] = field(default_factory=list)
+    secrets: dict[AttemptId, bytes] = field(default_factory=lambda: {ATTEMPT: SECRET})
+    given: list[AttemptId] = field(default_factory=list)
 
-    def secret(self, attempt: AttemptKey) -> bytes | None:
+    def secret(self, attempt: AttemptId) -> bytes | None:
         return self.secrets.get(attempt)
 
-    def answer(self, attempt: AttemptKey) -> PeerWord:
+    def answer(self, attempt: AttemptId) -> PeerWord:
         self.given.append(attempt)
         return self.word

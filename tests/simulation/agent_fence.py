@@ -5,9 +5,8 @@ from functools import partial
 
 from agent.core.actions import AskPeers, NoteDeadlines
 from agent.core.events import PeersAnswered
-from agent.core.terms import AttemptKey
 from muster.domain.gangs.fence import PeerWord
-from muster.domain.ids import NodeId
+from muster.domain.ids import AttemptId, NodeId
 from tests.simulation.peers import Peers
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.world import Life
@@ -25,7 +24,7 @@ class AgentFence:
         node: SimulatedNode,
         peers: Peers,
         put: Callable[[PeersAnswered], None],
-        answer: Callable[[AttemptKey], PeerWord],
+        answer: Callable[[AttemptId], PeerWord],
     ) -> None:
         self._life = life
         self._node = node
@@ -38,7 +37,7 @@ class AgentFence:
         """Tell the killer."""
         self._node.killer.note(action.deadlines)
 
-    def hear_question(self, attempt: AttemptKey, answer: Callable[[PeerWord], None]) -> None:
+    def hear_question(self, attempt: AttemptId, answer: Callable[[PeerWord], None]) -> None:
         """A peer wants to know."""
         self._life.soon(lambda: answer(self._answer(attempt)))
 

@@ -21,10 +21,9 @@ from agent.core.events import (
     Started,
 )
 from agent.core.step import AgentState, Now
-from agent.core.terms import AttemptKey
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Report, Stage
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import AttemptId, ExecutionId
 from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_link import AgentLink
 from tests.simulation.agent_logs import AgentLogs
@@ -234,7 +233,7 @@ class AgentProgram:
         self._alarm = None
         self.put(FenceTimePassed())
 
-    def _answer(self, attempt: AttemptKey) -> PeerWord:
+    def _answer(self, attempt: AttemptId) -> PeerWord:
         """What a peer hears."""
         given = self._core(self.state, PeerAsked(attempt=attempt), self._now())
         return next(action.word for action in given if isinstance(action, AnswerPeer))

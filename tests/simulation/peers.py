@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from agent.core.terms import AttemptKey
 from muster.domain.gangs.fence import PeerWord
-from muster.domain.ids import NodeId
+from muster.domain.ids import AttemptId, NodeId
 from tests.simulation.network import Path
 from tests.simulation.world import World
 
@@ -16,7 +15,7 @@ REFUSED_WITHIN = 0.01
 class Respondent(Protocol):
     """An agent that listens for questions."""
 
-    def hear_question(self, attempt: AttemptKey, answer: Callable[[PeerWord], None]) -> None: ...
+    def hear_question(self, attempt: AttemptId, answer: Callable[[PeerWord], None]) -> None: ...
 
 
 class Peers:
@@ -57,7 +56,7 @@ class Peers:
         self,
         sender: NodeId,
         ear: str,
-        attempt: AttemptKey,
+        attempt: AttemptId,
         answered: Callable[[PeerWord], None],
         refused: Callable[[], None],
     ) -> None:

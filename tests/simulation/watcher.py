@@ -179,7 +179,7 @@ class Watcher:
         self._jobs.pop(job, None)
 
     def _check_attempt(self, attempt: Attempt) -> None:
-        key = (attempt.job, attempt.number)
+        key = attempt.attempt_id
         before = self._attempts.get(key)
         self._attempts[key] = attempt
         if before is not None and before.failure is not None and attempt.failure != before.failure:

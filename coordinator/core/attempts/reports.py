@@ -57,7 +57,7 @@ def _last_permit_at(turn: Turn, report: Report) -> datetime | None:
 
 
 def _progress(turn: Turn, execution: Execution, report: Report) -> None:
-    key = (execution.job, execution.attempt)
+    attempt_id = execution.attempt_id
     match report.stage:
         case Stage.PREPARING:
             _describe(turn, attempts.reach(turn, execution, State.PREPARING), report.detail)
@@ -73,7 +73,7 @@ def _progress(turn: Turn, execution: Execution, report: Report) -> None:
             attempts.fail(turn, execution, report.failure or Failure(kind=FailureKind.RUNTIME, message="failed"))
         case Stage.STOPPED:
             _stopped(turn, execution, report)
-    attempts.go_on(turn, key) if key in turn.cluster.attempts else None
+    attempts.go_on(turn, attempt_id) if attempt_id in turn.cluster.attempts else None
 
 
 def _checked_in(execution: Execution, report: Report) -> Execution:
@@ -94,11 +94,11 @@ def _exited(turn: Turn, execution: Execution, report: Report) -> None:
         attempts.confirm_stop(turn, replace(execution, exit=exit_))
         return
     running = attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
-    attempts.go_on(turn, (execution.job, execution.attempt))
+    attempts.go_on(turn, execution.attempt_id)
     running = replace(turn.cluster.executions[running.id], exit=exit_)
     if exit_.code == 0:
         turn.move(running, Trigger.SUCCEEDED)
-        attempts.settle(turn, (execution.job, execution.attempt))
+        attempts.settle(turn, execution.attempt_id)
     else:
         attempts.fail(
             turn, running, report.failure or Failure(kind=FailureKind.EXIT_CODE, message=str(exit_), exit=exit_)

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from coordinator.core.attempts.history import first_whole, too_many
 from coordinator.core.attempts.restarts import GiveUp, Restart, verdict
-from coordinator.core.cluster.deadlines import FENCE_NOTED_EVERY, AttemptKey
+from coordinator.core.cluster.deadlines import FENCE_NOTED_EVERY
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.turn.fencing import Unproven, over_from
 from coordinator.core.turn.turn import Turn
-from muster.domain.ids import NodeId, execution_id
+from muster.domain.ids import AttemptId, NodeId, execution_id
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.restart import NO_EXIT_RULES
 
@@ -35,12 +35,12 @@ def _enqueue(turn: Turn, job: Job, attempt: Attempt) -> None:
     turn.reconsider_queue()
 
 
-def start_again(turn: Turn, key: AttemptKey) -> bool:
+def start_again(turn: Turn, attempt_id: AttemptId) -> bool:
     """Begin another attempt if the one that just ended failed and the job's rules say so; whether there is one."""
-    job = turn.cluster.jobs[key[0]]
+    job = turn.cluster.jobs[attempt_id.job]
     if turn.cluster.phase(job.id) is not JobPhase.FAILED or job.stop_requested_at is not None:
         return False
-    attempts = (turn.cluster.attempts[(job.id, number)] for number in range(1, job.attempt + 1))
+    attempts = (turn.cluster.attempts[AttemptId(job.id, number)] for number in range(1, job.attempt + 1))
     failures = [attempt.failure for attempt in attempts if attempt.failure is not None]
     if not failures:
         return False
@@ -48,7 +48,7 @@ def start_again(turn: Turn, key: AttemptKey) -> bool:
     rules = NO_EXIT_RULES if rank is None else job.spec.role_of(rank).exit_codes
     decided = verdict(job.spec.restarts, failures, rules)
     if isinstance(decided, Restart):
-        over = over_from(turn.cluster, key)
+        over = over_from(turn.cluster, attempt_id)
         if not isinstance(over, Unproven):
             _begin_anew(turn, job, decided.pause, over, avoid=failures[-1].node)
             return True
@@ -72,16 +72,16 @@ def _begin_anew(turn: Turn, job: Job, pause: timedelta, over: datetime, avoid: N
     turn.put(again)
     _enqueue(turn, again, attempt)
     if (oldest := first_whole(again) - 1) > 1:
-        turn.forget_members((job.id, oldest))
+        turn.forget_members(AttemptId(job.id, oldest))
     attempts = turn.cluster.attempts
-    dropped = {number for number in range(2, again.attempt) if attempts[(job.id, number)].executions_dropped}
+    dropped = {number for number in range(2, again.attempt) if attempts[AttemptId(job.id, number)].executions_dropped}
     for number in too_many(again, dropped, turn.cluster.limits.stored):
-        turn.drop_members((job.id, number))
+        turn.drop_members(AttemptId(job.id, number))
 
 
-def come_due(turn: Turn, key: AttemptKey) -> None:
+def come_due(turn: Turn, attempt_id: AttemptId) -> None:
     """The pause before an attempt may be over; if it is not, store how much of a fence is."""
-    attempt = turn.cluster.attempts.get(key)
+    attempt = turn.cluster.attempts.get(attempt_id)
     if attempt is None or attempt.goal is not None:
         return
     if not paused(attempt, turn):
@@ -90,7 +90,7 @@ def come_due(turn: Turn, key: AttemptKey) -> None:
     if attempt.fence_noted_at is not None and turn.now >= attempt.fence_noted_at + FENCE_NOTED_EVERY:
         attempt = replace(attempt, fence_noted_at=turn.now)
         turn.put(attempt)
-    turn.cluster.deadlines.watch_attempt(attempt, turn.cluster.jobs[key[0]])
+    turn.cluster.deadlines.watch_attempt(attempt, turn.cluster.jobs[attempt_id.job])
 
 
 def paused(attempt: Attempt, turn: Turn) -> bool:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, MutableMapping
 from typing import TypeVar, cast
 
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
-from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 
 RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project)
 
@@ -22,7 +21,7 @@ def key_of_record(record: Record) -> RecordKey:
         case Job():
             return (Job, record.id)
         case Attempt():
-            return (Attempt, (record.job, record.number))
+            return (Attempt, record.attempt_id)
         case Node():
             return (Node, record.name)
         case Project():
@@ -34,7 +33,7 @@ class Records:
 
     def __init__(self) -> None:
         self.jobs: dict[JobId, Job] = {}
-        self.attempts: dict[AttemptKey, Attempt] = {}
+        self.attempts: dict[AttemptId, Attempt] = {}
         self.executions: dict[ExecutionId, Execution] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.projects: dict[str, Project] = {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.cluster.by_key import Records
-from coordinator.core.cluster.deadlines import AttemptKey, Deadlines
+from coordinator.core.cluster.deadlines import Deadlines
 from coordinator.core.cluster.gangs import Gangs
 from coordinator.core.cluster.job_index import JobIndex
 from coordinator.core.cluster.load import Load
@@ -19,7 +19,7 @@ from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.fence import LEASE
-from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, phase
 from muster.domain.quantity import counted
 
@@ -53,7 +53,7 @@ class Cluster:
         return self.records.jobs
 
     @property
-    def attempts(self) -> Mapping[AttemptKey, Attempt]:
+    def attempts(self) -> Mapping[AttemptId, Attempt]:
         """Every attempt."""
         return self.records.attempts
 
@@ -79,14 +79,14 @@ class Cluster:
 
     def newest_attempt(self, job: JobId) -> Attempt:
         """The attempt that counts."""
-        return self.records.attempts[(job, self.records.jobs[job].attempt)]
+        return self.records.attempts[self.records.jobs[job].attempt_id]
 
     def phase(self, job: JobId) -> JobPhase:
         """The phase of a job, from its newest attempt."""
         record = self.records.jobs[job]
-        key = (job, record.attempt)
-        present = {state for state, count in self.gangs.tally(key).items() if count}
-        return phase(present, self.gangs.rank(key, 0).state, record.spec.success)
+        attempt_id = record.attempt_id
+        present = {state for state, count in self.gangs.tally(attempt_id).items() if count}
+        return phase(present, self.gangs.rank(attempt_id, 0).state, record.spec.success)
 
     def placeable(self, node: NodeId) -> str | None:
         """Why nothing can be placed on a node at all; None: something can."""
@@ -129,14 +129,14 @@ class Cluster:
         """Forget a job that has ended."""
         dropped = self.records.jobs[job]
         for number in range(1, dropped.attempt + 1):
-            self.drop_members((job, number))
-            attempt = self.records.attempts[(job, number)]
+            self.drop_members(AttemptId(job, number))
+            attempt = self.records.attempts[AttemptId(job, number)]
             self.records.drop(attempt)
             self.gangs.attempt_changed(attempt, None)
         self.records.drop(dropped)
         self._job_changed(dropped, None)
 
-    def drop_members(self, attempt: AttemptKey) -> None:
+    def drop_members(self, attempt: AttemptId) -> None:
         """Keep no execution of an attempt that has ended."""
         for execution in list(self.gangs.members(attempt)):
             self.records.drop(execution)

@@ -7,12 +7,9 @@ import heapq
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
-from typing import TypeAlias
 
 from coordinator.core.records import Attempt, Job
-from muster.domain.ids import JobId, NodeId
-
-AttemptKey: TypeAlias = tuple[JobId, int]
+from muster.domain.ids import AttemptId, NodeId
 
 FENCE_NOTED_EVERY = timedelta(minutes=1)
 """How often it is stored how much of a fence is over; a restart makes fences longer by no more than that."""
@@ -36,21 +33,21 @@ class ClearanceDue:
 class StartDue:
     """The pause before an attempt may be over, or the progress of its fence must be stored."""
 
-    attempt: AttemptKey
+    attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInDue:
     """All executions of an attempt must be armed."""
 
-    attempt: AttemptKey
+    attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeDue:
     """The user code of an attempt has run for as long as it may."""
 
-    attempt: AttemptKey
+    attempt: AttemptId
 
 
 Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue
@@ -79,16 +76,16 @@ class Deadlines:
 
     def watch_attempt(self, attempt: Attempt, job: Job) -> None:
         """Have the limits in time of an attempt looked at when they are due."""
-        key = (attempt.job, attempt.number)
+        attempt_id = attempt.attempt_id
         if attempt.not_before is not None and attempt.goal is None:
             noted_at = attempt.fence_noted_at
             looks = attempt.not_before if noted_at is None else min(attempt.not_before, noted_at + FENCE_NOTED_EVERY)
-            self.add(looks, StartDue(attempt=key))
+            self.add(looks, StartDue(attempt=attempt_id))
         if attempt.deadline is not None and attempt.released_at is None:
-            self.add(attempt.deadline, CheckInDue(attempt=key))
+            self.add(attempt.deadline, CheckInDue(attempt=attempt_id))
         limit = job.spec.timeouts.run
         if limit is not None and attempt.released_at is not None:
-            self.add(attempt.released_at + limit, RunTimeDue(attempt=key))
+            self.add(attempt.released_at + limit, RunTimeDue(attempt=attempt_id))
 
     def forget_node(self, node: NodeId) -> None:
         """Look at the lease of a node no longer."""

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.gangs.roster import Member, Roster
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State
 
 
@@ -15,24 +14,24 @@ class Gangs:
 
     def __init__(self, jobs: Mapping[JobId, Job]) -> None:
         self._jobs = jobs
-        self._members: dict[AttemptKey, dict[int, Execution]] = {}
-        self._tally: dict[AttemptKey, Counter[State]] = {}
-        self._rosters: dict[AttemptKey, Roster] = {}
+        self._members: dict[AttemptId, dict[int, Execution]] = {}
+        self._tally: dict[AttemptId, Counter[State]] = {}
+        self._rosters: dict[AttemptId, Roster] = {}
         """Rosters of attempts that have checked in and not ended; built on first use."""
 
-    def members(self, attempt: AttemptKey) -> Collection[Execution]:
+    def members(self, attempt: AttemptId) -> Collection[Execution]:
         """The executions of an attempt by rank; none of an old one that is not at hand any more."""
         return self._members.get(attempt, {}).values()
 
-    def rank(self, attempt: AttemptKey, rank: int) -> Execution:
+    def rank(self, attempt: AttemptId, rank: int) -> Execution:
         """One execution of an attempt."""
         return self._members[attempt][rank]
 
-    def tally(self, attempt: AttemptKey) -> Counter[State]:
+    def tally(self, attempt: AttemptId) -> Counter[State]:
         """How many executions of an attempt are in which state."""
         return self._tally[attempt]
 
-    def roster(self, attempt: AttemptKey) -> Roster:
+    def roster(self, attempt: AttemptId) -> Roster:
         """The roster of an attempt that has checked in."""
         if attempt not in self._rosters:
             self._rosters[attempt] = self._roster(attempt)
@@ -44,30 +43,30 @@ class Gangs:
             assert before is not None
             self._drop(before)
             return
-        key = (after.job, after.attempt)
+        attempt_id = after.attempt_id
         if before is None:
-            self._members.setdefault(key, {})
-            self._tally.setdefault(key, Counter())[after.state] += 1
+            self._members.setdefault(attempt_id, {})
+            self._tally.setdefault(attempt_id, Counter())[after.state] += 1
         elif before.state is not after.state:
-            tally = self._tally[key]
+            tally = self._tally[attempt_id]
             tally[before.state] -= 1
             tally[after.state] += 1
-        self._members[key][after.rank] = after
+        self._members[attempt_id][after.rank] = after
 
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
         """Hear of an attempt that is new, other than before, or forgotten: one that has ended needs no roster."""
         if before is not None and (after is None or after.ended_at is not None):
-            self._rosters.pop((before.job, before.number), None)
+            self._rosters.pop(before.attempt_id, None)
 
     def _drop(self, execution: Execution) -> None:
-        key = (execution.job, execution.attempt)
-        members = self._members[key]
+        attempt_id = execution.attempt_id
+        members = self._members[attempt_id]
         del members[execution.rank]
-        self._tally[key][execution.state] -= 1
+        self._tally[attempt_id][execution.state] -= 1
         if not members:
-            del self._members[key], self._tally[key]
+            del self._members[attempt_id], self._tally[attempt_id]
 
-    def _roster(self, attempt: AttemptKey) -> Roster:
+    def _roster(self, attempt: AttemptId) -> Roster:
         job = self._jobs[attempt[0]]
         return Roster.of(
             job=job.id,

@@ -62,7 +62,7 @@ def stop(turn: Turn, event: StopRequested) -> Answer:
         return unknown(event.job)
     if job.ended_at is None and job.stop_requested_at is None:
         turn.put(replace(job, stop_requested_at=turn.now))
-        attempts.stop(turn, (job.id, job.attempt))
+        attempts.stop(turn, job.attempt_id)
     return Accepted(job=turn.cluster.jobs[event.job])
 
 

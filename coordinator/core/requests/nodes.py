@@ -7,7 +7,6 @@ from datetime import datetime
 from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
 from coordinator.core.attempts import attempts, reports
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.events import (
     ExecutionsReported,
     HeartbeatReceived,
@@ -23,7 +22,7 @@ from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import NodeState, relabelled
 from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.gangs.fence import LEASE
-from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER
 from muster.domain.jobs.failure import Failure, FailureKind
 from muster.domain.jobs.lifecycle import TERMINAL, State
@@ -134,15 +133,15 @@ def judge(turn: Turn, node: NodeId) -> None:
 
 def _lose_overdue(turn: Turn, node: NodeId) -> Iterator[datetime]:
     """Give up what was silent for too long; when the rest is worth another look."""
-    times: dict[AttemptKey, datetime | None] = {}
+    times: dict[AttemptId, datetime | None] = {}
     for name in [execution.id for execution in turn.cluster.load.planned(node)]:
         execution = turn.cluster.executions[name]
         if execution.state in TERMINAL:
             continue
-        key = (execution.job, execution.attempt)
-        if key not in times:
-            times[key] = lost_at(turn.cluster, execution)
-        at = times[key]
+        attempt_id = execution.attempt_id
+        if attempt_id not in times:
+            times[attempt_id] = lost_at(turn.cluster, execution)
+        at = times[attempt_id]
         if at is None or at > turn.now:
             yield turn.now + LEASE if at is None else at
             continue
@@ -189,7 +188,7 @@ def _live_members(cluster: Cluster, node: NodeId) -> Iterator[Execution]:
     """The executions on a node of attempts that have not ended, lost ones too."""
     for job in cluster.jobs.values():
         if job.ended_at is None:
-            yield from (member for member in cluster.gangs.members((job.id, job.attempt)) if member.node == node)
+            yield from (member for member in cluster.gangs.members(job.attempt_id) if member.node == node)
 
 
 def _unwanted(turn: Turn, event: NodeConnected) -> set[ExecutionId]:

@@ -127,10 +127,10 @@ def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
 
 def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     """Give every execution of the gang its seat, in one step."""
-    cluster, key = turn.cluster, (job.id, job.attempt)
+    cluster, attempt_id = turn.cluster, job.attempt_id
     deadline = turn.now + job.spec.timeouts.check_in
-    attempt = replace(cluster.attempts[key], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
+    attempt = replace(cluster.attempts[attempt_id], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
     turn.put(attempt)
     cluster.deadlines.watch_attempt(attempt, job)
-    for seat, execution in zip(fit.seats, list(cluster.gangs.members(key)), strict=True):
+    for seat, execution in zip(fit.seats, list(cluster.gangs.members(attempt_id)), strict=True):
         turn.move(replace(execution, node=seat.node, gpus=seat.gpus), Trigger.PLACED)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from coordinator.core.cluster.by_key import RecordKey, Records, key_of_record
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import (
     Attempt,
     Change,
@@ -16,7 +15,7 @@ from coordinator.core.records import (
     Put,
     Record,
 )
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 
 
 class Changes:
@@ -28,7 +27,7 @@ class Changes:
         """What has changed as it was before; None: it was not there."""
         self._jobs: dict[JobId, None] = {}
         self._nodes: dict[NodeId, None] = {}
-        self._members: dict[AttemptKey, None] = {}
+        self._members: dict[AttemptId, None] = {}
 
     @property
     def dropped_jobs(self) -> Iterable[JobId]:
@@ -68,7 +67,7 @@ class Changes:
         self._puts.pop(key_of_record(node), None)
         self._nodes[node.name] = None
 
-    def drop_members(self, attempt: AttemptKey) -> None:
+    def drop_members(self, attempt: AttemptId) -> None:
         """Note that the store forgets the executions of an attempt."""
         self._members[attempt] = None
 

@@ -8,11 +8,10 @@ from datetime import datetime
 from itertools import islice
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.gangs.fence import PERMIT_ENDS_WITHIN, WITNESSES, Fence, Witness
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import NodeId
+from muster.domain.ids import AttemptId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.lifecycle import State
 
@@ -31,10 +30,10 @@ class Unproven:
         )
 
 
-def first_nodes(cluster: Cluster, key: AttemptKey) -> tuple[NodeId, ...]:
+def first_nodes(cluster: Cluster, attempt_id: AttemptId) -> tuple[NodeId, ...]:
     """The nodes of an attempt that is placed, in rank order, as many as are needed to find the witnesses of any."""
     nodes: dict[NodeId, None] = {}
-    for member in cluster.gangs.members(key):
+    for member in cluster.gangs.members(attempt_id):
         if member.node is not None:
             nodes[member.node] = None
         if len(nodes) > WITNESSES:
@@ -47,13 +46,13 @@ def witnesses(first: tuple[NodeId, ...], node: NodeId) -> tuple[NodeId, ...]:
     return tuple(islice((each for each in first if each != node), WITNESSES))
 
 
-def fence(cluster: Cluster, key: AttemptKey, first: tuple[NodeId, ...], node: NodeId) -> Fence:
+def fence(cluster: Cluster, attempt_id: AttemptId, first: tuple[NodeId, ...], node: NodeId) -> Fence:
     """What the agent of a node needs to know of an attempt."""
-    spec = cluster.jobs[key[0]].spec
+    spec = cluster.jobs[attempt_id.job].spec
     return Fence(
         lost_after=spec.timeouts.lost_after,
         on_disconnect=spec.on_disconnect,
-        key=hmac.digest(cluster.fleet_key, f"{key[0]}/{key[1]}".encode(), hashlib.sha256),
+        key=hmac.digest(cluster.fleet_key, f"{attempt_id.job}/{attempt_id.number}".encode(), hashlib.sha256),
         witnesses=tuple(Witness(node=each, address=_address(cluster, each)) for each in witnesses(first, node)),
     )
 
@@ -61,7 +60,7 @@ def fence(cluster: Cluster, key: AttemptKey, first: tuple[NodeId, ...], node: No
 def lost_at(cluster: Cluster, execution: Execution) -> datetime | None:
     """When an execution on a silent node is lost; None: not as things stand, as its gang may be going on as a whole."""
     assert execution.node is not None
-    job, attempt = cluster.jobs[execution.job], cluster.attempts[(execution.job, execution.attempt)]
+    job, attempt = cluster.jobs[execution.job], cluster.attempts[execution.attempt_id]
     heard_at, lost_after = cluster.presence.heard_at(execution.node), job.spec.timeouts.lost_after
     if not _may_go_on(job, attempt) or _nothing_follows(job, attempt):
         return heard_at + lost_after
@@ -71,13 +70,15 @@ def lost_at(cluster: Cluster, execution: Execution) -> datetime | None:
     return None if since is None else max(heard_at, since) + lost_after
 
 
-def over_from(cluster: Cluster, key: AttemptKey) -> datetime | Unproven:
+def over_from(cluster: Cluster, attempt_id: AttemptId) -> datetime | Unproven:
     """From when on nothing of an attempt runs whose executions have all ended or are lost."""
-    job, attempt, over = cluster.jobs[key[0]], cluster.attempts[key], cluster.started_at
+    job, attempt, over = cluster.jobs[attempt_id.job], cluster.attempts[attempt_id], cluster.started_at
     if attempt.released_at is None:
         return over
-    lost = [member for member in cluster.gangs.members(key) if member.state is State.LOST and not member.surely_over]
-    first, words = first_nodes(cluster, key), _last_words(cluster, key) if lost else {}
+    lost = [
+        member for member in cluster.gangs.members(attempt_id) if member.state is State.LOST and not member.surely_over
+    ]
+    first, words = first_nodes(cluster, attempt_id), _last_words(cluster, attempt_id) if lost else {}
     for member in lost:
         over = max(over, member.silent_until or over)
         if not _may_go_on(job, attempt):
@@ -102,28 +103,28 @@ def _nothing_follows(job: Job, attempt: Attempt) -> bool:
 
 def _has_proof(cluster: Cluster, execution: Execution) -> bool:
     """Whether one of its witnesses gives no permits any more, so that it must end in time."""
-    key = (execution.job, execution.attempt)
-    words = _last_words(cluster, key)
-    return any(each in words for each in witnesses(first_nodes(cluster, key), execution.node or NodeId("")))
+    attempt_id = execution.attempt_id
+    words = _last_words(cluster, attempt_id)
+    return any(each in words for each in witnesses(first_nodes(cluster, attempt_id), execution.node or NodeId("")))
 
 
 def _contacts(cluster: Cluster, execution: Execution) -> Iterator[datetime]:
     """Since when the witnesses of an execution that are in contact have been so."""
-    key = (execution.job, execution.attempt)
-    for witness in witnesses(first_nodes(cluster, key), execution.node or NodeId("")):
+    attempt_id = execution.attempt_id
+    for witness in witnesses(first_nodes(cluster, attempt_id), execution.node or NodeId("")):
         presence = cluster.presence.get(witness)
         if presence is not None and presence.session is not None and presence.in_contact_since is not None:
             yield presence.in_contact_since
 
 
-def _last_words(cluster: Cluster, key: AttemptKey) -> dict[NodeId, datetime]:
+def _last_words(cluster: Cluster, attempt_id: AttemptId) -> dict[NodeId, datetime]:
     """When each node whose part is over, and whose agent answers so, can last have told a peer to go on.
 
     A time before the coordinator's start was told by a clock that may have been set since; it counts as the start.
     """
     words: dict[NodeId, datetime] = {}
     silent: set[NodeId] = set()
-    for member in cluster.gangs.members(key):
+    for member in cluster.gangs.members(attempt_id):
         if member.node is None:
             continue
         if member.state is State.LOST and not member.surely_over:

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey
 from coordinator.core.records import Execution
 from coordinator.core.turn import fencing
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
-from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.lifecycle import TERMINAL, State
 
 
@@ -29,31 +28,31 @@ class GangFacts:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._seating: dict[AttemptKey, dict[int, Seating]] = {}
-        self._fences: dict[tuple[AttemptKey, NodeId], Fence] = {}
-        self._first: dict[AttemptKey, tuple[NodeId, ...]] = {}
+        self._seating: dict[AttemptId, dict[int, Seating]] = {}
+        self._fences: dict[tuple[AttemptId, NodeId], Fence] = {}
+        self._first: dict[AttemptId, tuple[NodeId, ...]] = {}
 
     def seating(self, execution: Execution) -> Seating:
         """The seating of an execution that is placed."""
-        key = _attempt_of(execution)
-        if key not in self._seating:
-            self._seating[key] = _seating(self._cluster.gangs.members(key))
-        return self._seating[key][execution.rank]
+        attempt_id = execution.attempt_id
+        if attempt_id not in self._seating:
+            self._seating[attempt_id] = _seating(self._cluster.gangs.members(attempt_id))
+        return self._seating[attempt_id][execution.rank]
 
     def fence(self, execution: Execution) -> Fence:
         """The fence of an execution that is placed."""
-        key, node = _attempt_of(execution), execution.node or NodeId("")
-        if key not in self._first:
-            self._first[key] = fencing.first_nodes(self._cluster, key)
-        if (key, node) not in self._fences:
-            self._fences[(key, node)] = fencing.fence(self._cluster, key, self._first[key], node)
-        return self._fences[(key, node)]
+        attempt_id, node = execution.attempt_id, execution.node or NodeId("")
+        if attempt_id not in self._first:
+            self._first[attempt_id] = fencing.first_nodes(self._cluster, attempt_id)
+        if (attempt_id, node) not in self._fences:
+            self._fences[(attempt_id, node)] = fencing.fence(self._cluster, attempt_id, self._first[attempt_id], node)
+        return self._fences[(attempt_id, node)]
 
 
 def whole(cluster: Cluster, node: NodeId, facts: GangFacts, cause: EventCause) -> Plan:
     """Everything that a node shall run, and why it is told; what the plan does not list must go."""
     planned = list(cluster.load.planned(node))
-    armed = {_attempt_of(member) for member in planned if Goal.ARM <= goal(cluster, member) < Goal.STOP}
+    armed = {member.attempt_id for member in planned if Goal.ARM <= goal(cluster, member) < Goal.STOP}
     return Plan(
         revision=cluster.presence[node].next_revision(),
         desired=tuple(
@@ -65,7 +64,7 @@ def whole(cluster: Cluster, node: NodeId, facts: GangFacts, cause: EventCause) -
             )
             for member in planned
         ),
-        rosters=tuple(cluster.gangs.roster(key) for key in sorted(armed)),
+        rosters=tuple(cluster.gangs.roster(attempt_id) for attempt_id in sorted(armed)),
     )
 
 
@@ -75,7 +74,7 @@ def change(cluster: Cluster, node: NodeId, executions: Mapping[ExecutionId, Even
     listed = [execution for execution in executions if cluster.load.is_planned(node, execution)]
     members = [cluster.executions[execution] for execution in listed]
     goals = {member.id: goal(cluster, member) for member in members}
-    armed = {_attempt_of(member) for member in members if goals[member.id] is Goal.ARM}
+    armed = {member.attempt_id for member in members if goals[member.id] is Goal.ARM}
     return Plan(
         revision=cluster.presence[node].next_revision(),
         base=base,
@@ -88,7 +87,7 @@ def change(cluster: Cluster, node: NodeId, executions: Mapping[ExecutionId, Even
             )
             for member in members
         ),
-        rosters=tuple(cluster.gangs.roster(key) for key in sorted(armed)),
+        rosters=tuple(cluster.gangs.roster(attempt_id) for attempt_id in sorted(armed)),
         removed=tuple(execution for execution in executions if not cluster.load.is_planned(node, execution)),
     )
 
@@ -97,7 +96,7 @@ def goal(cluster: Cluster, execution: Execution) -> Goal:
     """How far an execution shall go: the order of its attempt, unless it is to end or has ended."""
     if execution.state is State.STOPPING or execution.state in TERMINAL:
         return Goal.STOP
-    return cluster.attempts[_attempt_of(execution)].goal or Goal.PREPARE
+    return cluster.attempts[execution.attempt_id].goal or Goal.PREPARE
 
 
 def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Assignment:
@@ -134,7 +133,3 @@ def _seating(members: Iterable[Execution]) -> dict[int, Seating]:
         for node_rank, neighbours in enumerate(ranks.values())
         for local_rank, rank in enumerate(neighbours)
     }
-
-
-def _attempt_of(execution: Execution) -> AttemptKey:
-    return (execution.job, execution.attempt)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import AttemptKey, ClearanceDue
+from coordinator.core.cluster.deadlines import ClearanceDue
 from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs
 from coordinator.core.notes import TurnNotes
 from coordinator.core.records import Attempt, Change, Execution, Job, Record
@@ -12,7 +12,7 @@ from coordinator.core.turn.changes import Changes
 from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.fleet.node_event import NodeEvent, NodeEventKind
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State, Trigger, advance
 
 _AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED})
@@ -97,32 +97,32 @@ class Turn:
         cluster = self.cluster
         record = cluster.jobs[job]
         self.notes.drop(record)
-        keys = [(job, number) for number in range(1, record.attempt + 1)]
-        members = [member for key in keys for member in cluster.gangs.members(key)]
+        attempt_ids = [AttemptId(job, number) for number in range(1, record.attempt + 1)]
+        members = [member for attempt_id in attempt_ids for member in cluster.gangs.members(attempt_id)]
         for member in members:
             if member.node is not None and cluster.load.is_planned(member.node, member.id):
                 self.replan(member)
-        self._changes.drop_job(record, (cluster.attempts[key] for key in keys), members)
+        self._changes.drop_job(record, (cluster.attempts[attempt_id] for attempt_id in attempt_ids), members)
         cluster.drop_job(job)
         self._doomed.pop(job, None)
         self._jobs[job] = None
 
-    def forget_members(self, key: AttemptKey) -> None:
+    def forget_members(self, attempt_id: AttemptId) -> None:
         """Leave the executions of an old attempt to the store; what their nodes have not sent of logs is given up."""
-        for execution in list(self.cluster.gangs.members(key)):
+        for execution in list(self.cluster.gangs.members(attempt_id)):
             self._changes.forget(execution)
             if execution.node is not None and self.cluster.load.is_planned(execution.node, execution.id):
                 self.put(replace(execution, log_complete=True))  # as complete as it will ever be
                 self.dismiss(execution)
-        self.cluster.drop_members(key)
-        attempt = self.cluster.attempts[key]
+        self.cluster.drop_members(attempt_id)
+        attempt = self.cluster.attempts[attempt_id]
         if attempt.failure is not None and attempt.failure.log_tail:
             self.put(replace(attempt, failure=replace(attempt.failure, log_tail=())))
 
-    def drop_members(self, key: AttemptKey) -> None:
+    def drop_members(self, attempt_id: AttemptId) -> None:
         """Have the store forget the executions of an old attempt, which are no longer in memory."""
-        self.put(replace(self.cluster.attempts[key], executions_dropped=True))
-        self._changes.drop_members(key)
+        self.put(replace(self.cluster.attempts[attempt_id], executions_dropped=True))
+        self._changes.drop_members(attempt_id)
 
     def drop_node(self, node: NodeId) -> None:
         """Forget a node that runs nothing and has no stream."""

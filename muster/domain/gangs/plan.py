@@ -8,7 +8,7 @@ from enum import IntEnum, StrEnum
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.roster import PortLease, Roster
-from muster.domain.ids import ExecutionId, GpuUuid, JobId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
 
@@ -46,6 +46,11 @@ class Assignment:
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
     fence: Fence = field(default_factory=Fence)
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """Names the attempt that it belongs to."""
+        return AttemptId(self.job, self.attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

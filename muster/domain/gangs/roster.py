@@ -13,7 +13,7 @@ from itertools import count
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, TypeAlias
 
-from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
+from muster.domain.ids import AttemptId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import Network
 from muster.domain.jobs.member import Member, PortLease
 from muster.domain.jobs.ports import MASTER_PORT_NAME
@@ -51,6 +51,11 @@ class Roster:
     """
     gpus: tuple[str, ...]
     """UUIDs, as JSON."""
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """Names the attempt."""
+        return AttemptId(self.job, self.attempt)
 
     @classmethod
     def of(cls, *, job: JobId, job_name: str, attempt: int, network: Network, members: Iterable[Member]) -> "Roster":

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError
 
 from muster.domain.gangs.fence import Fence, Witness
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.job import Network, Role
 from muster.rpc.v1 import agents_pb2 as pb
@@ -32,7 +32,6 @@ _OF_ONE = 8
 _GOAL_TO_WIRE = {goal: pb.Goal.Value(f"GOAL_{goal.name}") for goal in Goal}
 _GOAL_FROM_WIRE = {number: goal for goal, number in _GOAL_TO_WIRE.items()}
 
-AttemptKey = tuple[JobId, int]
 
 _Value = TypeVar("_Value")
 
@@ -56,7 +55,7 @@ class PlanWriter:
         self._roles: EncodedOnce[Role] = EncodedOnce(_role_bytes)
         self._rosters = EncodedOnce(roster_to_bytes)
 
-    def sendable(self, plan: Plan) -> tuple[Plan, Mapping[AttemptKey, str]]:
+    def sendable(self, plan: Plan) -> tuple[Plan, Mapping[AttemptId, str]]:
         """The plan without what is too large for any message, and why that is so, by attempt.
 
         Executions of such an attempt are told to stop, which needs nothing large. None of them is left out, because a
@@ -65,7 +64,7 @@ class PlanWriter:
         faults = dict(self._faults(plan))
         if not faults:
             return plan, faults
-        rosters = tuple(roster for roster in plan.rosters if (roster.job, roster.attempt) not in faults)
+        rosters = tuple(roster for roster in plan.rosters if roster.attempt_id not in faults)
         desired = tuple(_stopped(line) if _concerns(line, faults) else line for line in plan.desired)
         return replace(plan, rosters=rosters, desired=desired), faults
 
@@ -80,19 +79,19 @@ class PlanWriter:
             size += length + _OF_ONE
         yield PlanPart(message=part.message(more=False), size=size + _ENVELOPE)
 
-    def _faults(self, plan: Plan) -> Iterator[tuple[AttemptKey, str]]:
+    def _faults(self, plan: Plan) -> Iterator[tuple[AttemptId, str]]:
         for roster in plan.rosters:
             if problem := self._fault(self._rosters, roster):
-                yield (roster.job, roster.attempt), f"the roster of its {len(roster.nodes)} executions {problem}"
-        seen: set[tuple[AttemptKey, int]] = set()
+                yield roster.attempt_id, f"the roster of its {len(roster.nodes)} executions {problem}"
+        seen: set[tuple[AttemptId, int]] = set()
         for line in plan.desired:
             if line.assignment is None:
                 continue
-            key, role = (line.assignment.job, line.assignment.attempt), line.assignment.role
-            if (key, id(role)) not in seen:
-                seen.add((key, id(role)))
+            attempt_id, role = line.assignment.attempt_id, line.assignment.role
+            if (attempt_id, id(role)) not in seen:
+                seen.add((attempt_id, id(role)))
                 if problem := self._fault(self._roles, role):
-                    yield key, f"its role {role.name} {problem}"
+                    yield attempt_id, f"its role {role.name} {problem}"
 
     def _fault(self, encoded: EncodedOnce[_Value], value: _Value) -> str:
         try:
@@ -236,7 +235,7 @@ def _role_bytes(role: Role) -> bytes:
     return role_to_wire(role).SerializeToString()
 
 
-def _concerns(line: Desired, faults: Mapping[AttemptKey, str]) -> bool:
+def _concerns(line: Desired, faults: Mapping[AttemptId, str]) -> bool:
     return line.assignment is not None and (line.assignment.job, line.assignment.attempt) in faults
 
 

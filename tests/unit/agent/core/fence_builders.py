@@ -17,16 +17,15 @@ from agent.core.events import (
     Started,
 )
 from agent.core.step import AgentState, Now, step
-from agent.core.terms import AttemptKey
 from muster.domain.gangs.fence import Fence, PeerWord, Witness
 from muster.domain.gangs.plan import Desired, Goal, Plan
-from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 from tests.unit.agent.core.ledger_builders import JOB, MASTER, NOW, assignment, execution, roster
 
 A, B = NodeId("a"), NodeId("b")
 WITNESSES = (Witness(node=A, address="10.0.0.1:7"), Witness(node=B, address="10.0.0.2:7"))
-ATTEMPT: AttemptKey = (JOB, 1)
+ATTEMPT: AttemptId = (JOB, 1)
 ME = execution(0)
 
 GANG = Fence(witnesses=WITNESSES, key=b"secret")
@@ -88,7 +87,7 @@ class FencedAgent:
         event = PeersAnswered(attempt=ATTEMPT, asked_at=asked_at, words=words)
         self.step(event, asked_at if at is None else at)
 
-    def word(self, attempt: AttemptKey, at: float) -> PeerWord:
+    def word(self, attempt: AttemptId, at: float) -> PeerWord:
         """What a peer hears then."""
         [given] = step(self.state, PeerAsked(attempt=attempt), Now(wall=NOW, boot=at))
         assert isinstance(given, AnswerPeer)

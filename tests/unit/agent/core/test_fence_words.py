@@ -128,7 +128,7 @@ def test_good_ends_are_remembered_for_a_thousand_attempts() -> None:
     keys = []
     for number in range(4):
         terms = Terms(job=JOB, attempt=number, grace=timedelta(0), fence=GANG)
-        keys.append(terms.key)
+        keys.append(terms.attempt_id)
         past.add(terms, well=True, others=number == 0)
         past.trim({keys[0]})
     assert [past.well(key) is not None for key in keys] == [True, False, False, True]
