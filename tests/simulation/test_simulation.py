@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIRST = 20_261_121
 LARGE_SEED = 20_261_122
 """A seed whose large fleet has jobs that end well; there are some whose troubles leave hardly any."""
+TOGETHER_SEED = 41_001_490
 SEEDS = 200
 
 
@@ -25,6 +26,11 @@ def outcomes() -> list[Outcome]:
 
 def test_small_fleets_come_through_their_troubles(outcomes: list[Outcome]) -> None:
     assert [(outcome.seed, outcome.problem) for outcome in outcomes if outcome.problem is not None] == []
+
+
+def test_what_succeeded_may_run_on_where_all_peers_have_lost_the_coordinator() -> None:
+    """Rank 0 has ended well, no other attempt will come, and two nodes that are cut off together go on together."""
+    assert Simulation(TOGETHER_SEED).run().problem is None
 
 
 def test_a_large_fleet_comes_through_its_troubles() -> None:

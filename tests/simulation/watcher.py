@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
-from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.plan import Assignment, Goal
 from muster.domain.gangs.roster import Member
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.disconnect import OnDisconnect
@@ -225,8 +225,13 @@ class Watcher:
         """What counts as lost may run on only if nobody has promised that it is dead by then."""
         self.lost_while_running += 1
         stops = self._newest[after.id].assignment.fence.on_disconnect is OnDisconnect.STOP
-        if stops or self._scenario.dead_when_lost:
+        if stops or (self._scenario.dead_when_lost and self._may_be_followed(after)):
             raise Violation(f"{after.id} counts as lost and must be dead by then, but its user code runs", *about)
+
+    def _may_be_followed(self, execution: Execution) -> bool:
+        """Whether another attempt may come, so that peers that went on together would run beside it."""
+        job, attempt = self._jobs[execution.job], self._attempts[execution.attempt_id]
+        return job.stop_requested_at is None and (attempt.goal is not Goal.STOP or attempt.failure is not None)
 
     # the end
 
