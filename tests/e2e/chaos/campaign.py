@@ -168,8 +168,9 @@ class Campaign:
             free = sum(gpu.usable for gpu in node.inventory.gpus) - len(node.gpus_taken)
             if (free, node.executions, node.cpu_millis_taken) != (GPUS, (), 0):
                 self.story.find(f"{node.name} has {free} of {GPUS} GPUs free and runs {node.executions}")
-        for left in cgroups_of_ours(views):
-            self.story.find(f"left: {left}")
+        for place in self.muster.fleet.nodes:
+            for left in cgroups_of_ours(self.muster.directory / place.name):
+                self.story.find(f"left: {left}")
         await self._clear(client)
 
     def _account(self, views: "dict[JobId, JobView]", customers: Customers) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from agent.runtimes.kernel.confinement import members
 from tests.e2e.chaos.jobs import IMAGE
 from tests.e2e.fleet import Node
 
@@ -91,21 +92,30 @@ def kill_process_of(execution: str, pid: int) -> str:
     return "it has ended meanwhile"
 
 
-def cgroups_of_ours(jobs: Collection[str]) -> Iterator[str]:
-    """Cgroups of executions of these jobs."""
+def cgroups_of_ours(state: Path) -> Iterator[str]:
+    """Cgroups that an agent with this state made, but those in which a spare supervisor waits alone."""
+    prefix = f"muster-{(state / 'identity').read_text()[:8]}-"
     for above, names, _ in os.walk("/sys/fs/cgroup"):  # which does not mind what is removed meanwhile
         for name in names:
-            words = name.split("-")
-            if words[0] == "muster" and words[2:3] and words[2] in jobs:
-                yield f"cgroup {above}/{name}"
+            if name.startswith(prefix):
+                inside = [_name(pid) for pid in members(f"{above}/{name}")]
+                if inside != ["muster-supervis"]:
+                    yield f"cgroup {above}/{name} with {inside}"
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "a process that has ended"
 
 
 def _processes(node: Node) -> Iterator[tuple[int, str, Collection[str]]]:
     """Number, name and variables of everything in the network of a node."""
-    namespace = (Path("/proc") / str(node.engine.pid) / "ns/net").readlink()
+    namespace = node.namespace.stat().st_ino
     for directory in Path("/proc").glob("[0-9]*"):
         try:
-            if (directory / "ns/net").readlink() == namespace:
+            if (directory / "ns/net").stat().st_ino == namespace:
                 yield int(directory.name), (directory / "comm").read_text().strip(), _variables(directory)
         except OSError:
             continue  # ended meanwhile
