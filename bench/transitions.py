@@ -50,7 +50,7 @@ async def measure(setting: Setting) -> None:
 
 async def _connect(engine: Engine, number: int) -> None:
     name = NodeId(f"node{number}")
-    await engine.ask(
+    await engine.apply(
         NodeConnected(
             node=name,
             session=engine.open_session().number,
@@ -67,14 +67,14 @@ async def _gang(engine: Engine, name: str) -> list[float]:
     job, waits = JobId(name), []
     one = Role(count=SIZE, command=("train",), resources=Resources(cpu_millis=10))
     spec = JobSpec(name=name, roles=(one,), packing=Packing.SPREAD, max_per_node=1)
-    await engine.ask(JobSubmitted(job=job, spec=spec))
+    await engine.apply(JobSubmitted(job=job, spec=spec))
 
     def members(cluster: Cluster, _: object) -> list[Execution]:
         return list(cluster.gangs.members(AttemptId(job, 1)))
 
-    placed = await engine.read(members)
+    placed = await engine.query(members)
     for stage in STAGES:
         began = time.perf_counter()
-        await asyncio.gather(*(engine.ask(reported(member, stage)) for member in placed))
+        await asyncio.gather(*(engine.apply(reported(member, stage)) for member in placed))
         waits.append((time.perf_counter() - began) * 1000)
     return waits

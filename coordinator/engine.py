@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
+from enum import Enum, auto
 from typing import Generic, TypeVar
 
 from coordinator.clock import SteadyClock
@@ -43,6 +44,15 @@ REST = 1.0
 """Seconds between a failure of the store and the next look at it, until it can be read again."""
 
 
+class Freshness(Enum):
+    """How much of what happened before a question its answer takes into account."""
+
+    EVERYTHING = auto()
+    """All events that stand in line before it."""
+    COMMITTED = auto()
+    """The last commit, without waiting for events that are still in line."""
+
+
 class _Asked:
     """Events, most often one, and who waits for their answers."""
 
@@ -65,7 +75,7 @@ class _Asked:
         """Nothing came of them, or nobody will say what did."""
         if self.answer is not None and not self.answer.done():
             self.answer.set_exception(error)
-            self.answer.exception()  # counts as heard: `ask_and_read` may hear it of its question instead
+            self.answer.exception()  # counts as heard: `apply_and_query` may hear it of its question instead
 
 
 class _Question(Generic[T]):
@@ -133,7 +143,7 @@ class Engine:
 
     @property
     def projects(self) -> Mapping[str, Project]:
-        """The projects that there are at this very moment; who makes a promise of one reads it as `read` does."""
+        """The projects that there are at this very moment; who makes a promise of one queries it."""
         return self._cluster.projects
 
     def known_jobs(self) -> frozenset[JobId]:
@@ -144,52 +154,50 @@ class Engine:
         """The projects of the jobs that were loaded; for the start, before `run`."""
         return {job.id: job.spec.project for job in self._cluster.jobs.values()}
 
-    async def ask(self, event: Event) -> Answer:
+    async def apply(self, event: Event) -> Answer:
         """Have an event taken in; the answer comes when it is durable.
 
         Raises ExhaustedError if it cannot be stored, and UnavailableError once the engine has ended.
         """
-        [answer] = await self.ask_all((event,))
+        [answer] = await self.apply_all((event,))
         return answer
 
-    async def ask_all(self, events: Sequence[Event]) -> list[Answer]:
-        """Have several events taken in, one after the other in one turn; as `ask` for each."""
+    async def apply_all(self, events: Sequence[Event]) -> list[Answer]:
+        """Have several events taken in, one after the other in one turn; as `apply` for each."""
         answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         await self._line_up(_Asked(events, answers))
         return await answers
 
-    async def ask_and_read(self, event: Event, question: Callable[[Cluster, Answer], T]) -> T:
+    async def apply_and_query(self, event: Event, question: Callable[[Cluster, Answer], T]) -> T:
         """Have an event taken in, and what a function says of the answer and the cluster, both as they durably are."""
         answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         await self._line_up(_Asked((event,), answers))
-        return await self.read(lambda cluster, _: question(cluster, answers.result()[0]))
+        return await self.query(lambda cluster, _: question(cluster, answers.result()[0]))
 
-    async def tell(self, event: Event) -> None:
+    async def post(self, event: Event) -> None:
         """Have an event taken in; returns as soon as it is in line."""
         await self._line_up(_Asked((event,), None))
 
-    async def read(self, question: Callable[[Cluster, datetime], T]) -> T:
+    async def query(self, question: Callable[[Cluster, datetime], T], *, after: Freshness = Freshness.EVERYTHING) -> T:
         """What a function says of the cluster, as it durably is; the function must not change it.
 
         Raises UnavailableError once the engine has ended.
         """
+        if after is Freshness.COMMITTED and not self._in_turn:
+            return question(self._cluster, self._clock.now())
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         asked: _Question[T] = _Question(question, answer)
         await self._line_up(asked)  # type: ignore[arg-type]  # the queue holds questions of every type
         return await answer
 
+    def query_now(self, question: Callable[[Cluster], T]) -> T:
+        """What a function says of the cluster at this very moment, durable or not; for what makes no promise of it."""
+        return question(self._cluster)
+
     async def _line_up(self, asked: _Asked | _Question[object]) -> None:
         await self._inbox.put(asked)
         if self._ended:  # asked here, as the engine may have ended while this waited for room in its inbox
             self._turn_away()
-
-    async def look(self, question: Callable[[Cluster, datetime], T]) -> T:
-        """Answer from the last commit, without waiting for events that are still queued."""
-        return await self.read(question) if self._in_turn else question(self._cluster, self._clock.now())
-
-    def glance(self, question: Callable[[Cluster], T]) -> T:
-        """What a function says of the cluster at this very moment, durable or not; for what makes no promise of it."""
-        return question(self._cluster)
 
     def open_session(self) -> AgentStream:
         """A new stream; it belongs to a node once NodeConnected with its number is accepted."""

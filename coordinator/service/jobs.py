@@ -14,7 +14,7 @@ from coordinator.core.cluster.job_index import Among
 from coordinator.core.events import DeleteRequested, JobsSubmitted, StopRequested
 from coordinator.core.records import Job
 from coordinator.core.requests.jobs import REFUSED
-from coordinator.engine import Engine
+from coordinator.engine import Engine, Freshness
 from coordinator.service.archive import Archive
 from coordinator.service.causes import error_of
 from coordinator.service.logs import LogWish, PrintedLine
@@ -109,7 +109,7 @@ class JobOperations:
             operation.require_in(submission.spec.project)
             with self._desk.taking_in(1):
                 event = replace(self._desk.checked(caller, submission), cause=operation.cause)
-                view = await self._engine.ask_and_read(event, _as_answered)
+                view = await self._engine.apply_and_query(event, _as_answered)
             if isinstance(view, Refused):
                 raise error_of(view)
             assert isinstance(view, JobView)
@@ -129,7 +129,7 @@ class JobOperations:
                 names, taken, refused = await self._desk.checked_all(operation, submissions)
                 if refused:  # the others are only tried out, to learn which of them would be refused, too
                     taken = {place: replace(each, dry_run=True) for place, each in taken.items()}
-                answer = await self._engine.ask(JobsSubmitted(jobs=tuple(taken.values()), cause=operation.cause))
+                answer = await self._engine.apply(JobsSubmitted(jobs=tuple(taken.values()), cause=operation.cause))
             if isinstance(answer, NoneAccepted):
                 places = list(taken)
                 refused |= {places[number]: error_of(each) for number, each in answer.refused.items()}
@@ -169,14 +169,16 @@ class JobOperations:
 
                 return views.jobs_page(cluster, before, most, fits, among)
 
-            found, following = await self._engine.look(read)
+            found, following = await self._engine.query(read, after=Freshness.COMMITTED)
             return JobsPage(jobs=found, next_page="" if following is None else str(following))
 
     async def stop(self, caller: Caller, name: str) -> JobView:
         """Order a job to stop; the job as it is then."""
         async with self._operations.begin(caller, "jobs.stop", name) as operation:
             job = await self._apply(StopRequested(job=await self._id(operation, name), cause=operation.cause))
-            return await self._engine.look(lambda cluster, _: views.job_view(cluster, views.resolve(cluster, job.id)))
+            return await self._engine.query(
+                lambda cluster, _: views.job_view(cluster, views.resolve(cluster, job.id)), after=Freshness.COMMITTED
+            )
 
     async def delete(self, caller: Caller, name: str, *, force: bool = False) -> JobId:
         """Forget a job; with `force` one that has not ended is stopped before."""
@@ -193,7 +195,9 @@ class JobOperations:
             job = await self._id(operation, name)
             with self._engine.signals.listen(job) as listener:
                 while True:
-                    view = await self._engine.look(lambda cluster, _: _view_if_there(cluster, job))
+                    view = await self._engine.query(
+                        lambda cluster, _: _view_if_there(cluster, job), after=Freshness.COMMITTED
+                    )
                     if view is None:
                         raise UnknownNameError(f"job {job} was deleted")
                     yield view
@@ -233,7 +237,9 @@ class JobOperations:
             left = most or sys.maxsize
             with self._engine.signals.listen(job) as listener:
                 while left:
-                    phase = await self._engine.look(lambda cluster, _: _phase_if_there(cluster, job))
+                    phase = await self._engine.query(
+                        lambda cluster, _: _phase_if_there(cluster, job), after=Freshness.COMMITTED
+                    )
                     page = await self._archive.attempts.events(job, after, min(left, EVENTS_AT_ONCE))
                     if page:
                         after, left = page[-1].number, left - len(page)
@@ -251,13 +257,13 @@ class JobOperations:
         def found(cluster: Cluster, now: datetime) -> T:
             return read(cluster, _resolved(operation, cluster, name), now)
 
-        return await self._engine.look(found)
+        return await self._engine.query(found, after=Freshness.COMMITTED)
 
     async def _id(self, operation: Operation, name: str) -> JobId:
         return await self._read(operation, name, lambda _, job, __: job)
 
     async def _apply(self, event: StopRequested | DeleteRequested) -> Job:
-        answer = await self._engine.ask(event)
+        answer = await self._engine.apply(event)
         if isinstance(answer, Refused):
             raise error_of(answer)
         assert isinstance(answer, Accepted)
@@ -269,12 +275,12 @@ class JobOperations:
         await listener.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(rest):
-                while self._engine.glance(lambda cluster: _phase_if_there(cluster, seen.id)) is seen.phase:
+                while self._engine.query_now(lambda cluster: _phase_if_there(cluster, seen.id)) is seen.phase:
                     await listener.wait()
 
     async def _end(self, job: JobId, listener: Listener) -> None:
         """Wait until a job has ended or is gone."""
-        while (phase := self._engine.glance(lambda cluster: _phase_if_there(cluster, job))) and not phase.ended:
+        while (phase := self._engine.query_now(lambda cluster: _phase_if_there(cluster, job))) and not phase.ended:
             await listener.wait()
 
 

@@ -11,7 +11,7 @@ from muster.domain.jobs.job import DEFAULT_PROJECT
 async def make_default_project(engine: Engine) -> None:
     """Make the project that every fleet has, unless it is there; before anybody is served."""
     if DEFAULT_PROJECT not in engine.projects:
-        await engine.ask(ProjectAdded(name=DEFAULT_PROJECT))
+        await engine.apply(ProjectAdded(name=DEFAULT_PROJECT))
 
 
 class KnownProjects(Mapping[str, Project]):

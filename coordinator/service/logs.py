@@ -10,7 +10,7 @@ from typing import NamedTuple
 from coordinator.core.attempts.history import is_whole
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Execution
-from coordinator.engine import Engine
+from coordinator.engine import Engine, Freshness
 from coordinator.store.logs.logs import LogStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.gangs.log import LogRecord, Stream
@@ -67,15 +67,17 @@ class LogMerge:
             wish = replace(wish, since=None, tail=None)
 
     async def _newest(self, job: JobId) -> int:
-        return await self._engine.look(lambda cluster, _: _newest(cluster, job))
+        return await self._engine.query(lambda cluster, _: _newest(cluster, job), after=Freshness.COMMITTED)
 
     async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[PrintedLine]]:
-        members = await self._engine.look(lambda cluster, _: _members(cluster, wish, number))
+        members = await self._engine.query(
+            lambda cluster, _: _members(cluster, wish, number), after=Freshness.COMMITTED
+        )
         tails = {member.id: _Tail(member) for member in members}
         with self._engine.signals.listen(wish.job, *tails) as listener:
             fired: Collection[str] = tails
             while True:
-                over = await self._engine.look(lambda cluster, _: _over(cluster, tails))
+                over = await self._engine.query(lambda cluster, _: _over(cluster, tails), after=Freshness.COMMITTED)
                 async for batch in self._round([tails[each] for each in tails if each in fired], wish):
                     yield batch
                 if not wish.follow or all(tail.at_end or tail.execution in over for tail in tails.values()):

@@ -56,7 +56,7 @@ class NodeOperations:
         """A page of nodes in natural order; `size` 0: as many as a page has at most."""
         async with self._operations.begin(caller, "nodes.list"):
             start, size = page_start(page) or 0, min(size or NODES_PAGE, NODES_PAGE)
-            found = await self._engine.read(
+            found = await self._engine.query(
                 lambda cluster, _: [
                     _seen_by(caller, cluster, view)
                     for view in islice(views.node_views(cluster), start, start + size + 1)
@@ -67,7 +67,9 @@ class NodeOperations:
     async def get(self, caller: Caller, node: NodeId) -> NodeView:
         """One node; raises UnknownNameError."""
         async with self._operations.begin(caller, "nodes.get", node):
-            return await self._engine.read(lambda cluster, _: _seen_by(caller, cluster, views.node_view(cluster, node)))
+            return await self._engine.query(
+                lambda cluster, _: _seen_by(caller, cluster, views.node_view(cluster, node))
+            )
 
     async def remove(self, caller: Caller, node: NodeId) -> NodeView:
         """Give a node up, and let its certificate count no more; the node as it was known."""
@@ -103,16 +105,16 @@ class NodeOperations:
             before = self._registry.labels_of(node)
             words = [*(f"{name}={value}" for name, value in sorted(given.items())), *(f"{name}-" for name in removed)]
             labels = await self._registry.label_node(node, given, removed, operation.done(" ".join(words)))
-            await self._engine.ask(NodeLabelled(node=node, labels=labels, cause=operation.cause))
+            await self._engine.apply(NodeLabelled(node=node, labels=labels, cause=operation.cause))
             return NodeLabels(labels=labels, changed=labels != before)
 
     async def _apply(self, event: CordonRequested | UncordonRequested | RemovalRequested) -> None:
-        answer = await self._engine.ask(event)
+        answer = await self._engine.apply(event)
         if isinstance(answer, Refused):
             raise error_of(answer)
 
     async def _view(self, node: NodeId) -> NodeView:
-        return await self._engine.read(lambda cluster, _: views.node_view(cluster, node))
+        return await self._engine.query(lambda cluster, _: views.node_view(cluster, node))
 
 
 def _seen_by(caller: Caller, cluster: Cluster, view: NodeView) -> NodeView:

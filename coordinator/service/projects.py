@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from coordinator.core.answers import ProjectKept, Refused
 from coordinator.core.events import ProjectAdded, ProjectChanged
-from coordinator.engine import Engine
+from coordinator.engine import Engine, Freshness
 from coordinator.service.causes import error_of
 from coordinator.service.operations import Operations
 from coordinator.trust.accounts import project_name
@@ -28,14 +28,18 @@ class ProjectOperations:
     async def list(self, caller: Caller) -> Sequence[Project]:
         """Projects that the caller may look at, by name."""
         async with self._operations.begin(caller, "projects.list"):
-            known = await self._engine.look(lambda cluster, _: sorted(cluster.projects.items()))
+            known = await self._engine.query(
+                lambda cluster, _: sorted(cluster.projects.items()), after=Freshness.COMMITTED
+            )
             return [self._seen(project) for name, project in known if caller.may(Access.VIEWER, name)]
 
     async def get(self, caller: Caller, name: str) -> Project:
         """One project; raises UnknownNameError for one that the caller may not look at."""
         async with self._operations.begin(caller, "projects.get", name) as operation:
             operation.require_in(name)
-            return self._seen(await self._engine.look(lambda cluster, _: cluster.projects[name]))
+            return self._seen(
+                await self._engine.query(lambda cluster, _: cluster.projects[name], after=Freshness.COMMITTED)
+            )
 
     async def add(self, caller: Caller, name: str) -> Project:
         """Make a project; raises ConflictError where there is one of that name."""
@@ -56,7 +60,7 @@ class ProjectOperations:
 
     async def _kept(self, event: ProjectAdded | ProjectChanged) -> ProjectKept:
         """What a project is once it is durable; raises what the core refuses."""
-        answer = await self._engine.ask(event)
+        answer = await self._engine.apply(event)
         if isinstance(answer, Refused):
             raise error_of(answer)
         assert isinstance(answer, ProjectKept)

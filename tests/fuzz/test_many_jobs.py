@@ -64,7 +64,7 @@ async def _submit(request: pb.SubmitManyRequest) -> None:
             answer = await service.SubmitMany(pb.SubmitManyRequest.FromString(request.SerializeToString()), Call())
         except RefusedCallError:
             answer = pb.SubmitManyResponse()
-        known = await engine.read(lambda cluster, _: _jobs(cluster))
+        known = await engine.query(lambda cluster, _: _jobs(cluster))
     places = [refusal.position for refusal in answer.refusals]
     assert places == sorted(set(places))
     assert all(place < len(request.jobs) for place in places)

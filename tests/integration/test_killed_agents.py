@@ -57,7 +57,7 @@ async def submit_urgent(fleet: Fleet, spec: JobSpec) -> JobId:
     spec = replace(
         spec, project="default", timeouts=replace(spec.timeouts, lost_after=LOST_AFTER, grace=timedelta(seconds=1))
     )
-    answer = await fleet.engine.ask(JobSubmitted(job=JobId("urgent"), spec=spec))
+    answer = await fleet.engine.apply(JobSubmitted(job=JobId("urgent"), spec=spec))
     assert isinstance(answer, Accepted)
     return answer.job.id
 
@@ -65,7 +65,7 @@ async def submit_urgent(fleet: Fleet, spec: JobSpec) -> JobId:
 async def failure_of(fleet: Fleet, job: JobId) -> Failure | None:
     """The failure of its first attempt, once that has ended."""
     with fleet.engine.signals.listen(job) as listener:
-        while (attempt := await fleet.engine.read(lambda cluster, _: cluster.attempts[(job, 1)])).ended_at is None:
+        while (attempt := await fleet.engine.query(lambda cluster, _: cluster.attempts[(job, 1)])).ended_at is None:
             await listener.wait()
     return attempt.failure
 

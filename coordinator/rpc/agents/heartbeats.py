@@ -42,7 +42,7 @@ class Heartbeats:
 
     async def _count(self, beats: "list[_Beat]") -> None:
         try:
-            answers = await self._engine.ask_all([beat.event for beat in beats])
+            answers = await self._engine.apply_all([beat.event for beat in beats])
         except MusterError:
             for beat in beats:
                 beat.pulse.give_up()

@@ -51,7 +51,7 @@ class LogIntake:
             there = cluster.executions.get(execution)
             return there is not None and there.node == node
 
-        return self._engine.glance(known) or await self._engine.read(lambda cluster, _: known(cluster))
+        return self._engine.query_now(known) or await self._engine.query(lambda cluster, _: known(cluster))
 
     def _job_of(self, execution: ExecutionId) -> tuple[JobId, str] | None:
         """The job and its project, where they are counted."""
@@ -60,7 +60,7 @@ class LogIntake:
             there = cluster.executions.get(execution)
             return None if there is None else (there.job, cluster.jobs[there.job].spec.project)
 
-        return None if self._quota is None else self._engine.glance(job_of)
+        return None if self._quota is None else self._engine.query_now(job_of)
 
     def _append(self, execution: ExecutionId, chunk: pb.LogChunk, job: tuple[JobId, str] | None) -> tuple[int, bool]:
         """How much of the log is stored now, and whether nothing more of it is taken."""

@@ -111,7 +111,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             connected = await self._greeted(messages, session)
             node = connected.node
             try:
-                answer = await self._engine.ask(connected)
+                answer = await self._engine.apply(connected)
                 if isinstance(answer, Refused):
                     await refuse(context, answer)
                 log.info(
@@ -124,7 +124,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 self._leftovers.one_more()
                 cause = EventCause(f"{node} stream {session.number} ended")
                 gone = NodeDisconnected(node=node, session=session.number, cause=cause)
-                await asyncio.shield(self._engine.tell(gone))
+                await asyncio.shield(self._engine.post(gone))
 
     @streaming
     async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
@@ -175,7 +175,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             spec = cluster.jobs[execution.job].spec
             return spec.project, spec.role_of(execution.rank)
 
-        project, role = await self._engine.read(entitled)
+        project, role = await self._engine.query(entitled)
         delivered = await self._secrets.delivered(project, role)
         for target in self._deliveries.targets(id_, project, [each.name for each in delivered]):
             self._audit.note(audit_entry(who, "secrets.deliver", target, f"ok, given to execution {id_}"))
@@ -269,7 +269,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 # First, so that nobody wonders at the end of executions that this plan tells to stop.
                 cause = EventCause(f"plan {plan.revision} of {node}")
                 event = PlanTooLarge(node=node, job=job, attempt=attempt, message=message, cause=cause)
-                await self._engine.tell(event)
+                await self._engine.post(event)
             parts = self._plans.parts(plan)
             first = next(parts)
             if first.size <= SMALL_PLAN and not first.message.more:
@@ -295,7 +295,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             if isinstance(event, HeartbeatReceived):
                 await pulse.take(event, message.heartbeat.sequence)
             else:
-                await self._engine.tell(event)
+                await self._engine.post(event)
         raise StreamEnded
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.engine import Engine
+from coordinator.engine import Engine, Freshness
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.rotation import RotationStage
@@ -53,7 +53,7 @@ class Rotations:
         rotation, present = self.authority.rotation, self.authority.certificate
         joined = [node for node in self._registry.nodes.values() if node.revoked_at is None]
         behind = sorted(node.name for node in joined if node.epoch < rotation.epoch)
-        there = await self._engine.look(_there(behind))
+        there = await self._engine.query(_there(behind), after=Freshness.COMMITTED)
         certificates = [present] if rotation.next is None else [present, rotation.next.certificate]
         known = zip(map(facts, certificates), _SIGNS[rotation.stage], strict=False)
         return AuthorityStatus(

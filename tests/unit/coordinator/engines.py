@@ -81,7 +81,7 @@ async def working(engine: Engine) -> AsyncIterator[asyncio.TaskGroup]:
 
 async def phase(engine: Engine, job: JobId = J) -> JobPhase:
     """How far a job durably is."""
-    return await engine.read(lambda cluster, _: cluster.phase(job))
+    return await engine.query(lambda cluster, _: cluster.phase(job))
 
 
 async def all_else_has_had_its_turn() -> None:

@@ -57,7 +57,7 @@ def reported(rank: int, stage: Stage) -> ExecutionsReported:
 
 async def test_an_event_is_answered() -> None:
     async with working(engine := engine_on(MemoryStore())):
-        answer = await engine.ask(submission())
+        answer = await engine.apply(submission())
 
         assert isinstance(answer, Accepted)
         assert await phase(engine) is JobPhase.QUEUED
@@ -69,8 +69,8 @@ async def test_an_event_may_come_with_a_question_that_is_read_in_the_same_turn()
 
     store = StoreThatCounts()
     async with working(engine := engine_on(store)):
-        assert await engine.ask_and_read(submission(), outcome) == (Accepted, 1)
-        assert await engine.ask_and_read(StopRequested(job=JobId("nobody")), outcome) == (Refused, 1)
+        assert await engine.apply_and_query(submission(), outcome) == (Accepted, 1)
+        assert await engine.apply_and_query(StopRequested(job=JobId("nobody")), outcome) == (Refused, 1)
 
     assert store.commits == [3]
 
@@ -82,9 +82,9 @@ async def test_nothing_is_answered_read_or_sent_before_it_is_durable() -> None:
     async with working(engine) as tasks:
         with engine.signals.listen(J) as listener:
             waiting = [
-                tasks.create_task(engine.ask(submission()), name="submit"),
-                tasks.create_task(engine.ask(connection(session)), name="connect"),
-                tasks.create_task(engine.read(lambda cluster, _: list(cluster.jobs)), name="read"),
+                tasks.create_task(engine.apply(submission()), name="submit"),
+                tasks.create_task(engine.apply(connection(session)), name="connect"),
+                tasks.create_task(engine.query(lambda cluster, _: list(cluster.jobs)), name="read"),
                 tasks.create_task(listener.wait(), name="listen"),
             ]
             await asyncio.to_thread(store.entered.wait, 60)
@@ -105,9 +105,9 @@ async def test_a_question_that_comes_during_a_commit_waits_for_it() -> None:
     store = StoreThatWaits()
     engine = engine_on(store)
     async with working(engine) as tasks:
-        tasks.create_task(engine.ask(submission()), name="submit")
+        tasks.create_task(engine.apply(submission()), name="submit")
         await asyncio.to_thread(store.entered.wait, 60)
-        question = tasks.create_task(engine.read(lambda cluster, _: len(cluster.jobs)), name="read")
+        question = tasks.create_task(engine.query(lambda cluster, _: len(cluster.jobs)), name="read")
         await all_else_has_had_its_turn()
         assert not question.done()
 
@@ -120,9 +120,9 @@ async def test_many_events_are_one_commit() -> None:
     store = StoreThatCounts()
     engine = engine_on(store)
     for number in range(50):
-        await engine.tell(submission(f"j{number}"))
+        await engine.post(submission(f"j{number}"))
     async with working(engine):
-        assert await engine.read(lambda cluster, _: len(cluster.jobs)) == 50
+        assert await engine.query(lambda cluster, _: len(cluster.jobs)) == 50
 
     assert store.commits == [150]
 
@@ -131,20 +131,20 @@ async def test_reports_that_only_say_how_far_executions_are_wait_for_those_that_
     store = StoreThatCounts()
     engine = Engine(store, lambda _: None, hold=math.inf)
     async with working(engine):
-        await engine.ask(connection(engine.open_session()))
-        await engine.ask(JobSubmitted(job=J, spec=spec(3)))
+        await engine.apply(connection(engine.open_session()))
+        await engine.apply(JobSubmitted(job=J, spec=spec(3)))
         before = len(store.commits)
         for rank in range(3):
-            await engine.tell(reported(rank, Stage.PREPARING))
+            await engine.post(reported(rank, Stage.PREPARING))
             await all_else_has_had_its_turn()
         assert store.commits[before:] == []
-        await engine.tell(reported(0, Stage.PREPARED))
-        await engine.tell(reported(1, Stage.PREPARED))
+        await engine.post(reported(0, Stage.PREPARED))
+        await engine.post(reported(1, Stage.PREPARED))
         await all_else_has_had_its_turn()
         assert store.commits[before:] == []
-        await engine.tell(reported(2, Stage.PREPARED))
+        await engine.post(reported(2, Stage.PREPARED))
 
-        assert await engine.read(lambda cluster, _: cluster.newest_attempt(J).goal) is Goal.ARM
+        assert await engine.query(lambda cluster, _: cluster.newest_attempt(J).goal) is Goal.ARM
         assert store.commits[before:] == [4]
 
 
@@ -152,10 +152,10 @@ async def test_reports_that_wait_for_nothing_else_are_committed_a_moment_later()
     store = StoreThatCounts()
     engine = engine_on(store)
     async with working(engine):
-        await engine.ask(connection(engine.open_session()))
-        await engine.ask(submission())
+        await engine.apply(connection(engine.open_session()))
+        await engine.apply(submission())
         with engine.signals.listen(J) as listener:
-            await engine.tell(reported(0, Stage.PREPARING))
+            await engine.post(reported(0, Stage.PREPARING))
             assert await listener.wait() == {J}
 
         assert store.commits[2:] == [1]
@@ -163,9 +163,9 @@ async def test_reports_that_wait_for_nothing_else_are_committed_a_moment_later()
 
 async def test_the_events_of_one_turn_are_taken_in_the_order_in_which_they_came() -> None:
     engine = engine_on(MemoryStore())
-    await engine.tell(submission())
+    await engine.post(submission())
     async with working(engine):
-        answer = await engine.ask(StopRequested(job=J))
+        answer = await engine.apply(StopRequested(job=J))
 
     assert isinstance(answer, Accepted)
     assert answer.job.ended_at is not None
@@ -175,8 +175,8 @@ async def test_what_changes_nothing_is_not_committed() -> None:
     store = StoreThatCounts()
     engine = engine_on(store)
     async with working(engine):
-        assert isinstance(await engine.ask(StopRequested(job=J)), Refused)
-        await engine.read(lambda cluster, _: cluster.jobs)
+        assert isinstance(await engine.apply(StopRequested(job=J)), Refused)
+        await engine.query(lambda cluster, _: cluster.jobs)
 
     assert store.commits == []
 
@@ -186,15 +186,15 @@ async def test_a_fault_in_a_question_is_the_askers() -> None:
         with pytest.raises(KeyError):
             await phase(engine, JobId("nobody"))
 
-        assert isinstance(await engine.ask(submission()), Accepted)
+        assert isinstance(await engine.apply(submission()), Accepted)
 
 
 async def test_askers_who_have_gone_away_do_not_disturb() -> None:
     store = StoreThatWaits()
     engine = engine_on(store)
     async with working(engine) as tasks:
-        asked = tasks.create_task(engine.ask(submission()), name="submit")
-        asking = tasks.create_task(engine.read(lambda cluster, _: cluster.jobs), name="read")
+        asked = tasks.create_task(engine.apply(submission()), name="submit")
+        asking = tasks.create_task(engine.query(lambda cluster, _: cluster.jobs), name="read")
         await asyncio.to_thread(store.entered.wait, 60)
         for gone in (asked, asking):
             gone.cancel()
@@ -207,12 +207,12 @@ async def test_askers_who_have_gone_away_do_not_disturb() -> None:
 
 async def test_whoever_asks_an_engine_that_has_ended_is_refused() -> None:
     async with working(engine := engine_on(MemoryStore())):
-        await engine.ask(submission())
+        await engine.apply(submission())
 
     with pytest.raises(UnavailableError, match="has ended"):
-        await engine.ask(StopRequested(job=J))
+        await engine.apply(StopRequested(job=J))
     with pytest.raises(UnavailableError, match="has ended"):
-        await engine.ask_and_read(StopRequested(job=J), lambda cluster, _: cluster.phase(J))
+        await engine.apply_and_query(StopRequested(job=J), lambda cluster, _: cluster.phase(J))
     with pytest.raises(UnavailableError, match="has ended"):
         await phase(engine)
 
@@ -221,11 +221,11 @@ async def test_whoever_waits_for_an_engine_when_it_ends_is_refused() -> None:
     store = StoreThatWaits()
     engine = engine_on(store)
     async with working(engine) as tasks:
-        under_way = asyncio.gather(engine.ask(submission()), return_exceptions=True)
+        under_way = asyncio.gather(engine.apply(submission()), return_exceptions=True)
         await asyncio.to_thread(store.entered.wait, 60)
         in_line = asyncio.gather(
-            engine.ask(StopRequested(job=J)),
-            engine.ask_and_read(StopRequested(job=J), lambda cluster, _: cluster.phase(J)),
+            engine.apply(StopRequested(job=J)),
+            engine.apply_and_query(StopRequested(job=J), lambda cluster, _: cluster.phase(J)),
             phase(engine),
             return_exceptions=True,
         )
@@ -239,7 +239,7 @@ async def test_whoever_waits_for_an_engine_when_it_ends_is_refused() -> None:
 async def test_an_engine_begins_with_what_is_stored() -> None:
     store = MemoryStore()
     async with working(first := engine_on(store)):
-        await first.ask(submission())
+        await first.apply(submission())
     second = engine_on(store)
     assert second.known_jobs() == {J}
 
@@ -251,8 +251,8 @@ async def test_logs_are_forgotten_once_the_deletion_is_durable() -> None:
     store, forgotten = MemoryStore(), list[tuple[JobId, int]]()
     engine = Engine(store, lambda job: forgotten.append((job, len(store.load().jobs))))
     async with working(engine):
-        await engine.ask(submission())
-        await engine.ask(DeleteRequested(job=J, force=True))
+        await engine.apply(submission())
+        await engine.apply(DeleteRequested(job=J, force=True))
 
     assert forgotten == [(J, 0)]
 
@@ -264,8 +264,8 @@ async def test_a_new_stream_of_an_agent_ends_its_old_one() -> None:
     engine = engine_on(MemoryStore())
     old, new = engine.open_session(), engine.open_session()
     async with working(engine):
-        await engine.ask(connection(old))
-        await engine.ask(connection(new))
+        await engine.apply(connection(old))
+        await engine.apply(connection(new))
 
         assert (old.closed.is_set(), new.closed.is_set()) == (True, False)
         assert (old.outbox.qsize(), new.outbox.qsize()) == (1, 1)
@@ -275,24 +275,24 @@ async def test_a_second_agent_of_a_name_does_not_disturb_the_first() -> None:
     engine = engine_on(MemoryStore())
     first, second = engine.open_session(), engine.open_session()
     async with working(engine):
-        await engine.ask(connection(first))
-        assert isinstance(await engine.ask(connection(second, "somebody else")), Refused)
+        await engine.apply(connection(first))
+        assert isinstance(await engine.apply(connection(second, "somebody else")), Refused)
         engine.end_session(second)
-        await engine.tell(NodeDisconnected(node=A, session=second.number))
-        await engine.ask(submission())
+        await engine.post(NodeDisconnected(node=A, session=second.number))
+        await engine.apply(submission())
 
         assert not first.closed.is_set()
         assert (first.outbox.qsize(), second.outbox.qsize()) == (2, 0)
-        assert await engine.read(lambda cluster, _: cluster.presence[A].state) is NodeState.READY
+        assert await engine.query(lambda cluster, _: cluster.presence[A].state) is NodeState.READY
 
 
 async def test_plans_for_a_stream_that_has_just_ended_are_dropped() -> None:
     engine = engine_on(MemoryStore())
     session = engine.open_session()
     async with working(engine):
-        await engine.ask(connection(session))
+        await engine.apply(connection(session))
         engine.end_session(session)
-        await engine.ask(submission())
+        await engine.apply(submission())
 
     assert session.outbox.qsize() == 1
 
@@ -301,10 +301,10 @@ async def test_the_stream_of_an_agent_that_does_not_read_is_closed() -> None:
     engine = engine_on(MemoryStore())
     session = engine.open_session()
     async with working(engine):
-        await engine.ask(connection(session))
+        await engine.apply(connection(session))
         for number in range(MOST_PLANS_WAITING // 2 + 1):
-            await engine.ask(submission(f"j{number}", cpus=0.001))
-            await engine.ask(StopRequested(job=JobId(f"j{number}")))
+            await engine.apply(submission(f"j{number}", cpus=0.001))
+            await engine.apply(StopRequested(job=JobId(f"j{number}")))
 
     assert session.closed.is_set()
 
@@ -314,8 +314,8 @@ async def test_the_stream_of_an_agent_that_does_not_read_is_closed() -> None:
 
 async def prepares(engine: Engine, check_in: float) -> None:
     """A job is being prepared, or its time for that is over already; its agent never gets anywhere."""
-    assert await engine.ask(connection(engine.open_session())) == Noted()
-    await engine.ask(submission(timeouts=limits(check_in=check_in)))
+    assert await engine.apply(connection(engine.open_session())) == Noted()
+    await engine.apply(submission(timeouts=limits(check_in=check_in)))
     assert await phase(engine) in {JobPhase.PREPARING, JobPhase.STOPPING}
 
 
@@ -334,7 +334,7 @@ async def test_a_deadline_is_seen_also_by_an_engine_that_never_rests() -> None:
 
     async def chatter() -> None:
         while True:
-            await engine.tell(HeartbeatReceived(node=A, plan_revision=1000))
+            await engine.post(HeartbeatReceived(node=A, plan_revision=1000))
 
     def stopping(cluster: Cluster) -> bool:
         return cluster.phase(J) is JobPhase.STOPPING
@@ -342,7 +342,7 @@ async def test_a_deadline_is_seen_also_by_an_engine_that_never_rests() -> None:
     async with working(engine) as tasks:
         await prepares(engine, 0.02)
         talkers = [tasks.create_task(chatter(), name=f"chatter {number}") for number in range(3)]
-        while not await engine.read(lambda cluster, _: stopping(cluster)):
+        while not await engine.query(lambda cluster, _: stopping(cluster)):
             pass
         for talker in talkers:
             talker.cancel()

@@ -43,7 +43,7 @@ STAGES = (Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING, Stage.EXI
 async def connect(engine: Engine) -> None:
     for node in NODES:
         event = connection(engine.open_session(), node, node)
-        await engine.ask(replace(event, inventory=inventory(node)))
+        await engine.apply(replace(event, inventory=inventory(node)))
 
 
 def said(stage: Stage, ranks: Iterable[int], attempt: int = 1, **fields: object) -> list[Event]:
@@ -60,7 +60,7 @@ def said(stage: Stage, ranks: Iterable[int], attempt: int = 1, **fields: object)
 
 async def submitted(engine: Engine, job: JobSpec = THREE) -> None:
     await connect(engine)
-    await engine.ask(replace(submission(), spec=job, cause=ALICE))
+    await engine.apply(replace(submission(), spec=job, cause=ALICE))
 
 
 def told(caplog: pytest.LogCaptureFixture, *fields: str) -> list[tuple[str, ...]]:
@@ -81,7 +81,7 @@ async def test_the_journal_tells_a_job_of_three_ranks_from_submit_to_end(caplog:
     async with working(engine := engine_on(MemoryStore())):
         await submitted(engine)
         for stage in STAGES:
-            await engine.ask_all(said(stage, range(3)))
+            await engine.apply_all(said(stage, range(3)))
 
     call, message = "call k3f-1 jobs.submit by alice", "c stream 1 message 4"
     everybody = ("j", "1", "0-2", "a,b,c")
@@ -106,7 +106,7 @@ async def test_the_stored_story_of_a_job_reads_from_submit_to_end() -> None:
     async with working(engine := engine_on(store)):
         await submitted(engine)
         for stage in STAGES:
-            await engine.ask_all(said(stage, range(3)))
+            await engine.apply_all(said(stage, range(3)))
 
     events = store.events(J, 0, 100)
     assert [(event.kind, event.text.replace("0.0 s", "a moment")) for event in events] == [
@@ -128,9 +128,9 @@ async def test_a_failed_rank_is_named_with_its_end_and_with_what_it_means_for_th
     async with working(engine := engine_on(store)):
         await submitted(engine)
         for stage in STAGES[:-1]:
-            await engine.ask_all(said(stage, range(3)))
-        await engine.ask_all(said(Stage.EXITED, [1], exit=Exit(code=3)))
-        await engine.ask_all(said(Stage.STOPPED, [0, 2]))
+            await engine.apply_all(said(stage, range(3)))
+        await engine.apply_all(said(Stage.EXITED, [1], exit=Exit(code=3)))
+        await engine.apply_all(said(Stage.STOPPED, [0, 2]))
 
     told = [(event.kind, event.text, event.nodes) for event in store.events(J, 0, 100)][6:]
     assert told == [
@@ -145,8 +145,8 @@ async def test_a_restart_is_told_with_its_reason() -> None:
     async with working(engine := engine_on(store)):
         await submitted(engine, replace(THREE, restarts=RestartPolicy(limit=1)))
         for stage in STAGES[:-1]:
-            await engine.ask_all(said(stage, range(3)))
-        await engine.ask_all(said(Stage.EXITED, range(3), exit=Exit(code=3)))
+            await engine.apply_all(said(stage, range(3)))
+        await engine.apply_all(said(Stage.EXITED, range(3), exit=Exit(code=3)))
 
     told = [(event.attempt, event.kind, event.text) for event in store.events(J, 0, 100)][7:]
     assert told == [
@@ -160,7 +160,7 @@ async def test_whoever_stops_a_job_is_named() -> None:
     store = MemoryStore()
     async with working(engine := engine_on(store)):
         await submitted(engine)
-        await engine.ask(StopRequested(job=J, cause=EventCause("call k3f-2 jobs.stop", "bob")))
+        await engine.apply(StopRequested(job=J, cause=EventCause("call k3f-2 jobs.stop", "bob")))
 
     [stopping] = [event for event in store.events(J, 0, 100) if event.kind is JobEventKind.STOPPING]
     assert (stopping.text, stopping.by, stopping.cause) == (
@@ -174,7 +174,7 @@ async def test_that_there_is_no_room_is_told_once_in_each_attempt(caplog: pytest
     caplog.set_level(logging.DEBUG)
     store = MemoryStore()
     async with working(engine := engine_on(store)):
-        await engine.ask(replace(submission(), spec=THREE, cause=ALICE))
+        await engine.apply(replace(submission(), spec=THREE, cause=ALICE))
         await connect(engine)
 
     assert kinds(store.events(J, 0, 100)) == ["submitted", "no_room", "placed"]
@@ -188,7 +188,7 @@ async def test_the_journal_leaves_out_what_the_scheduler_looks_at_unless_it_is_a
 ) -> None:
     caplog.set_level(logging.INFO)
     async with working(engine := engine_on(MemoryStore())):
-        await engine.ask(submission())
+        await engine.apply(submission())
 
     assert [line[0] for line in told(caplog)] == ["job was submitted"]
 
@@ -198,14 +198,14 @@ async def test_the_journal_tells_the_life_of_a_node_with_its_causes(caplog: pyte
     operator = EventCause("call k3f-2 nodes.cordon", "bob")
     async with working(engine := engine_on(MemoryStore())):
         first, second = engine.open_session(), engine.open_session()
-        await engine.ask(replace(connection(first), cause=message_cause(A, 1, 1)))
-        await engine.ask(CordonRequested(node=A, reason="new disk", cause=operator))
-        await engine.ask(CordonRequested(node=A, reason="and a new fan", cause=operator))
-        await engine.ask(UncordonRequested(node=A, cause=operator))
-        await engine.ask(NodeDisconnected(node=A, session=first.number, cause=EventCause("a stream 1 ended")))
-        await engine.ask(replace(connection(second), cause=message_cause(A, 2, 1)))
-        await engine.ask(NodeDisconnected(node=A, session=second.number))
-        await engine.ask(RemovalRequested(node=A))
+        await engine.apply(replace(connection(first), cause=message_cause(A, 1, 1)))
+        await engine.apply(CordonRequested(node=A, reason="new disk", cause=operator))
+        await engine.apply(CordonRequested(node=A, reason="and a new fan", cause=operator))
+        await engine.apply(UncordonRequested(node=A, cause=operator))
+        await engine.apply(NodeDisconnected(node=A, session=first.number, cause=EventCause("a stream 1 ended")))
+        await engine.apply(replace(connection(second), cause=message_cause(A, 2, 1)))
+        await engine.apply(NodeDisconnected(node=A, session=second.number))
+        await engine.apply(RemovalRequested(node=A))
 
     lines = [line for line in caplog.records if line.getMessage().startswith("node ")]
     assert [

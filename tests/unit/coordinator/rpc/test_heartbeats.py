@@ -55,7 +55,7 @@ async def streams(store: MemoryStore | None = None) -> AsyncIterator[tuple[Engin
         found = []
         for name in NAMES:
             session = engine.open_session()
-            await engine.ask(connection(session, node=name))
+            await engine.apply(connection(session, node=name))
             found.append(Stream(heartbeats, name, session))
         yield engine, tasks, found
 
@@ -85,7 +85,7 @@ async def test_an_agent_that_does_not_read_holds_up_its_own_next_heartbeat_and_n
 async def test_a_heartbeat_on_a_stream_that_does_not_count_any_more_is_not_acknowledged() -> None:
     async with streams() as (engine, _, [old, *_]):
         newer = engine.open_session()
-        await engine.ask(connection(newer, node=NAMES[0]))
+        await engine.apply(connection(newer, node=NAMES[0]))
         await old.beats(1)
         await old.beats(2)  # taken once the first one has its answer
         assert old.agent.heard.empty()
@@ -96,7 +96,7 @@ async def test_streams_end_whose_heartbeats_cannot_be_counted() -> None:
     store.full = False
     async with streams(store) as (engine, _, [first, *_]):
         store.full = True
-        await asyncio.gather(engine.ask(connection(engine.open_session(), node=NodeId("d"))), return_exceptions=True)
+        await asyncio.gather(engine.apply(connection(engine.open_session(), node=NodeId("d"))), return_exceptions=True)
         await first.beats(1)
         await first.session.closed.wait()
         assert first.agent.heard.empty()

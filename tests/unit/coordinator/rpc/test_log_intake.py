@@ -55,8 +55,8 @@ async def gang_of(size: int) -> AsyncIterator[tuple[Engine, asyncio.TaskGroup]]:
     """A job that is placed on the node."""
     engine = engine_on(MemoryStore())
     async with working(engine) as tasks:
-        await engine.ask(connection(engine.open_session()))
-        await engine.ask(JobSubmitted(job=J, spec=spec(size)))
+        await engine.apply(connection(engine.open_session()))
+        await engine.apply(JobSubmitted(job=J, spec=spec(size)))
         yield engine, tasks
 
 

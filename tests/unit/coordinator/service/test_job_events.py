@@ -37,8 +37,8 @@ async def told(jobs: JobOperations, **wanted: object) -> list[list[JobEvent]]:
 
 
 async def begin(engine: Engine) -> None:
-    await engine.ask(connection(engine.open_session()))
-    await engine.ask(submission())
+    await engine.apply(connection(engine.open_session()))
+    await engine.apply(submission())
 
 
 async def test_a_viewer_is_told_what_happened_so_far() -> None:
@@ -80,7 +80,7 @@ async def test_a_follower_is_told_of_everything_until_the_end() -> None:
         await begin(stored.engine)
         following = tasks.create_task(told(stored.jobs, follow=True), name="follow")
         for stage in (Stage.PREPARED, Stage.ARMED, Stage.RUNNING, Stage.EXITED):
-            await stored.engine.ask(ExecutionsReported(node=A, reports=(report(ExecutionId("j-1-0"), stage),)))
+            await stored.engine.apply(ExecutionsReported(node=A, reports=(report(ExecutionId("j-1-0"), stage),)))
         events = [event for page in await following for event in page]
 
     assert events == list(stored.store.events(J, 0, 100))

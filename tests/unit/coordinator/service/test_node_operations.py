@@ -24,7 +24,7 @@ async def fleet(*nodes: NodeId) -> AsyncIterator[tuple[Trusted, Engine, NodeOper
     trusted, engine = Trusted(), engine_on(MemoryStore())
     async with working(engine):
         for node in nodes:
-            await engine.ask(connection(engine.open_session(), node, node))
+            await engine.apply(connection(engine.open_session(), node, node))
         yield trusted, engine, NodeOperations(trusted.operations, engine, trusted.registry)
 
 
@@ -45,7 +45,7 @@ async def test_a_page_that_nobody_was_told_of_is_refused() -> None:
 
 async def test_who_sees_some_projects_sees_every_node_and_only_executions_of_these() -> None:
     async with fleet(A) as (_, engine, nodes):
-        await engine.ask(submission(project="red"))
+        await engine.apply(submission(project="red"))
         everything = await nodes.get(of_all(Access.VIEWER), A)
         red = await nodes.get(person(red=Access.VIEWER), A)
         blue = await nodes.get(person(blue=Access.VIEWER), A)

@@ -13,7 +13,7 @@ from coordinator.core.attempts.history import WHOLE_ATTEMPTS, WHOLE_EXECUTIONS, 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.limits import Limits
 from coordinator.core.records import Execution, Job
-from coordinator.engine import Engine
+from coordinator.engine import Engine, Freshness
 from coordinator.service.archive import READERS, OldAttempts
 from coordinator.service.logs import LogMerge, LogWish
 from coordinator.signals import Signals
@@ -240,7 +240,8 @@ class CommittedEngine:
         self.signals = Signals()
         self._world = w
 
-    async def look(self, question: Callable[[Cluster, datetime], object]) -> object:
+    async def query(self, question: Callable[[Cluster, datetime], object], *, after: Freshness) -> object:
+        assert after is Freshness.COMMITTED
         return question(self._world.cluster, self._world.now)
 
 

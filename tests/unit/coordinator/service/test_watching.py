@@ -51,8 +51,8 @@ async def watched(pace: float, *, end_only: bool = False) -> AsyncIterator[tuple
     engine = engine_on(MemoryStore())
     jobs = job_operations(engine, Trusted(), pace=pace)
     async with working(engine) as tasks:
-        await engine.ask(connection(engine.open_session()))
-        await engine.ask(submission())
+        await engine.apply(connection(engine.open_session()))
+        await engine.apply(submission())
         watcher = Watcher()
         watching = tasks.create_task(watcher.watch(jobs, end_only=end_only), name="watch")
         await watcher.until(JobPhase.PREPARING)
@@ -62,14 +62,14 @@ async def watched(pace: float, *, end_only: bool = False) -> AsyncIterator[tuple
 
 async def say(engine: Engine, stage: Stage, detail: str = "") -> None:
     report = Report(execution=ExecutionId("j-1-0"), stage=stage, at=AT, detail=detail)
-    await engine.ask(ExecutionsReported(node=A, reports=(report,)))
+    await engine.apply(ExecutionsReported(node=A, reports=(report,)))
 
 
 async def test_a_new_phase_is_told_at_once_and_what_happened_before_it_is_not_told_step_by_step() -> None:
     async with watched(math.inf) as (engine, watcher):
         for detail in ("fetching", "unpacking", "linking"):
             await say(engine, Stage.PREPARING, detail)
-        await engine.ask(StopRequested(job=J))
+        await engine.apply(StopRequested(job=J))
         assert await watcher.until(JobPhase.STOPPING) == [(JobPhase.STOPPING, State.STOPPING)]
         await say(engine, Stage.STOPPED)
         assert await watcher.until(JobPhase.STOPPED) == [(JobPhase.STOPPED, State.STOPPED)]
@@ -86,13 +86,13 @@ async def test_what_happens_within_a_phase_is_told_after_a_pause() -> None:
 async def test_who_asks_for_the_end_alone_is_told_nothing_in_between() -> None:
     async with watched(0, end_only=True) as (engine, watcher):
         await say(engine, Stage.PREPARING, "fetching")
-        await engine.ask(StopRequested(job=J))
+        await engine.apply(StopRequested(job=J))
         await say(engine, Stage.STOPPED)
         assert await watcher.until(JobPhase.STOPPED) == [(JobPhase.STOPPED, State.STOPPED)]
 
 
 async def test_who_asks_for_the_end_alone_is_told_of_a_job_that_is_deleted() -> None:
     async with watched(0, end_only=True) as (engine, watcher):
-        await engine.ask(DeleteRequested(job=J, force=True))
+        await engine.apply(DeleteRequested(job=J, force=True))
         await say(engine, Stage.STOPPED)
         assert str(await watcher.refusals.get()) == "job j was deleted"

@@ -8,7 +8,7 @@ import pytest
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import DeleteRequested, HeartbeatReceived
 from coordinator.core.records import Change, Record
-from coordinator.engine import Engine
+from coordinator.engine import Engine, Freshness
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import Snapshot, StoreError, snapshot_of
 from muster.domain.errors import ExhaustedError, UnavailableError
@@ -54,7 +54,7 @@ WRONG = (
 async def submitted_once_it_is_taken(engine: Engine, name: str) -> None:
     while True:
         with suppress(ExhaustedError):
-            await engine.ask(submission(name))
+            await engine.apply(submission(name))
             return
 
 
@@ -64,18 +64,18 @@ async def test_whatever_is_wrong_with_the_store_questions_are_answered_and_it_go
 ) -> None:
     store = StoreThatFails()
     async with working(engine := engine_on(store)):
-        await engine.ask(submission("before"))
+        await engine.apply(submission("before"))
         store.wrong = wrong
         with pytest.raises(ExhaustedError, match=wrong):
-            await engine.ask(submission("lost"))
+            await engine.apply(submission("lost"))
         with pytest.raises(ExhaustedError, match=wrong):
-            await engine.ask(DeleteRequested(job=JobId("before"), force=True))
+            await engine.apply(DeleteRequested(job=JobId("before"), force=True))
         while store.loads < 2:  # the first was at the start: it has tried to read and could not
-            assert await engine.read(lambda cluster, _: list(cluster.jobs)) == ["before"]
-            assert await engine.look(lambda cluster, _: list(cluster.jobs)) == ["before"]
+            assert await engine.query(lambda cluster, _: list(cluster.jobs)) == ["before"]
+            assert await engine.query(lambda cluster, _: list(cluster.jobs), after=Freshness.COMMITTED) == ["before"]
         store.wrong = ""
         await submitted_once_it_is_taken(engine, "after")
-        assert await engine.read(lambda cluster, _: list(cluster.jobs)) == ["before", "after"]
+        assert await engine.query(lambda cluster, _: list(cluster.jobs)) == ["before", "after"]
     assert [job.id for job in store.load().jobs] == ["before", "after"]
 
 
@@ -84,23 +84,23 @@ async def test_what_a_failing_store_has_kept_all_the_same_is_there_once_it_can_b
     async with working(engine := engine_on(store)):
         store.wrong, store.keeps_all_the_same = "the connection broke at the commit", True
         with pytest.raises(ExhaustedError):
-            await engine.ask(submission("kept"))
-        assert await engine.read(lambda cluster, _: list(cluster.jobs)) == []
+            await engine.apply(submission("kept"))
+        assert await engine.query(lambda cluster, _: list(cluster.jobs)) == []
         store.wrong = ""
         await submitted_once_it_is_taken(engine, "after")
-        assert await engine.read(lambda cluster, _: list(cluster.jobs)) == ["kept", "after"]
+        assert await engine.query(lambda cluster, _: list(cluster.jobs)) == ["kept", "after"]
 
 
 async def test_what_a_turn_that_failed_has_deleted_is_there_again_as_it_was() -> None:
     store = StoreThatFails()
     async with working(engine := engine_on(store)):
         for name in ("first", "second", "third"):
-            await engine.ask(submission(name))
+            await engine.apply(submission(name))
         kept = store.load()
         store.wrong = "the disk is full"
         with pytest.raises(ExhaustedError):
-            await engine.ask(DeleteRequested(job=JobId("second"), force=True))
-        assert await engine.read(lambda cluster, _: snapshot_of(records_of(cluster))) == kept
+            await engine.apply(DeleteRequested(job=JobId("second"), force=True))
+        assert await engine.query(lambda cluster, _: snapshot_of(records_of(cluster))) == kept
 
 
 def records_of(cluster: Cluster) -> list[Record]:
@@ -112,9 +112,9 @@ async def test_an_engine_that_waits_for_its_store_ends_when_it_is_told_to() -> N
     async with working(engine := engine_on(store)):
         store.wrong = "the disk is gone"
         with pytest.raises(ExhaustedError):
-            await engine.ask(submission())
+            await engine.apply(submission())
     with pytest.raises(UnavailableError):
-        await engine.ask(submission())
+        await engine.apply(submission())
 
 
 REFUSAL = "the coordinator can store nothing new: cannot store 3 records: the disk is full"
@@ -126,11 +126,11 @@ async def test_what_cannot_be_stored_is_refused_and_leaves_no_trace() -> None:
     session = engine.open_session()
     async with working(engine):
         with pytest.raises(ExhaustedError, match=REFUSAL):
-            await engine.ask(submission())
+            await engine.apply(submission())
         with pytest.raises(ExhaustedError, match=REFUSAL):
-            await engine.ask_and_read(submission(), lambda _, answer: answer)
+            await engine.apply_and_query(submission(), lambda _, answer: answer)
 
-        assert await engine.read(lambda cluster, _: (list(cluster.jobs), len(cluster.queue))) == ([], 0)
+        assert await engine.query(lambda cluster, _: (list(cluster.jobs), len(cluster.queue))) == ([], 0)
         assert session.closed.is_set()
         assert store.load().jobs == ()
 
@@ -139,9 +139,9 @@ async def test_a_store_that_is_full_is_left_alone_for_a_while_and_who_asks_meanw
     store = StoreThatIsFull()
     async with working(engine := engine_on(store)):
         for number in range(100):
-            await engine.tell(HeartbeatReceived(node=A, plan_revision=1))
+            await engine.post(HeartbeatReceived(node=A, plan_revision=1))
             with pytest.raises(ExhaustedError, match=REFUSAL):
-                await engine.ask(submission(f"j{number}"))
+                await engine.apply(submission(f"j{number}"))
     assert store.tries == 1
 
 
@@ -149,17 +149,17 @@ async def test_once_there_is_room_again_all_goes_on_with_what_was_stored_before(
     store = StoreThatIsFull()
     store.full = False
     async with working(engine := engine_on(store)):
-        await engine.ask(submission("before"))
+        await engine.apply(submission("before"))
         store.full = True
         with pytest.raises(ExhaustedError):
-            await engine.ask(submission("lost"))
+            await engine.apply(submission("lost"))
         store.full = False
         while True:
             with suppress(ExhaustedError):
-                await engine.ask(connection(engine.open_session()))
+                await engine.apply(connection(engine.open_session()))
                 break
-        await engine.ask(submission("after"))
+        await engine.apply(submission("after"))
 
-        assert await engine.read(lambda cluster, _: list(cluster.jobs)) == ["before", "after"]
+        assert await engine.query(lambda cluster, _: list(cluster.jobs)) == ["before", "after"]
         assert await phase(engine, JobId("before")) is JobPhase.PREPARING
     assert [job.id for job in store.load().jobs] == ["before", "after"]
