@@ -17,7 +17,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import Among
 from coordinator.core.loading import load
 from coordinator.core.records import Attempt, Execution, Job, Record
-from coordinator.views import views
+from coordinator.views.jobs import jobs_page, resolve
 from muster.domain.ids import JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec, Role
@@ -83,16 +83,16 @@ class Viewer:
         }
 
     def _find_by_id(self) -> int:
-        return sum(views.resolve(self._cluster, job, self._seen) == job for job in self._jobs.values())
+        return sum(resolve(self._cluster, job, self._seen) == job for job in self._jobs.values())
 
     def _find_by_beginning(self) -> int:
-        return sum(views.resolve(self._cluster, job[:LETTERS], self._seen) == job for job in self._jobs.values())
+        return sum(resolve(self._cluster, job[:LETTERS], self._seen) == job for job in self._jobs.values())
 
     def _find_by_name(self) -> int:
-        return sum(views.resolve(self._cluster, name, self._seen) == job for name, job in self._jobs.items())
+        return sum(resolve(self._cluster, name, self._seen) == job for name, job in self._jobs.items())
 
     def _first_page(self) -> int:
-        page, following = views.jobs_page(self._cluster, None, PAGE, lambda _: True, Among(projects=self._seen))
+        page, following = jobs_page(self._cluster, None, PAGE, lambda _: True, Among(projects=self._seen))
         if len(page) != PAGE or following is None:
             raise ProgramError(f"a page of {len(page)} jobs")
         return 1

@@ -23,7 +23,8 @@ from coordinator.service.pages import page_start
 from coordinator.service.submitting import Submission, SubmitDesk, UnreadableSubmission
 from coordinator.signals import Listener
 from coordinator.trust.caller import Caller
-from coordinator.views import views
+from coordinator.views.explain import explain
+from coordinator.views.jobs import job_view, jobs_page, resolve, unaccepted_view, with_executions
 from muster.domain.errors import JobsRefusedError, MusterError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.ids import JobId
@@ -148,14 +149,14 @@ class JobOperations:
         """One job with its attempts and the executions at hand; with `attempt` those of that one wherever they are."""
 
         def read(cluster: Cluster, job: JobId, _: datetime) -> tuple[Job, JobView]:
-            return cluster.jobs[job], views.job_view(cluster, job, only=attempt)
+            return cluster.jobs[job], job_view(cluster, job, only=attempt)
 
         async with self._operations.begin(caller, "jobs.get", name) as operation:
             record, view = await self._read(operation, name, read)
             if not attempt or view.attempts[attempt - 1].executions or view.attempts[attempt - 1].executions_dropped:
                 return view
             if stored := await self._archive.attempts.executions(record.id, attempt):
-                return views.with_executions(view, record, attempt, stored)
+                return with_executions(view, record, attempt, stored)
             return (await self._read(operation, record.id, read))[1]  # deleted meanwhile, or dropped
 
     async def list(self, caller: Caller, wanted: JobFilter, *, page: str = "", size: int = 0) -> JobsPage:
@@ -167,7 +168,7 @@ class JobOperations:
                 def fits(job: Job) -> bool:
                     return wanted.fits(cluster, job)
 
-                return views.jobs_page(cluster, before, most, fits, among)
+                return jobs_page(cluster, before, most, fits, among)
 
             found, following = await self._engine.query(read, after=Freshness.COMMITTED)
             return JobsPage(jobs=found, next_page="" if following is None else str(following))
@@ -177,7 +178,7 @@ class JobOperations:
         async with self._operations.begin(caller, "jobs.stop", name) as operation:
             job = await self._apply(StopRequested(job=await self._id(operation, name), cause=operation.cause))
             return await self._engine.query(
-                lambda cluster, _: views.job_view(cluster, views.resolve(cluster, job.id)), after=Freshness.COMMITTED
+                lambda cluster, _: job_view(cluster, resolve(cluster, job.id)), after=Freshness.COMMITTED
             )
 
     async def delete(self, caller: Caller, name: str, *, force: bool = False) -> JobId:
@@ -220,7 +221,7 @@ class JobOperations:
         """Why a job is where it is."""
 
         def read(cluster: Cluster, job: JobId, now: datetime) -> Explanation:
-            return views.explain(cluster, job, now, lambda other: caller.may(Access.VIEWER, other.spec.project))
+            return explain(cluster, job, now, lambda other: caller.may(Access.VIEWER, other.spec.project))
 
         async with self._operations.begin(caller, "jobs.why", name) as operation:
             return await self._read(operation, name, read)
@@ -287,7 +288,7 @@ class JobOperations:
 def _resolved(operation: Operation, cluster: Cluster, name: str) -> JobId:
     """The job that the caller of an operation means; raises an error unless the caller may do it there."""
     try:
-        job = views.resolve(cluster, name, operation.caller.seen_projects)
+        job = resolve(cluster, name, operation.caller.seen_projects)
     except UnknownNameError:
         operation.unseen()
         raise
@@ -308,11 +309,11 @@ def _as_answered(cluster: Cluster, answer: Answer) -> JobView | Answer:
     if not isinstance(answer, Accepted):
         return answer
     there = answer.job.id in cluster.jobs
-    return views.job_view(cluster, answer.job.id) if there else views.unaccepted_view(answer.job)
+    return job_view(cluster, answer.job.id) if there else unaccepted_view(answer.job)
 
 
 def _view_if_there(cluster: Cluster, job: JobId) -> JobView | None:
-    return views.job_view(cluster, job) if job in cluster.jobs else None
+    return job_view(cluster, job) if job in cluster.jobs else None
 
 
 def _phase_if_there(cluster: Cluster, job: JobId) -> JobPhase | None:

@@ -14,7 +14,7 @@ from coordinator.service.operations import Operations
 from coordinator.service.pages import page_start
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
-from coordinator.views import views
+from coordinator.views.nodes import node_view, node_views
 from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.fleet.access import Access
 from muster.domain.fleet.node import NodeView
@@ -58,8 +58,7 @@ class NodeOperations:
             start, size = page_start(page) or 0, min(size or NODES_PAGE, NODES_PAGE)
             found = await self._engine.query(
                 lambda cluster, _: [
-                    _seen_by(caller, cluster, view)
-                    for view in islice(views.node_views(cluster), start, start + size + 1)
+                    _seen_by(caller, cluster, view) for view in islice(node_views(cluster), start, start + size + 1)
                 ]
             )
             return NodesPage(nodes=found[:size], next_page=str(start + size) if len(found) > size else "")
@@ -67,9 +66,7 @@ class NodeOperations:
     async def get(self, caller: Caller, node: NodeId) -> NodeView:
         """One node; raises UnknownNameError."""
         async with self._operations.begin(caller, "nodes.get", node):
-            return await self._engine.query(
-                lambda cluster, _: _seen_by(caller, cluster, views.node_view(cluster, node))
-            )
+            return await self._engine.query(lambda cluster, _: _seen_by(caller, cluster, node_view(cluster, node)))
 
     async def remove(self, caller: Caller, node: NodeId) -> NodeView:
         """Give a node up, and let its certificate count no more; the node as it was known."""
@@ -114,7 +111,7 @@ class NodeOperations:
             raise error_of(answer)
 
     async def _view(self, node: NodeId) -> NodeView:
-        return await self._engine.query(lambda cluster, _: views.node_view(cluster, node))
+        return await self._engine.query(lambda cluster, _: node_view(cluster, node))
 
 
 def _seen_by(caller: Caller, cluster: Cluster, view: NodeView) -> NodeView:

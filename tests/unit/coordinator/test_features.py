@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator.views import views
+from coordinator.views.explain import explain
 from muster.domain.fleet.features import SECRETS
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
@@ -35,7 +35,7 @@ def test_why_says_what_the_agents_do_not_know() -> None:
     job = w.submit(with_secrets(spec(1)), queue_anyway=True)
 
     assert w.phase(job) is JobPhase.QUEUED
-    assert [refusal.reason for refusal in views.explain(w.cluster, job, w.now).refusals] == [LACKING]
+    assert [refusal.reason for refusal in explain(w.cluster, job, w.now).refusals] == [LACKING]
     refused = w.try_submit(with_secrets(spec(1)))
     assert [refusal.reason for refusal in refused.refusals] == [LACKING]  # type: ignore[union-attr]
 

@@ -8,7 +8,8 @@ import pytest
 from coordinator.core.answers import Noted, RefusalCause, Refused
 from coordinator.core.attempts.restarts import GiveUp, Restart, verdict
 from coordinator.core.events import CordonRequested, RemovalRequested, UncordonRequested
-from coordinator.views import views
+from coordinator.views.explain import explain
+from coordinator.views.nodes import node_view
 from muster.domain.fleet.node import Cordon
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId, NodeId
@@ -41,7 +42,7 @@ def test_nothing_new_is_placed_on_a_cordoned_node_and_the_reason_is_told(world: 
     waiting = world.submit(spec(2, max_per_node=1))
 
     assert world.seats(job) == ["b"]
-    told = {refusal.node: refusal.reason for refusal in views.explain(world.cluster, waiting, world.now).refusals}
+    told = {refusal.node: refusal.reason for refusal in explain(world.cluster, waiting, world.now).refusals}
     assert told[A] == "is cordoned: new memory"
 
 
@@ -76,7 +77,7 @@ def test_a_cordon_is_kept_over_restarts_of_agent_and_coordinator(world: World) -
     world.restart()
     world.connect("a")
 
-    assert views.node_view(world.cluster, A).cordon == Cordon(since=AT, reason="new memory")
+    assert node_view(world.cluster, A).cordon == Cordon(since=AT, reason="new memory")
 
 
 def test_a_cordon_stands_since_it_was_first_said_with_the_newest_reason(world: World) -> None:

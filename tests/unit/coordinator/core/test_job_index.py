@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from coordinator.core.cluster.job_index import IDS_TOGETHER, Among, JobIndex, SortedIds
 from coordinator.core.records import Job
-from coordinator.views import views
-from coordinator.views.views import LOOKED_AT
+from coordinator.views.jobs import LOOKED_AT, jobs_page, resolve
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec, Role
@@ -39,7 +38,7 @@ def pages(w: World, size: int, *seen: str, live: bool = False) -> list[JobId]:
     found: list[JobId] = []
     before = None
     while True:
-        page, before = views.jobs_page(w.cluster, before, size, everyone, Among(projects=seen, live=live))
+        page, before = jobs_page(w.cluster, before, size, everyone, Among(projects=seen, live=live))
         found += [view.id for view in page]
         if before is None:
             return found
@@ -94,7 +93,7 @@ def test_a_name_is_found_without_a_look_at_the_jobs_of_others(crowded: World, na
     assert isinstance(crowded.cluster.jobs, Counted)
     before = crowded.cluster.jobs.looks
     try:
-        found = views.resolve(crowded.cluster, name, {"mine"})
+        found = resolve(crowded.cluster, name, {"mine"})
     except (UnknownNameError, ConflictError):
         found = None
 
@@ -114,21 +113,21 @@ def test_of_other_projects_nothing_is_found() -> None:
     w = World()
     mine, theirs, other = submit(w, "train", "mine"), submit(w, "train", "theirs"), submit(w, "other", "theirs")
 
-    assert views.resolve(w.cluster, "train") == theirs
-    assert [views.resolve(w.cluster, name, {"mine"}) for name in ("train", "j", mine)] == [mine] * 3
+    assert resolve(w.cluster, "train") == theirs
+    assert [resolve(w.cluster, name, {"mine"}) for name in ("train", "j", mine)] == [mine] * 3
     for name in (theirs, other, "other"):
         with pytest.raises(UnknownNameError):
-            views.resolve(w.cluster, name, {"mine", "nobodys"})
+            resolve(w.cluster, name, {"mine", "nobodys"})
 
 
 def test_of_several_projects_the_newest_of_a_name_is_found_and_pages_are_newest_first() -> None:
     w = World()
     jobs = [submit(w, "train", f"p{number % 3}") for number in range(9)]
 
-    assert views.resolve(w.cluster, "train", {"p0", "p2"}) == jobs[8]
+    assert resolve(w.cluster, "train", {"p0", "p2"}) == jobs[8]
     assert pages(w, 2, "p0", "p2") == [jobs[number] for number in (8, 6, 5, 3, 2, 0)]
     w.delete(jobs[8], force=True)
-    assert views.resolve(w.cluster, "train", {"p0", "p2"}) == jobs[6]
+    assert resolve(w.cluster, "train", {"p0", "p2"}) == jobs[6]
     w.stop(jobs[5])
     assert pages(w, 2, "p0", "p2", live=True) == [jobs[number] for number in (6, 3, 2, 0)]
     w.restart()
@@ -141,7 +140,7 @@ def test_the_beginning_of_very_many_ids_is_not_counted_to_the_end() -> None:
         submit(w, str(number), "p")
 
     with pytest.raises(ConflictError, match=r"^more than 5 jobs have an id that begins with 'j' \(j001, .*, …\)"):
-        views.resolve(w.cluster, "j")
+        resolve(w.cluster, "j")
 
 
 def test_a_page_for_which_many_jobs_are_looked_at_ends_early_and_nothing_is_left_out() -> None:
@@ -154,9 +153,9 @@ def test_a_page_for_which_many_jobs_are_looked_at_ends_early_and_nothing_is_left
         looked.append(job.id)
         return job.spec.name == "rare"
 
-    first, before = views.jobs_page(w.cluster, None, 5, rare)
+    first, before = jobs_page(w.cluster, None, 5, rare)
     assert (first, len(looked)) == ([], LOOKED_AT)
-    second, before = views.jobs_page(w.cluster, before, 5, rare)
+    second, before = jobs_page(w.cluster, before, 5, rare)
     assert [view.id for view in second] == [oldest]
     assert (before, len(looked), len(set(looked))) == (None, LOOKED_AT + 6, LOOKED_AT + 6)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from coordinator.views import views
+from coordinator.views.summary import summarise
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
@@ -84,7 +84,7 @@ def test_the_job_fails_when_its_restarts_are_used_up(world: World) -> None:
     run(world, job)
     fail(world, job)
     assert world.phase(job) is JobPhase.FAILED
-    summary = views.summary(world.cluster, job)
+    summary = summarise(world.cluster, job)
     assert summary == (
         "rank 1 on node-3: ended with exit code 3; "
         "it was restarted once after failures of its code, as often as the job allows"
@@ -97,7 +97,7 @@ def test_the_second_restart_waits_for_its_pause(world: World) -> None:
     run(world, job)
     fail(world, job)
     assert (world.attempt(job).number, world.phase(job)) == (3, JobPhase.QUEUED)
-    assert "attempt 3: not before" in views.summary(world.cluster, job)
+    assert "attempt 3: not before" in summarise(world.cluster, job)
     world.advance(4.9)
     assert world.phase(job) is JobPhase.QUEUED
     world.advance(0.1)
@@ -156,7 +156,7 @@ def test_an_exit_code_that_the_role_fails_for_ends_the_job(world: World) -> None
     job = world.running(failing_for("3"))
     fail(world, job)
     assert world.phase(job) is JobPhase.FAILED
-    assert "exit_codes.fail: 3" in views.summary(world.cluster, job)
+    assert "exit_codes.fail: 3" in summarise(world.cluster, job)
 
 
 def test_a_failure_before_user_code_counts_for_the_infrastructure(world: World) -> None:

@@ -19,7 +19,7 @@ from coordinator.service.logs import LogMerge, LogWish
 from coordinator.signals import Signals
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore
-from coordinator.views import views
+from coordinator.views.jobs import job_view
 from muster.domain.errors import ExhaustedError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.gangs.plan import Stage
@@ -68,7 +68,7 @@ def test_the_first_attempt_and_the_newest_are_kept_in_memory_and_the_store_has_a
 def test_a_view_tells_of_every_attempt_and_of_the_executions_of_the_first_and_the_newest() -> None:
     w, job = often()
 
-    view = views.job_view(w.cluster, job)
+    view = job_view(w.cluster, job)
 
     assert [attempt.number for attempt in view.attempts] == list(range(1, 62))
     whole = [attempt.number for attempt in view.attempts if attempt.executions]
@@ -96,7 +96,7 @@ def test_a_new_attempt_drops_the_oldest_executions_between_the_first_and_the_new
     assert attempts_in_store(w) == {1, *range(22, 52)}
     assert len([each for each in w.store.load().executions if each.attempt < 51]) == 60
     assert len(w.store.load().attempts) == 51
-    dropped = [each.number for each in views.job_view(w.cluster, job).attempts if each.executions_dropped]
+    dropped = [each.number for each in job_view(w.cluster, job).attempts if each.executions_dropped]
     assert dropped == list(range(2, 22))
 
 
@@ -108,7 +108,7 @@ def test_dropped_executions_stay_dropped_after_a_restart_of_the_coordinator() ->
 
     w.restart()
 
-    attempts = views.job_view(w.cluster, job, only=5).attempts
+    attempts = job_view(w.cluster, job, only=5).attempts
     assert [each.number for each in attempts if each.executions_dropped] == list(range(2, 12))
     assert attempts[4].executions == ()
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from coordinator.views import views
+from coordinator.views.explain import explain
+from coordinator.views.jobs import job_view
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
@@ -24,7 +25,7 @@ def world() -> World:
 
 
 def why(world: World, job: JobId) -> str:
-    return views.explain(world.cluster, job, world.now).summary
+    return explain(world.cluster, job, world.now).summary
 
 
 def test_of_a_node_that_is_cut_off_it_is_said_when_it_is_lost(world: World) -> None:
@@ -34,8 +35,8 @@ def test_of_a_node_that_is_cut_off_it_is_said_when_it_is_lost(world: World) -> N
     assert why(world, job) == (
         "3 of 3 running, 0 succeeded; b (rank 1) is silent since 09:00:00 UTC: lost at 09:01:30 UTC unless heard before"
     )
-    assert views.job_view(world.cluster, job).summary == why(world, job)
-    assert views.job_view(world.cluster, job, whole=False).summary == "3 of 3 running, 0 succeeded"
+    assert job_view(world.cluster, job).summary == why(world, job)
+    assert job_view(world.cluster, job, whole=False).summary == "3 of 3 running, 0 succeeded"
 
 
 def test_of_a_gang_that_is_cut_off_as_a_whole_it_is_said_that_it_may_go_on(world: World) -> None:

@@ -7,7 +7,10 @@ import pytest
 
 from coordinator.core.cluster.job_index import Among
 from coordinator.core.records import Job
-from coordinator.views import views
+from coordinator.views.explain import explain
+from coordinator.views.jobs import job_view, jobs_page, resolve, unaccepted_view
+from coordinator.views.nodes import node_view, node_views
+from coordinator.views.summary import summarise
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Stage
@@ -27,7 +30,7 @@ def world() -> World:
 
 
 def summary(w: World, job: JobId) -> str:
-    return views.summary(w.cluster, job)
+    return summarise(w.cluster, job)
 
 
 def everyone(_: Job) -> bool:
@@ -87,7 +90,7 @@ def test_a_job_is_shown_with_its_attempt_executions_and_times() -> None:
     w.advance(2)
     w.tell(job, 0, Stage.PREPARING, detail="pulling image 41 %")
 
-    view = views.job_view(w.cluster, job)
+    view = job_view(w.cluster, job)
     execution = view.attempts[0].executions[0]
     assert (view.id, view.phase, view.submitted_at, view.started_at) == (job, JobPhase.PREPARING, AT, None)
     assert view.states == {State.PREPARING: 1, State.PLACED: 1}
@@ -102,7 +105,7 @@ def test_a_job_is_shown_with_its_attempt_executions_and_times() -> None:
 
 def test_in_lists_a_job_comes_without_its_executions() -> None:
     w = world()
-    view = views.job_view(w.cluster, w.submit(PAIR), whole=False)
+    view = job_view(w.cluster, w.submit(PAIR), whole=False)
 
     assert [attempt.executions for attempt in view.attempts] == [()]
 
@@ -112,7 +115,7 @@ def test_a_job_that_failed_carries_the_first_failure() -> None:
     job = w.running(PAIR)
     w.tell(job, 1, Stage.EXITED, exit=Exit(code=7))
 
-    assert str(views.job_view(w.cluster, job).failure) == "rank 1 on b: ended with exit code 7"
+    assert str(job_view(w.cluster, job).failure) == "rank 1 on b: ended with exit code 7"
 
 
 # why
@@ -123,7 +126,7 @@ def test_a_job_that_waits_is_told_its_place_and_what_each_node_lacks() -> None:
     w.submit(PAIR)
     head = w.submit(PAIR)
 
-    explanation = views.explain(w.cluster, head, w.now)
+    explanation = explain(w.cluster, head, w.now)
     assert explanation.summary == (
         "needs room for 2 executions at once; 0 fit; it is the next in the queue, and what comes free is kept for it"
     )
@@ -139,7 +142,7 @@ def test_a_job_for_which_nodes_are_missing_is_told_so() -> None:
     w.disconnect("b")
     job = w.submit(PAIR)
 
-    explanation = views.explain(w.cluster, job, w.now)
+    explanation = explain(w.cluster, job, w.now)
     assert explanation.summary == (
         "needs room for 2 executions at once; 1 fits; it is the next in the queue, "
         "but too large for the nodes that are there"
@@ -152,7 +155,7 @@ def test_a_job_behind_others_is_told_who_comes_first() -> None:
     w.submit(PAIR)
     head, second = w.submit(spec(2, gpus=1, name="big")), w.submit(PAIR)
 
-    assert views.explain(w.cluster, second, w.now).summary == (
+    assert explain(w.cluster, second, w.now).summary == (
         f"needs room for 2 executions at once; 0 fit; 1 ahead of it in the queue, the next one is big ({head})"
     )
 
@@ -162,7 +165,7 @@ def test_a_job_that_would_fit_but_for_the_head_of_the_queue_is_told_so() -> None
     w.submit(spec(1, gpus=1))
     head, second = w.submit(spec(2, gpus=1, name="big")), w.submit(spec(1, gpus=1))
 
-    explanation = views.explain(w.cluster, second, w.now)
+    explanation = explain(w.cluster, second, w.now)
     assert explanation.summary == (
         f"would fit, but what is free is kept for big ({head}), the next in the queue; 1 ahead of it"
     )
@@ -179,7 +182,7 @@ def test_a_job_behind_one_that_pauses_is_told_that_it_is_the_next() -> None:
     w.submit(spec(1, gpus=1))
     job = w.submit(PAIR)
 
-    explanation = views.explain(w.cluster, job, w.now)
+    explanation = explain(w.cluster, job, w.now)
     assert explanation.queue_position == 2
     assert explanation.summary == (
         "needs room for 2 executions at once; 1 fits; it is the next in the queue, and what comes free is kept for it"
@@ -192,7 +195,7 @@ def test_to_ask_why_changes_nothing() -> None:
     w.submit(PAIR)
     second = w.submit(spec(1, gpus=1))
     before = w.cluster.load.reservation
-    views.explain(w.cluster, second, w.now)
+    explain(w.cluster, second, w.now)
 
     assert before is not None
     assert w.cluster.load.reservation == before
@@ -205,7 +208,7 @@ def test_a_job_that_prepares_is_told_whom_it_waits_for_and_how_long_at_most() ->
     w.tell(job, 1, Stage.PREPARING, detail="pulling image 41 %")
     w.advance(20)
 
-    explanation = views.explain(w.cluster, job, w.now)
+    explanation = explain(w.cluster, job, w.now)
     assert explanation.awaited == (
         Awaited(rank=1, node=NodeId("b"), state=State.PREPARING, detail="pulling image 41 %"),
     )
@@ -218,7 +221,7 @@ def test_a_job_that_arms_is_told_who_is_not_armed() -> None:
     w.tell_all(job, Stage.PREPARED)
     w.tell(job, 1, Stage.ARMED)
 
-    assert [each.rank for each in views.explain(w.cluster, job, w.now).awaited] == [0]
+    assert [each.rank for each in explain(w.cluster, job, w.now).awaited] == [0]
 
 
 def test_a_job_that_ended_is_told_how() -> None:
@@ -226,7 +229,7 @@ def test_a_job_that_ended_is_told_how() -> None:
     job = w.running(PAIR)
     w.tell_all(job, Stage.EXITED)
 
-    assert views.explain(w.cluster, job, w.now).summary == "all succeeded"
+    assert explain(w.cluster, job, w.now).summary == "all succeeded"
 
 
 # names
@@ -245,21 +248,21 @@ def test_a_job_is_found_by_its_id_by_its_beginning_and_by_its_name() -> None:
     w = World()
     (job,) = ids(w, "train")
 
-    assert [views.resolve(w.cluster, name) for name in (job, job[:2], "train")] == [job] * 3
+    assert [resolve(w.cluster, name) for name in (job, job[:2], "train")] == [job] * 3
 
 
 def test_of_several_jobs_of_one_name_the_newest_is_meant() -> None:
     w = World()
     _, newest = ids(w, "train", "train")
 
-    assert views.resolve(w.cluster, "train") == newest
+    assert resolve(w.cluster, "train") == newest
 
 
 def test_a_name_goes_before_the_beginning_of_an_id() -> None:
     w = World()
     _, named = ids(w, "train", "j0")
 
-    assert views.resolve(w.cluster, "j0") == named
+    assert resolve(w.cluster, "j0") == named
 
 
 @pytest.mark.parametrize(
@@ -273,7 +276,7 @@ def test_the_beginning_of_several_ids_is_not_enough(name: str, message: str) -> 
     ids(w, "x", "y")
 
     with pytest.raises(ConflictError) as error:
-        views.resolve(w.cluster, name)
+        resolve(w.cluster, name)
     assert str(error.value) == message
 
 
@@ -283,7 +286,7 @@ def test_an_unknown_name_is_said_to_be_so(name: str) -> None:
     ids(w, "x")
 
     with pytest.raises(UnknownNameError) as error:
-        views.resolve(w.cluster, name)
+        resolve(w.cluster, name)
     assert str(error.value) == f"there is no job {name!r}; `muster jobs --all` lists them"
 
 
@@ -293,7 +296,7 @@ def test_an_unknown_name_is_said_to_be_so(name: str) -> None:
 def pages(w: World, size: int, wanted: Callable[[Job], bool] = everyone) -> list[list[JobId]]:
     found, before = [], None
     while True:
-        page, before = views.jobs_page(w.cluster, before, size, wanted)
+        page, before = jobs_page(w.cluster, before, size, wanted)
         found.append([view.id for view in page])
         if before is None:
             return found
@@ -324,11 +327,11 @@ def test_only_wanted_jobs_count_for_a_page() -> None:
 def test_jobs_that_come_or_go_between_two_pages_do_not_shift_the_second() -> None:
     w = World()
     first, second, third = ids(w, "1", "2", "3")
-    _, before = views.jobs_page(w.cluster, None, 2, everyone)
+    _, before = jobs_page(w.cluster, None, 2, everyone)
     ids(w, "4")
     w.delete(second, force=True)
 
-    page, _ = views.jobs_page(w.cluster, before, 2, everyone)
+    page, _ = jobs_page(w.cluster, before, 2, everyone)
     assert [view.id for view in page] == [first]
     assert third in w.cluster.jobs
 
@@ -339,7 +342,7 @@ def test_live_jobs_are_those_that_have_not_ended() -> None:
     w.stop(second)
 
     def live() -> list[JobId]:
-        return [view.id for view in views.jobs_page(w.cluster, None, 10, everyone, Among(live=True))[0]]
+        return [view.id for view in jobs_page(w.cluster, None, 10, everyone, Among(live=True))[0]]
 
     assert live() == [third, first]
     w.restart()
@@ -354,7 +357,7 @@ def test_live_jobs_are_those_that_have_not_ended() -> None:
 def test_nodes_are_listed_in_their_natural_order() -> None:
     w = World(("n10", 0), ("n9", 0))
 
-    assert [view.name for view in views.node_views(w.cluster)] == ["n9", "n10"]
+    assert [view.name for view in node_views(w.cluster)] == ["n9", "n10"]
 
 
 def test_a_node_shows_what_is_given_away() -> None:
@@ -363,7 +366,7 @@ def test_a_node_shows_what_is_given_away() -> None:
     w.advance(3)
     w.heartbeat("a")
 
-    view = views.node_view(w.cluster, NodeId("a"))
+    view = node_view(w.cluster, NodeId("a"))
     assert view.executions == (w.rank(job, 0).id, w.rank(job, 1).id)
     assert view.gpus_taken == ("GPU-a-0", "GPU-a-1")
     assert (view.cpu_millis_taken, view.memory_taken) == (3000, 2 * GIB)
@@ -374,12 +377,12 @@ def test_a_node_that_did_not_speak_since_the_coordinator_started_was_not_seen() 
     w = world()
     w.restart()
 
-    assert views.node_view(w.cluster, NodeId("a")).last_seen_at is None
+    assert node_view(w.cluster, NodeId("a")).last_seen_at is None
 
 
 def test_an_unknown_node_is_said_to_be_so() -> None:
     with pytest.raises(UnknownNameError) as error:
-        views.node_view(World().cluster, NodeId("x"))
+        node_view(World().cluster, NodeId("x"))
     assert str(error.value) == "there is no node 'x'; `muster nodes` lists them"
 
 
@@ -387,5 +390,5 @@ def test_a_dry_run_shows_what_could_be_accepted() -> None:
     w = world()
     answer = w.try_submit(PAIR, dry_run=True)
 
-    view = views.unaccepted_view(answer.job)  # type: ignore[union-attr]
+    view = unaccepted_view(answer.job)  # type: ignore[union-attr]
     assert (view.id, view.phase, view.summary) == ("", JobPhase.QUEUED, "could be accepted")

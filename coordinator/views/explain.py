@@ -1,0 +1,76 @@
+"""Why a job is where it is."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.placement.placement import Available, NoFit, refusals
+from coordinator.core.records import Attempt, Job
+from coordinator.core.scheduling import cycle as scheduling
+from coordinator.views import silence
+from coordinator.views.summary import both, summarise
+from muster.domain.gangs.plan import Goal
+from muster.domain.ids import JobId
+from muster.domain.jobs.explanation import Awaited, Explanation
+from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
+
+
+def explain(
+    cluster: Cluster, job: JobId, now: datetime, visible: Callable[[Job], bool] = lambda _: True
+) -> Explanation:
+    """Why a job is where it is; of other jobs only those are named that are `visible`."""
+    phase = cluster.phase(job)
+    if phase is JobPhase.QUEUED:
+        return _explain_queued(cluster, job, now, visible)
+    attempt = cluster.newest_attempt(job)
+    awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
+    text = both(summarise(cluster, job), silence.told(cluster, job))
+    if awaited and attempt.deadline is not None:
+        left = max(0.0, (attempt.deadline - now).total_seconds())
+        text = f"{text}; waits for {len(awaited)} more, for at most {left:.0f} s from now"
+    return Explanation(summary=text, phase=phase, awaited=awaited, failure=attempt.failure)
+
+
+def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callable[[Job], bool]) -> Explanation:
+    position = cluster.queue.position(job)
+    attempt = cluster.newest_attempt(job)
+    begins_at = attempt.not_before
+    if begins_at is not None and begins_at > now:
+        text = summarise(cluster, job)
+        return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
+    no_fit, kept = scheduling.refusal(cluster, job), cluster.load.reservation
+    is_next = position == 1 if kept is None else kept.job == job
+    return Explanation(
+        summary=(
+            _next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1, visible)
+        ),
+        phase=JobPhase.QUEUED,
+        queue_position=position,
+        refusals=refusals(cluster.jobs[job].spec, Available(capacities=cluster.load.free.fresh())) if no_fit else (),
+    )
+
+
+def _next_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:
+    if no_fit is None:
+        return "fits now and is about to be placed"
+    if cluster.load.reservation is None:
+        return f"{no_fit}; it is the next in the queue, but too large for the nodes that are there"
+    return f"{no_fit}; it is the next in the queue, and what comes free is kept for it"
+
+
+def _behind_others(cluster: Cluster, no_fit: NoFit | None, ahead: int, visible: Callable[[Job], bool]) -> str:
+    kept = cluster.load.reservation
+    head = next(iter(cluster.queue)) if kept is None else cluster.jobs[kept.job]
+    first = f"{head.spec.name} ({head.id})" if visible(head) else "a job of another project"
+    if no_fit is None:
+        return f"would fit, but what is free is kept for {first}, the next in the queue; {ahead} ahead of it"
+    return f"{no_fit}; {ahead} ahead of it in the queue, the next one is {first}"
+
+
+def _awaited(cluster: Cluster, attempt: Attempt) -> tuple[Awaited, ...]:
+    wanted = State.CHECKED_IN if attempt.goal is Goal.PREPARE else State.ARMED
+    return tuple(
+        Awaited(rank=member.rank, node=member.node, state=member.state, detail=member.detail)
+        for member in cluster.gangs.members(attempt.attempt_id)
+        if member.state in PROGRESS and PROGRESS.index(member.state) < PROGRESS.index(wanted)
+    )

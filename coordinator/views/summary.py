@@ -1,0 +1,56 @@
+"""One line on what a job is doing or how it ended."""
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.records import Attempt, Job
+from coordinator.views import silence
+from muster.domain.ids import AttemptId, JobId
+from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
+
+
+def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for each phase
+    """One line on what a job is doing or how it ended."""
+    record, attempt = cluster.jobs[job], cluster.newest_attempt(job)
+    tally, size = cluster.gangs.tally(record.attempt_id), record.spec.size
+    match cluster.phase(job):
+        case JobPhase.QUEUED:
+            return _waits(cluster, record, attempt)
+        case JobPhase.PREPARING:
+            return f"{_reached(tally, State.CHECKED_IN)} of {size} checked in, {_reached(tally, State.ARMED)} armed"
+        case JobPhase.RUNNING:
+            return f"{tally[State.RUNNING]} of {size} running, {tally[State.SUCCEEDED]} succeeded"
+        case JobPhase.STOPPING:
+            return f"stopping {_cause_of_stop(record, attempt)}"
+        case JobPhase.FAILED:
+            return "; ".join(part for part in (str(attempt.failure or "failed"), record.gave_up) if part)
+        case JobPhase.SUCCEEDED:
+            return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
+        case JobPhase.STOPPED:
+            return "stopped on request"
+
+
+def both(text: str, addition: str) -> str:
+    """Two parts of a sentence, of which the second may be empty."""
+    return f"{text}; {addition}" if addition else text
+
+
+def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
+    """What a queued job waits for."""
+    why = cluster.queue.refused.get(job.id, "waits for its turn")
+    if job.attempt == 1:
+        return why
+    before, begins_at = AttemptId(job.id, job.attempt - 1), attempt.not_before
+    if begins_at is not None and job.id not in cluster.queue.refused:
+        why = f"not before {silence.clock(begins_at)}"
+        if attempt.fenced_until is not None:
+            why += f", as {silence.astray(cluster, before)} may run until then"
+    return f"attempt {job.attempt}: {why}; the one before failed: {cluster.attempts[before].failure}"
+
+
+def _cause_of_stop(job: Job, attempt: Attempt) -> str:
+    if attempt.failure is not None:
+        return f"because {attempt.failure}"
+    return "as requested" if job.stop_requested_at is not None else "because rank 0 has succeeded"
+
+
+def _reached(tally: dict[State, int], state: State) -> int:
+    return sum(tally.get(each, 0) for each in PROGRESS[PROGRESS.index(state) :])
