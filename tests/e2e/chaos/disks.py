@@ -7,8 +7,10 @@ from pathlib import Path
 from tests.e2e.chaos.faults import COORDINATOR
 from tests.e2e.fleet import Fleet, sh
 
-SIZE = 64 << 20
+COORDINATOR_SIZE = 64 << 20
 """Bytes. The coordinator keeps a reserve for its audit log once four times as much as that is free."""
+AGENT_SIZE = 1280 << 20
+"""Bytes. Containers are only prepared where a gibibyte is free."""
 
 FILLER = "filler"
 CHUNKS = (1 << 20, 4096)
@@ -18,10 +20,10 @@ CHUNKS = (1 << 20, 4096)
 class Disk:
     """A file system in memory, mounted where a program has its state."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, size: int) -> None:
         self.directory = directory
         directory.mkdir()
-        sh("mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "tmpfs", str(directory))
+        sh("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(directory))
 
     def fill(self) -> int:
         """Leave no block free; how many bytes that took."""
@@ -47,8 +49,9 @@ class Disk:
 def small_disks(fleet: Fleet, directory: Path) -> Iterator[Mapping[str, Disk]]:
     """Disks by place, for a deployment in this directory that has not been made yet: the coordinator's and a node's."""
     with ExitStack() as stack:
+        last = fleet.nodes[-1].name
         disks = {}
-        for place, name in ((COORDINATOR, "coordinator"), (fleet.nodes[-1].name, fleet.nodes[-1].name)):
-            disks[place] = Disk(directory / name)
+        for place, name, size in ((COORDINATOR, "coordinator", COORDINATOR_SIZE), (last, last, AGENT_SIZE)):
+            disks[place] = Disk(directory / name, size)
             stack.callback(disks[place].close)
         yield disks
