@@ -31,9 +31,9 @@ from bench import (
 )
 from bench.disk import file_system
 from bench.figures import Findings, Part
-from bench.keeper import keep
 from bench.programs import ProgramError, run
 from bench.quiet import machine
+from bench.reaper import keep
 from bench.report import write_docs
 from bench.scratch import Scratch
 from bench.setting import Setting

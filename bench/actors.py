@@ -65,7 +65,7 @@ async def ray_cluster(scratch: Scratch) -> AsyncIterator[RayCluster]:
     """A head and SIZE nodes of one CPU; they end with the block."""
     with (scratch.path / "ray.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bench.keeper", scratch.python),
+            *(sys.executable, "-m", "bench.reaper", scratch.python),
             PROGRAMS / "ray_gangs.py",
             str(SIZE),
             stdin=asyncio.subprocess.PIPE,

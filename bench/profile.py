@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.fleet import GROUP, Fleet, fleet, gang
-from bench.keeper import descendants
 from bench.programs import finished
+from bench.reaper import descendants
 from bench.setting import Setting, Turns
 
 SIZES = (8, 16, 32, 64)

@@ -1,4 +1,4 @@
-"""The programs that a benchmark starts: each with a limit in time, told to end; bench/keeper.py ends what is left."""
+"""The programs that a benchmark starts: each with a limit in time, told to end; bench/reaper.py ends what is left."""
 
 import asyncio
 import os

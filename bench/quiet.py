@@ -78,7 +78,7 @@ def machine() -> Mapping[str, str]:
 
 
 def _used_by_others() -> float:
-    """Seconds of CPU of all programs that are not below the keeper (bench/keeper.py), and what the hypervisor took."""
+    """Seconds of CPU of all programs that are not below the reaper (bench/reaper.py), and what the hypervisor took."""
     ticks = ticks_of_others(dict(_processes()), {os.getppid(), os.getpid()})
     return (ticks + _fields()[7]) / TICKS
 

@@ -1,4 +1,4 @@
-"""Runs a program and leaves nothing of it behind: `python -m bench.keeper COMMAND...`.
+"""Runs a program and leaves nothing of it behind: `python -m bench.reaper COMMAND...`.
 
 What the program and its children leave to themselves, as daemons do, is adopted here, waited for, and ended with it.
 """

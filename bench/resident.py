@@ -5,8 +5,8 @@ import time
 
 from bench.figures import Bar
 from bench.fleet import fleet, gang
-from bench.keeper import descendants
 from bench.programs import finished, resident
+from bench.reaper import descendants
 from bench.setting import Setting
 from bench.throughput import submit_all
 

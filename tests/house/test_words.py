@@ -13,11 +13,15 @@ FORMER = "occupants?|holdings|keepers?|ghosts?"
 FORMER_IN_THE_AGENT = f"{FORMER}|rooms?"
 """The same, and the word for the directory of an execution; what a disk has is space."""
 
-KINDS = frozenset({".py", ".md", ".c", ".service"})
+KINDS = frozenset({".py", ".md", ".c", ".service", ".proto", ".yml"})
 
 PLACES = (
     *((place, FORMER_IN_THE_AGENT) for place in ("agent", "tests/unit/agent")),
-    *((place, FORMER) for place in ("muster", "docs", "deploy", "tests/contract", "tests/simulation", "tests/e2e")),
+    *((place, FORMER) for place in ("muster", "coordinator", "bench", "docs", "deploy", "protos", "ansible")),
+    *(
+        (f"tests/{tier}", FORMER)
+        for tier in ("unit", "contract", "simulation", "integration", "soak", "fuzz", "e2e", "machines")
+    ),
 )
 
 

@@ -17,7 +17,7 @@ ENDED_STAGES = frozenset({Stage.EXITED, Stage.FAILED, Stage.STOPPED})
 
 def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
     """Bring the record of an execution up to what its node says; `log_kept`: its log is in the log store."""
-    _lay_ghost(turn, node, report)
+    _forget_unwanted(turn, node, report)
     execution = turn.cluster.executions.get(report.execution)
     if execution is None or execution.node != node:
         return
@@ -121,7 +121,7 @@ def _complete_log(turn: Turn, report: Report, *, log_kept: bool) -> None:
         turn.dismiss(execution)
 
 
-def _lay_ghost(turn: Turn, node: NodeId, report: Report) -> None:
+def _forget_unwanted(turn: Turn, node: NodeId, report: Report) -> None:
     presence = turn.cluster.presence.get(node)
     if presence is not None and report.stage in ENDED_STAGES and presence.gone(report.execution):
         turn.reconsider_queue()

@@ -98,8 +98,8 @@ class Cluster:
         cordon = self.records.nodes[node].cordon
         if cordon is not None:
             return f"is cordoned: {cordon.reason}" if cordon.reason else "is cordoned"
-        if presence.ghosts:
-            count = len(presence.ghosts)
+        if presence.unwanted:
+            count = len(presence.unwanted)
             return f"is clearing away {counted(count, 'execution')} of before"
         return None
 

@@ -16,7 +16,6 @@ class Presence:
         "_applied",
         "_changed",
         "_dismissed",
-        "_ghosts",
         "_in_contact_since",
         "_last_seen_at",
         "_lost",
@@ -24,6 +23,7 @@ class Presence:
         "_revision",
         "_seen",
         "_session",
+        "_unwanted",
     )
 
     def __init__(self, since: datetime, changed: Callable[[], None]) -> None:
@@ -39,7 +39,7 @@ class Presence:
         self._applied = 0
         """The newest revision when the last heartbeat came: by the next one the node must have applied it."""
         self._dismissed: dict[ExecutionId, None] = {}
-        self._ghosts: set[ExecutionId] = set()
+        self._unwanted: set[ExecutionId] = set()
 
     # reading
 
@@ -81,9 +81,9 @@ class Presence:
         return self._dismissed.keys()
 
     @property
-    def ghosts(self) -> AbstractSet[ExecutionId]:
+    def unwanted(self) -> AbstractSet[ExecutionId]:
         """Executions that run there although nobody wants them; nothing is placed there until they are gone."""
-        return self._ghosts
+        return self._unwanted
 
     def counts(self, session: int | None) -> bool:
         """Whether a message counts: what comes on a closed stream is told again by the next Hello, and newer."""
@@ -102,11 +102,11 @@ class Presence:
         """Begin the lease anew: the node has spoken."""
         self._last_seen_at = now
 
-    def opened(self, session: int, opened: int, ghosts: set[ExecutionId], now: datetime) -> None:
+    def opened(self, session: int, opened: int, unwanted: set[ExecutionId], now: datetime) -> None:
         """Believe in a node whose agent has opened a stream; `opened` counts its streams, by its own count."""
         if not self._seen or now >= self._last_seen_at + LEASE:
             self._in_contact_since = now
-        self._session, self._opened, self._ghosts = session, opened, ghosts
+        self._session, self._opened, self._unwanted = session, opened, unwanted
         self._seen, self._lost, self._applied = True, False, 0
         self._last_seen_at = now
         self._changed()
@@ -123,9 +123,9 @@ class Presence:
 
     def gone(self, execution: ExecutionId) -> bool:
         """Note that an execution runs there no longer; whether nobody wanted it."""
-        if execution not in self._ghosts:
+        if execution not in self._unwanted:
             return False
-        self._ghosts.discard(execution)
+        self._unwanted.discard(execution)
         self._changed()
         return True
 

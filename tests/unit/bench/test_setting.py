@@ -9,7 +9,7 @@ from bench.quiet import ticks_of_others
 from bench.scratch import NEEDS, PeerMissingError, Scratch, missing_of
 from bench.setting import Setting, Turns, stamps
 
-KEEPER = 100
+REAPER = 100
 
 
 class BareScratch(Scratch):
@@ -56,13 +56,13 @@ def test_a_program_that_is_there_is_not_missing(tmp_path: Path) -> None:
     assert missing_of("compiler", path=str(tmp_path)) == []
 
 
-def test_what_is_below_the_keeper_is_ours_whoever_started_it() -> None:
-    processes = {1: (0, 5), KEEPER: (1, 10), 101: (KEEPER, 20), 102: (101, 40), 200: (1, 7), 201: (200, 3)}
-    assert ticks_of_others(processes, {KEEPER}) == 5 + 7 + 3
+def test_what_is_below_the_reaper_is_ours_whoever_started_it() -> None:
+    processes = {1: (0, 5), REAPER: (1, 10), 101: (REAPER, 20), 102: (101, 40), 200: (1, 7), 201: (200, 3)}
+    assert ticks_of_others(processes, {REAPER}) == 5 + 7 + 3
 
 
 def test_a_process_whose_parent_ended_while_it_was_looked_at_is_not_ours() -> None:
-    assert ticks_of_others({1: (0, 0), KEEPER: (1, 10), 300: (299, 4)}, {KEEPER}) == 4
+    assert ticks_of_others({1: (0, 0), REAPER: (1, 10), 300: (299, 4)}, {REAPER}) == 4
 
 
 def test_stamps_are_the_times_and_how_many_addresses_were_known(tmp_path: Path) -> None:
