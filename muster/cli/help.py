@@ -65,7 +65,14 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """Commands under one word, whose help ends with examples, too."""
+    """Commands under one word, whose help ends with examples, too. The word alone lists, where there is a list."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - values of click, which typer hides
+        """`NOUN [OPTIONS]` is short for `NOUN list [OPTIONS]`."""
+        alone = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        if alone and "list" in self.commands and not ctx.resilient_parsing:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - values of click, which typer hides
         """The text without its examples."""

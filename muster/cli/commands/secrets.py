@@ -19,7 +19,7 @@ secrets = typer.Typer(
     help="""Set, list and remove secrets: credentials that jobs get by name.
 
 Examples:
-  muster secrets list
+  muster secrets
   muster secrets set wandb key=@wandb.key
 """,
     no_args_is_help=True,

@@ -23,7 +23,7 @@ tokens = typer.Typer(
     help="""Make, list and revoke API tokens.
 
 Examples:
-  muster tokens list
+  muster tokens
   muster tokens create --note "nightly sweep" --ttl 30d
 """,
     no_args_is_help=True,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -16,14 +16,11 @@ from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import Access, AccountKind
 from muster.domain.jobs.job import DEFAULT_PROJECT
 
-if TYPE_CHECKING:
-    pass
-
 users = typer.Typer(
     help="""Add, list and remove people.
 
 Examples:
-  muster users list
+  muster users
   muster users add ada --access member --project vision
 """,
     no_args_is_help=True,
@@ -32,7 +29,7 @@ accounts = typer.Typer(
     help="""Add, list and remove service accounts, which programs use.
 
 Examples:
-  muster accounts list
+  muster accounts
   muster accounts add ci --access member --project vision
 """,
     no_args_is_help=True,
@@ -41,7 +38,7 @@ projects = typer.Typer(
     help="""Make projects, and say who may do what in them.
 
 Examples:
-  muster projects list
+  muster projects
   muster projects grant vision ada --access member
 """,
     no_args_is_help=True,

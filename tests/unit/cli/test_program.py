@@ -3,6 +3,7 @@
 import pytest
 from typer import Typer
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from muster.cli.program import program
 
@@ -26,3 +27,19 @@ def test_of_commands_that_are_started_often_no_other_is_made() -> None:
 def test_all_commands_are_there_for_who_asks_what_there_is() -> None:
     assert names(program(("--help",))) == ALL
     assert {"run", "jobs", "nodes", "users"} <= set(ALL)
+
+
+@pytest.mark.parametrize("noun", ["users", "accounts", "projects", "secrets", "tokens", "bundles", "nodes token"])
+def test_a_noun_alone_lists(noun: str) -> None:
+    """Options alone are those of the list: the same one is refused in the same way."""
+    words = noun.split()
+    [short, long] = [
+        CliRunner().invoke(program((words[0],)), [*words, *more, "-o", "nonsense"]) for more in ((), ("list",))
+    ]
+    assert "nonsense" in short.output
+    assert (short.exit_code, short.output) == (long.exit_code, long.output)
+
+
+def test_a_noun_still_tells_of_its_commands() -> None:
+    told = CliRunner().invoke(program(("projects",)), ["projects", "--help"])
+    assert (told.exit_code, "grant" in told.output) == (0, True)
