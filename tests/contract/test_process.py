@@ -30,6 +30,7 @@ from tests.contract.runtimes import (
     shell,
     trial,
 )
+from tests.contract.survivors import over
 
 
 @pytest.fixture
@@ -118,6 +119,10 @@ async def test_stopping_ends_what_the_program_left_running(place: ProcessPlace, 
     async with trial(place, tmp_path, Role(command=shell("sleep 1000 >/dev/null 2>&1 & echo done"))) as it:
         await it.release()
         await it.says(b"done")
+        record = read_record(it.directory.path)
+        assert record is not None
+        assert record.program is not None
+        await over(record.program)
         await it.sandbox.stop(GRACE)
         assert running(it.sandbox.execution) == []
         assert await it.end() == Exit(code=0)
