@@ -10,6 +10,7 @@ to make first.
 
 import errno
 import json
+import math
 import os
 import select
 import signal
@@ -40,6 +41,9 @@ DRAIN_LIMIT = 2.0
 
 FAILED_DRAIN_LIMIT = 0.1
 """The same after a program that failed: the other ranks of its gang run on until the end is told."""
+
+MUTE_LIMIT = 0.05
+"""Seconds in which they may end by themselves once they have closed the output, as the kernel does before their end."""
 
 SURVIVAL_LIMIT = 30.0
 """Seconds after which a process that survives SIGKILL is said to hang in the kernel."""
@@ -223,8 +227,12 @@ class Copy:
             else:
                 self._reap()
         self._append(self._outputs.pieces(time.time_ns(), time.monotonic()))
-        if self._leftovers.due or (self._code is not None and self._is_mute):
-            self._clear()
+        if self._code is not None and self._is_mute:
+            self._leftovers.wait(MUTE_LIMIT)
+        if self._leftovers.due and self._over:
+            self._cut_off()
+        elif self._leftovers.due:
+            self._leftovers.kill()
         if self._over and self._outputs and not self._told:
             self._told = True
             self._news.tell(code=self._code, out_of_memory=self._is_out_of_memory)
@@ -236,13 +244,6 @@ class Copy:
     def _is_mute(self) -> bool:
         """Whether nothing can be printed any more, so that what is left need not be waited for."""
         return not self._outputs and self._leftovers.untouched and not self._over
-
-    def _clear(self) -> None:
-        """Kill what the program left behind; once nothing of it runs, take no more output."""
-        if self._over:
-            self._cut_off()
-        else:
-            self._leftovers.kill()
 
     def _linger(self) -> None:
         """Stay as long as anything is left: whose supervisor is gone is hard to find."""
@@ -315,8 +316,8 @@ class ProgramLeftovers:
         return None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
 
     def wait(self, seconds: float) -> None:
-        """Let it go on for so long, now that the program has ended."""
-        self._until = time.monotonic() + seconds
+        """Let it go on for so long at most, now that the program has ended."""
+        self._until = min(time.monotonic() + seconds, self._until or math.inf)
 
     def kill(self) -> None:
         """Kill it, unless a stop lets it go on for longer."""
