@@ -54,9 +54,10 @@ async def told(directory: Path) -> Story:
                 assert ended.phase is JobPhase.SUCCEEDED, ended
                 events = await asyncio.to_thread(_events, address, token)
                 await client.jobs.delete(job.id)  # so that nothing more is said of it
+                logged = await _up_to(agent, "execution cleared away", RANKS)
         finally:
             agent.terminate()
-            _, logged = await agent.communicate()
+            await agent.communicate()
         journal = await running.says(b"job was deleted")
     return Story(coordinator=_about_jobs(journal), agent=_about_jobs(logged), events=events)
 
@@ -85,6 +86,17 @@ async def _agent(directory: Path, address: str) -> asyncio.subprocess.Process:
         cwd=ROOT,
         stderr=asyncio.subprocess.PIPE,
     )
+
+
+async def _up_to(agent: asyncio.subprocess.Process, words: str, times: int) -> bytes:
+    """All that an agent logs up to the line with which it has said this so many times."""
+    assert agent.stderr is not None
+    lines: list[bytes] = []
+    while sum(words.encode() in line for line in lines) < times:
+        line = await agent.stderr.readline()
+        assert line, b"".join(lines).decode()
+        lines.append(line)
+    return b"".join(lines)
 
 
 def _events(address: str, token: str) -> str:
