@@ -5,11 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
+from muster.cli.program import program
 from tests.house.generate_stubs import ROOT
 
 ANSIBLE = ROOT / "ansible"
@@ -90,3 +94,42 @@ def test_no_collection_is_needed_beyond_what_ansible_brings() -> None:
 
 def test_roles_are_no_python_packages() -> None:
     assert list(ANSIBLE.rglob("__init__.py")) == []
+
+
+def test_every_command_of_muster_that_a_role_runs_is_one_that_the_program_has() -> None:
+    root = get_command(program())
+    assert unknown_commands(root, [["muster-admin", "bundle", "list"]]) == ["muster-admin bundle list"]
+
+    run = [words for file in sorted(ANSIBLE.rglob("tasks/*.yml")) for words in _argvs(yaml.safe_load(file.read_text()))]
+
+    assert len(run) > len(ROLES)
+    assert unknown_commands(root, run) == []
+
+
+def unknown_commands(root: Any, run: Iterable[Sequence[str]]) -> list[str]:
+    """The command lines with a word for a command that there is not."""
+    unknown = []
+    for words in run:
+        command = root
+        for word in words[1:]:
+            inner = getattr(command, "commands", {})
+            if not inner or word.startswith("-"):
+                break
+            if word not in inner:
+                unknown.append(" ".join(words))
+                break
+            command = inner[word]
+    return unknown
+
+
+def _argvs(tasks: object) -> Iterator[list[str]]:
+    """The words of each command line of the client in these tasks, and in their blocks."""
+    if isinstance(tasks, list):
+        for each in tasks:
+            yield from _argvs(each)
+    elif isinstance(tasks, dict):
+        for key, value in tasks.items():
+            if key == "argv" and value[0] == "muster-admin":
+                yield list(map(str, value))
+            else:
+                yield from _argvs(value)
