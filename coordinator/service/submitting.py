@@ -16,6 +16,7 @@ from coordinator.trust.secrets.uses import spelled_out
 from muster.domain.errors import ExhaustedError, MusterError
 from muster.domain.fleet.access import Permissions
 from muster.domain.ids import JobId
+from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_rules import refuse_faults
 
@@ -87,7 +88,7 @@ class SubmitDesk:
         Raises an error for what breaks a rule, names a secret that its project lacks, or wants what the project is not
         opened for.
         """
-        spec = refuse_faults(submission.spec)
+        spec = refuse_faults(filled_in(submission.spec))
         spec = spelled_out(spec, self._secrets.of_project(spec.project))
         require_open(spec, self._permissions_of(spec.project))
         return JobSubmitted(

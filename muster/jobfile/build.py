@@ -4,6 +4,7 @@ import pathlib
 from collections.abc import Iterator
 
 from muster.domain.fault import Fault, Path
+from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
 from muster.domain.jobs.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
@@ -34,7 +35,7 @@ class Builder:
     def spec(self) -> JobSpec:
         """The job; it is to be used only if there are no findings."""
         job = self._job
-        spec = JobSpec(
+        said = JobSpec(
             name=job.name,
             roles=tuple(map(self._role, self._roles)),
             network=job.network,
@@ -49,6 +50,7 @@ class Builder:
             restarts=_restarts(job.restarts),
             on_disconnect=job.on_disconnect,
         )
+        spec = filled_in(said)
         if job.roles is not None and "workers" in job.model_fields_set:
             self._find(("workers",), FieldError("stands beside roles; give each role its count instead"))
         for fault in (*faults(spec), *self._written_without_image(spec)):

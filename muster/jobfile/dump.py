@@ -28,7 +28,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **({"workers": spec.roles[0].count} if plain else {}),
         **roles,
         "network": str(spec.network),
-        "success": str(spec.success),
+        **_present(success=spec.success and str(spec.success)),
         **_present(project=spec.project or None),
         **_present(labels=dict(spec.labels)),
         "priority": spec.priority,

@@ -16,7 +16,7 @@ from muster.domain.jobs import job_values
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.job_values import Wrong
-from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY
 from muster.domain.quoting import nearest, quote
@@ -255,7 +255,9 @@ PullName = Annotated[
     PullPolicy, BeforeValidator(partial(_one_of, PullPolicy)), _schema(enum=list(map(str, PullPolicy)))
 ]
 SuccessName = Annotated[
-    SuccessRule, BeforeValidator(partial(_one_of, SuccessRule)), _schema(enum=list(map(str, SuccessRule)))
+    SuccessRule | str,
+    BeforeValidator(lambda value: success_named(text_by(job_values.label, value))),
+    _pattern(job_values.LABEL),
 ]
 OnDisconnectName = Annotated[
     OnDisconnect, BeforeValidator(partial(_one_of, OnDisconnect)), _schema(enum=list(map(str, OnDisconnect)))

@@ -330,10 +330,10 @@ class JobKeys(RoleDefaults):
         "`host`: the node's own network. `bridge`: a private network per container, declared ports are published.",
         "host",
     )
-    success: fields.SuccessName = key(
-        "`all`, `rank0`",
-        "Whether every execution must end well, or rank 0 (the others are then stopped).",
-        "all",
+    success: fields.SuccessName | None = key(
+        "`all`, `rank0`, name of a role",
+        "Who must end well: every execution, rank 0, or those of a role. Once rank 0 or the role has, the others are "
+        "stopped (default: `all`, or what the framework fills in).",
     )
     project: fields.Label | None = key(
         "word",

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
 from muster.domain.jobs.job_rules import faults
-from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.lifecycle import success_named
 from muster.jobfile.quantity import parse_cpus
 
 _KEYS = frozenset(
@@ -27,7 +28,7 @@ def plain_job(document: Mapping[str, Any]) -> JobSpec | None:
     and what is understood here as it is here.
     """
     try:
-        spec = _job(document)
+        spec = filled_in(_job(document))
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
     return None if any(faults(spec)) else spec
@@ -52,7 +53,7 @@ def _job(document: Mapping[str, Any]) -> JobSpec:
         max_per_node=_whole(document["max_per_node"]) if "max_per_node" in document else None,
         priority=_whole(document.get("priority", 0)),
         project=_filled(document["project"]) if "project" in document else "",
-        success=_one_of(SuccessRule, document.get("success", SuccessRule.ALL)),
+        success=success_named(_filled(document["success"])) if "success" in document else None,
     )
 
 

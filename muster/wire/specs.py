@@ -18,7 +18,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.lifecycle import success_named
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
@@ -33,7 +33,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         name=spec.name,
         roles=map(role_to_wire, spec.roles),
         network=spec.network,
-        success=spec.success,
+        success=spec.success or "",
         priority=spec.priority,
         packing=spec.packing,
         max_per_node=spec.max_per_node,
@@ -62,7 +62,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         name=message.name,
         roles=tuple(role_from_wire(role) for role in message.roles),
         network=checks.word(Network, message.network, "JobSpec.network"),
-        success=checks.word(SuccessRule, message.success, "JobSpec.success"),
+        success=success_named(message.success),
         priority=message.priority,
         packing=checks.word(Packing, message.packing, "JobSpec.packing"),
         max_per_node=message.max_per_node if message.HasField("max_per_node") else None,

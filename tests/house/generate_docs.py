@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, SuccessRule, Trigger, phase
+from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, Trigger, phase
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,7 +67,7 @@ def _phases() -> Iterator[str]:
     yield "| state | the job when all executions are in it | when one is and the others are `running` |"
     yield "|---|---|---|"
     for state in State:
-        alone, among = (phase(states, state, SuccessRule.ALL) for states in ([state], [state, State.RUNNING]))
+        alone, among = (phase(states, decided=False) for states in ([state], [state, State.RUNNING]))
         yield f"| `{state}` | `{alone}` | `{among}` |"
 
 

@@ -124,7 +124,7 @@ job_specs = st.builds(
     name=labels,
     roles=tuples_of(roles, least=1, by="name"),
     network=st.sampled_from(job.Network),
-    success=st.sampled_from(lifecycle.SuccessRule),
+    success=optional(st.sampled_from(lifecycle.SuccessRule) | labels),
     priority=st.integers(-1000, 1000),
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),

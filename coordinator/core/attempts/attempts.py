@@ -11,7 +11,7 @@ from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.failure import Failure, FailureKind
-from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State, SuccessRule, Trigger
+from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State, Trigger
 
 
 def reach(turn: Turn, execution: Execution, state: State) -> Execution:
@@ -66,7 +66,7 @@ def confirm_stop(turn: Turn, execution: Execution) -> None:
 def blame(turn: Turn, attempt_id: AttemptId, failure: Failure) -> None:
     """Note the first failure, unless the attempt has succeeded already, and stop the others."""
     attempt = turn.cluster.attempts[attempt_id]
-    if attempt.failure is None and not _has_succeeded(turn, attempt_id):
+    if attempt.failure is None and not turn.cluster.gangs.has_succeeded(attempt_id):
         turn.put(replace(attempt, failure=failure))
     stop(turn, attempt_id)
 
@@ -87,13 +87,13 @@ def stop(turn: Turn, attempt_id: AttemptId) -> None:
 def settle(turn: Turn, attempt_id: AttemptId) -> None:
     """Once nothing of an attempt is live it has ended, and its job too unless it starts again.
 
-    With the rank0 rule the others are stopped once rank 0 ended well.
+    Where some executions decide on the success, the others are stopped once these ended well.
     """
     cluster, attempt = turn.cluster, turn.cluster.attempts[attempt_id]
     job, tally = cluster.jobs[attempt_id.job], cluster.gangs.tally(attempt_id)
     turn.reconsider_queue()
     if sum(tally[state] for state in TERMINAL) < job.spec.size:
-        if attempt.goal is not Goal.STOP and _has_succeeded(turn, attempt_id):
+        if attempt.goal is not Goal.STOP and turn.cluster.gangs.has_succeeded(attempt_id):
             stop(turn, attempt_id)
     elif attempt.ended_at is None:
         turn.put(replace(attempt, goal=Goal.STOP, ended_at=turn.now))
@@ -210,12 +210,6 @@ def _all_ran(turn: Turn, attempt_id: AttemptId) -> bool:
 
 def _reached(state: State, wanted: State) -> bool:
     return state in PROGRESS and PROGRESS.index(state) >= PROGRESS.index(wanted)
-
-
-def _has_succeeded(turn: Turn, attempt_id: AttemptId) -> bool:
-    """Whether what the others do does not matter any more."""
-    rule = turn.cluster.jobs[attempt_id.job].spec.success
-    return rule is SuccessRule.RANK0 and turn.cluster.gangs.rank(attempt_id, 0).state is State.SUCCEEDED
 
 
 def _doing(turn: Turn, member: Execution) -> str:

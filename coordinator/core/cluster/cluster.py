@@ -83,10 +83,9 @@ class Cluster:
 
     def phase(self, job: JobId) -> JobPhase:
         """The phase of a job, from its newest attempt."""
-        record = self.records.jobs[job]
-        attempt_id = record.attempt_id
+        attempt_id = self.records.jobs[job].attempt_id
         present = {state for state, count in self.gangs.tally(attempt_id).items() if count}
-        return phase(present, self.gangs.rank(attempt_id, 0).state, record.spec.success)
+        return phase(present, decided=self.gangs.has_succeeded(attempt_id))
 
     def placeable(self, node: NodeId) -> str | None:
         """Why nothing can be placed on a node at all; None: something can."""

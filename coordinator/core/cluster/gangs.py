@@ -31,6 +31,14 @@ class Gangs:
         """How many executions of an attempt are in which state."""
         return self._tally[attempt]
 
+    def has_succeeded(self, attempt: AttemptId) -> bool:
+        """Whether the executions that decide on the success have ended well; never where all decide."""
+        deciding, tally = self._jobs[attempt.job].spec.deciding, self._tally[attempt]
+        if deciding is None or tally[State.SUCCEEDED] < len(deciding):
+            return False  # without a look at each, which a large role would make dear
+        members = self._members[attempt]
+        return all(members[rank].state is State.SUCCEEDED for rank in deciding)
+
     def roster(self, attempt: AttemptId) -> Roster:
         """The roster of an attempt that has checked in."""
         if attempt not in self._rosters:

@@ -17,7 +17,6 @@ from muster.cli.streams import has_unread_input
 from muster.domain.errors import InvalidJobError
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.job import Network, Packing, PullPolicy
-from muster.domain.jobs.lifecycle import SuccessRule
 from muster.jobfile import job_from, refused_in_values
 
 
@@ -120,7 +119,8 @@ async def run(
         typer.Option(metavar="NAME=VALUE", help="A label to find the job by: `paper=icml`; may be repeated."),
     ] = None,
     success: Annotated[
-        SuccessRule | None, typer.Option(help="Which ranks must succeed: `all`, or `rank0` (default: all).")
+        str | None,
+        typer.Option(metavar="WHO", help="Which ranks must succeed: `all`, or `rank0` (default: all)."),
     ] = None,
     time_limit: Annotated[
         str | None,

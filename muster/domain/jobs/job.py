@@ -187,7 +187,11 @@ class JobSpec:
     roles: tuple[Role, ...]
     """The roles in rank order: rank 0 is the first execution of the first role."""
     network: Network = Network.HOST
-    success: SuccessRule = SuccessRule.ALL
+    success: SuccessRule | str | None = None
+    """A rule that says who must end well, or the name of the role that must; the others are then stopped.
+
+    None: all, or those that decide in jobs of the framework; settled at the submit.
+    """
     priority: int = 0
     """Higher goes first; -1000 … 1000."""
     packing: Packing = Packing.PACK
@@ -210,6 +214,18 @@ class JobSpec:
     def size(self) -> int:
         """The number of executions (world size)."""
         return sum(role.count for role in self.roles)
+
+    @property
+    def deciding(self) -> range | None:
+        """The ranks that must end well, after which the others are stopped; None: all must."""
+        if self.success == SuccessRule.RANK0:
+            return range(1)
+        first = 0
+        for role in self.roles:
+            if role.name == self.success:
+                return range(first, first + role.count)
+            first += role.count
+        return None
 
     def role_of(self, rank: int) -> Role:
         """The role to which a rank belongs."""

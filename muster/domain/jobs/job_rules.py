@@ -12,9 +12,11 @@ from muster.domain.fault import Fault, Path, spell
 from muster.domain.jobs import job_values as values
 from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Resources, Role, Timeouts
 from muster.domain.jobs.job_values import Wrong
+from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
+from muster.domain.quoting import nearest, quote
 
 MAX_FILES_BYTES = 2**20
 """Most bytes of all files of all roles; larger things belong in the image or on a mount."""
@@ -87,6 +89,18 @@ def _roles(spec: JobSpec) -> Iterator[Fault]:
         message = f"has {size} executions; a job has at most {values.MAX_EXECUTIONS}"
         yield Fault(path=("roles",), message=message)
     yield from _files(spec)
+    yield from _success(spec)
+
+
+def _success(spec: JobSpec) -> Iterator[Fault]:
+    names = [role.name for role in spec.roles]
+    for number, name in enumerate(names):
+        if name in set(SuccessRule):
+            message = f"cannot be {quote(name)}, which means something else in success"
+            yield Fault(path=("roles", number, "name"), message=message)
+    if spec.success is not None and spec.success not in {*SuccessRule, *names}:
+        message = f"must be {', '.join(SuccessRule)} or the name of a role, not {quote(str(spec.success))}"
+        yield Fault(path=("success",), message=message, suggestion=nearest(spec.success, (*SuccessRule, *names)))
 
 
 def _words(role: Role) -> Iterator[Fault]:

@@ -91,18 +91,26 @@ class JobPhase(StrEnum):
 
 
 class SuccessRule(StrEnum):
-    """When an attempt counts as a success."""
+    """When an attempt counts as a success, where no role decides on it."""
 
     ALL = "all"  #: every execution ended well
     RANK0 = "rank0"  #: rank 0 ended well; the others are then stopped
 
 
-def phase(states: Collection[State], rank0: State, rule: SuccessRule) -> JobPhase:
-    """The phase of a job from the states of its current attempt: the first line that fits."""
+def success_named(text: str) -> SuccessRule | str | None:
+    """The rule that a text names, else the text as the name of a role; None for an empty text."""
+    return next((rule for rule in SuccessRule if rule == text), text) or None
+
+
+def phase(states: Collection[State], *, decided: bool) -> JobPhase:
+    """The phase of a job from the states of its current attempt: the first line that fits.
+
+    `decided`: some executions decide on the success, and all of these ended well.
+    """
     present = set(states)
     if not present <= TERMINAL:
         return _live_phase(present)
-    if rule is SuccessRule.RANK0 and rank0 is State.SUCCEEDED:
+    if decided:
         return JobPhase.SUCCEEDED
     if present & {State.FAILED, State.LOST}:
         return JobPhase.FAILED

@@ -596,7 +596,7 @@ class JobSpec(_message.Message):
     network: _builtins.str
     """`host` or `bridge`."""
     success: _builtins.str
-    """`all` or `rank0`."""
+    """`all`, `rank0`, or the name of a role; empty: as the framework fills in, else `all`."""
     priority: _builtins.int
     """Higher goes first."""
     packing: _builtins.str

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -59,7 +60,7 @@ def job(text: str, base: Path | None = None) -> JobSpec:
 
 def test_the_smallest_job_has_the_defaults_of_the_domain() -> None:
     role = Role(command=("/bin/sh", "-c", "echo hi"))
-    assert job("name: a\ncommand: echo hi\n") == JobSpec(name="a", roles=(role,))
+    assert job("name: a\ncommand: echo hi\n") == filled_in(JobSpec(name="a", roles=(role,)))
 
 
 def test_every_key_finds_its_place() -> None:

@@ -69,6 +69,8 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (job(roles=()), "roles: is empty; leave it out, or name at least one role"),
     (job(TWO, roles=(TWO.roles[0], TWO.roles[0])), 'roles[1].name: "a" is the role name of roles[0], too'),
     (job(TWO, roles=tuple(replace(each, count=6000) for each in TWO.roles)), "roles: has 12000 executions"),
+    (job(success="chief"), 'success: must be all, rank0 or the name of a role, not "chief"'),
+    (role(name="rank0"), 'roles[0].name: cannot be "rank0", which means something else in success'),
     (job(network=Network.BRIDGE), "network: bridge needs an image"),
     (job(MIXED, network=Network.BRIDGE), "network: bridge needs an image; role a has none"),
     (role(count=10_001), "roles[0].count: must be at most 10000, not 10001"),

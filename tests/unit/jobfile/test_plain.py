@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
 from muster.jobfile import JobFileError, load_job
 from muster.jobfile.checking import checked
@@ -56,7 +57,7 @@ def test_the_keys_of_plain_jobs_are_understood() -> None:
 
 def test_a_name_and_a_command_are_enough() -> None:
     role = Role(command=("true",), resources=Resources(cpu_millis=1000))
-    assert plain_job({"name": "a", "command": ["true"]}) == JobSpec(name="a", roles=(role,))
+    assert plain_job({"name": "a", "command": ["true"]}) == filled_in(JobSpec(name="a", roles=(role,)))
 
 
 @pytest.mark.parametrize(

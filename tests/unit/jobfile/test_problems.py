@@ -145,7 +145,7 @@ def test_problems_are_values() -> None:
         ("resources: {gpus: -1}", "3:19: resources.gpus: must be at least 0, not -1"),
         # choices
         ("network: hots", '3:10: network: must be host or bridge, not "hots"; did you mean "host"?'),
-        ("success: any", '3:10: success: must be all or rank0, not "any"'),
+        ("success: any", '3:10: success: must be all, rank0 or the name of a role, not "any"'),
         ("pull: Missing", '3:7: pull: must be always, missing or never, not "Missing"; did you mean "missing"?'),
         ("on_disconnect: kep", '3:16: on_disconnect: must be keep or stop, not "kep"; did you mean "keep"?'),
         ("lost_after: 5m", '3:1: lost_after: unknown key; did you mean "timeouts.lost_after"?'),

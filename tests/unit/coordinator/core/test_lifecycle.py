@@ -13,7 +13,6 @@ from muster.domain.jobs.lifecycle import (
     TRANSITIONS,
     JobPhase,
     State,
-    SuccessRule,
     Trigger,
     advance,
     phase,
@@ -87,16 +86,15 @@ def test_an_illegal_move_says_who_was_where_and_what_was_tried() -> None:
     ],
 )
 def test_the_phase_of_a_job_follows_from_its_executions(states: set[State], expected: JobPhase) -> None:
-    assert phase(states, State.RUNNING, SuccessRule.ALL) is expected
+    assert phase(states, decided=False) is expected
 
 
 @pytest.mark.parametrize("others", [State.STOPPED, State.LOST, State.SUCCEEDED])
-def test_with_the_rule_rank0_only_rank_0_counts_once_it_has_succeeded(others: State) -> None:
-    assert phase({State.SUCCEEDED, others}, State.SUCCEEDED, SuccessRule.RANK0) is JobPhase.SUCCEEDED
+def test_once_those_that_decide_have_ended_well_the_others_do_not_count(others: State) -> None:
+    assert phase({State.SUCCEEDED, others}, decided=True) is JobPhase.SUCCEEDED
 
 
-@given(st.sets(st.sampled_from(State), min_size=1), st.sampled_from(SuccessRule))
+@given(st.sets(st.sampled_from(State), min_size=1), st.booleans())
 @every_case
-def test_a_job_has_ended_exactly_when_all_its_executions_have(states: set[State], rule: SuccessRule) -> None:
-    for rank0 in states:
-        assert phase(states, rank0, rule).ended == (states <= TERMINAL)
+def test_a_job_has_ended_exactly_when_all_its_executions_have(states: set[State], decided: bool) -> None:
+    assert phase(states, decided=decided).ended == (states <= TERMINAL)

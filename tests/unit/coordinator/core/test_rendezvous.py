@@ -1,5 +1,6 @@
 """Check-in, arming, release: nobody goes on before everybody is there."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from muster.domain.gangs.plan import Goal, Stage
@@ -205,5 +206,30 @@ def test_with_the_rule_rank0_others_may_exit_first() -> None:
     assert w.phase(job) is JobPhase.RUNNING
 
     w.tell(job, 0, Stage.EXITED)
+
+    assert w.phase(job) is JobPhase.SUCCEEDED
+
+
+def test_once_the_role_that_decides_has_ended_well_the_others_are_stopped() -> None:
+    w = world()
+    worker = spec(2, **ONE_EACH)
+    roles = (replace(worker.roles[0], name="ps", count=1), replace(worker.roles[0], name="chief", count=1))
+    job = w.running(replace(worker, roles=roles, success="chief"))
+    w.tell(job, 1, Stage.EXITED)
+    assert w.states(job) == [State.STOPPING, State.SUCCEEDED]
+
+    w.tell(job, 0, Stage.EXITED)
+
+    assert w.phase(job) is JobPhase.SUCCEEDED
+
+
+def test_of_a_role_that_decides_every_execution_must_end_well() -> None:
+    w = world()
+    worker = spec(2, **ONE_EACH)
+    job = w.running(replace(worker, success=worker.roles[0].name))
+    w.tell(job, 0, Stage.EXITED)
+    assert w.phase(job) is JobPhase.RUNNING
+
+    w.tell(job, 1, Stage.EXITED)
 
     assert w.phase(job) is JobPhase.SUCCEEDED
