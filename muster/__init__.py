@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from muster.domain.ids import JobId
     from muster.domain.jobs.disconnect import OnDisconnect
     from muster.domain.jobs.explanation import Explanation
+    from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
     from muster.domain.jobs.job import (
         InlineFile,
         JobSpec,
@@ -84,6 +85,11 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     "muster.domain.ids": ("JobId",),
     "muster.domain.jobs.disconnect": ("OnDisconnect",),
     "muster.domain.jobs.explanation": ("Explanation",),
+    "muster.domain.jobs.frameworks.framework": (
+        "Framework",
+        "FrameworkName",
+        "Rendezvous",
+    ),
     "muster.domain.jobs.job": (
         "InlineFile",
         "JobSpec",
@@ -138,6 +144,8 @@ __all__ = [
     "ExhaustedError",
     "Explanation",
     "Fault",
+    "Framework",
+    "FrameworkName",
     "InlineFile",
     "InvalidJobError",
     "JobFileError",
@@ -158,6 +166,7 @@ __all__ = [
     "Permissions",
     "PortRequest",
     "PullPolicy",
+    "Rendezvous",
     "Resources",
     "RestartPolicy",
     "Role",

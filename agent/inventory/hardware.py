@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from agent.core.launching.site import NetworkInterface
 from muster.domain.errors import MusterError, UnavailableError
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -70,13 +71,24 @@ def interfaces() -> Interfaces:
     }
 
 
-def interface_of(address: str) -> str | None:
-    """Name the interface that has an address; any address of 127.0.0.0/8 is loopback's. Blocks."""
+def interface_of(address: str) -> NetworkInterface | None:
+    """Find the interface that has an address; any address of 127.0.0.0/8 is loopback's. Blocks."""
     wanted = _address(address)
     for name, own in interfaces().items():
-        if wanted in own or (wanted.is_loopback and any(each.is_loopback for each in own)):
-            return name
+        mine = next((each for each in own if each == wanted or (wanted.is_loopback and each.is_loopback)), None)
+        if mine is not None:
+            return NetworkInterface(name=name, subnet=_subnet(name, mine))
     return None
+
+
+def _subnet(interface: str, address: IpAddress) -> str | None:
+    """The network of one of an interface's addresses in CIDR form; None where the system does not tell its mask."""
+    masks = (each.netmask for each in psutil.net_if_addrs()[interface] if each.address == str(address))
+    mask = next(masks, None)
+    if mask is None:
+        return None
+    bits = int(ipaddress.ip_address(mask)).bit_count()
+    return str(ipaddress.ip_network((address, bits), strict=False))
 
 
 def data_address(coordinator: str, wanted: str | None) -> str:

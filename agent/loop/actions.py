@@ -11,6 +11,7 @@ from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prep
 from agent.core.beginnings import BEGINNINGS, fields_of
 from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Removed, Started
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
+from agent.core.launching.site import LaunchSite
 from agent.core.step import AgentState
 from agent.executions.record import record_of
 from agent.logs.spool import LogSpool
@@ -107,9 +108,12 @@ class Actions:
         live = self._bench.live[action.assignment.execution]
         assert live.sandbox is not None
         container = action.assignment.role.runtime is RuntimeKind.DOCKER
-        inside = (CONTAINER_CONFIG, CONTAINER_OUTPUTS)
-        directories = inside if container else (str(live.directory.config), str(live.directory.outputs))
-        launched = launch(action.assignment, action.roster, directories, self._bench.interface)
+        site = LaunchSite(
+            config=CONTAINER_CONFIG if container else str(live.directory.config),
+            outputs=CONTAINER_OUTPUTS if container else str(live.directory.outputs),
+            interface=self._bench.interface,
+        )
+        launched = launch(action.assignment, action.roster, site)
         await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
         return Armed(execution=action.assignment.execution)
 

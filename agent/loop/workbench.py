@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 
+from agent.core.launching.site import NetworkInterface
 from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
 from agent.fencing.guard import FenceGuard
@@ -34,7 +35,7 @@ class Workbench:
     logs: LogPusher
     address: str
     """Where peers reach the executions."""
-    interface: str | None
+    interface: NetworkInterface | None
     """Network interface with that address, if it is known."""
     secrets: ExecutionSecrets = field(default_factory=ExecutionSecrets)
     log_limit: int = DEFAULT_LIMIT

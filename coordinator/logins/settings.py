@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from muster.domain.fleet.access import EVERYWHERE, Access
-from muster.domain.jobs.job_values import LABEL
+from muster.domain.jobs.rules.job_values import LABEL
 from muster.jobfile.errors import FieldError
 from muster.jobfile.quantity import parse_duration
 from muster.rpc.channel import is_loopback

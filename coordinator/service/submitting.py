@@ -16,9 +16,9 @@ from coordinator.trust.secrets.uses import spelled_out
 from muster.domain.errors import ExhaustedError, MusterError
 from muster.domain.fleet.access import Permissions
 from muster.domain.ids import JobId
-from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.job_rules import refuse_faults
+from muster.domain.jobs.rules.filling_in import filled_in
+from muster.domain.jobs.rules.job_rules import refuse_faults
 
 MAX_SUBMITS = 4000
 """Most submits that are being taken in at once; bounds memory however many clients there are."""

@@ -10,7 +10,7 @@ from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, Permissions, Project
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job_values import LABEL
+from muster.domain.jobs.rules.job_values import LABEL
 
 Key = TypeVar("Key", bound=str)
 Value = TypeVar("Value")

@@ -40,6 +40,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     placement: str | None = None
     priority: int | None = None
     project: str | None = None
+    framework: str | None = None
     labels: Mapping[str, str] | None = None
     success: str | None = None
     max_per_node: int | None = None
@@ -89,6 +90,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         placement=flags.placement,
         priority=flags.priority,
         project=flags.project,
+        framework=flags.framework,
         labels=flags.labels,
         success=flags.success,
         max_per_node=flags.max_per_node,

@@ -4,10 +4,11 @@ import pathlib
 from collections.abc import Iterator
 
 from muster.domain.fault import Fault, Path
-from muster.domain.jobs.frameworks.filling_in import filled_in
+from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
-from muster.domain.jobs.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
+from muster.domain.jobs.rules.filling_in import filled_in
+from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
 from muster.domain.quoting import quote
 from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError
@@ -42,6 +43,7 @@ class Builder:
             success=job.success,
             priority=job.priority,
             project=job.project or "",
+            framework=None if job.framework is None else Framework(**job.framework.model_dump()),
             labels=dict(job.labels),
             packing=job.placement,
             max_per_node=job.max_per_node,

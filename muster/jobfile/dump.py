@@ -3,6 +3,7 @@
 import base64
 from typing import Any
 
+from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -30,6 +31,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         "network": str(spec.network),
         **_present(success=spec.success and str(spec.success)),
         **_present(project=spec.project or None),
+        **_present(framework=_framework(spec.framework)),
         **_present(labels=dict(spec.labels)),
         "priority": spec.priority,
         "placement": str(spec.packing),
@@ -130,6 +132,18 @@ def _restarts(policy: RestartPolicy) -> dict[str, Any] | None:
         limit=policy.limit,
         infrastructure=policy.infrastructure,
         backoff=format_duration(policy.backoff),
+    )
+
+
+def _framework(framework: Framework | None) -> dict[str, Any] | None:
+    if framework is None:
+        return None
+    told = framework.is_launched  # otherwise both say nothing, or something wrong
+    return _present(
+        name=str(framework.name),
+        processes=PER_GPU if framework.processes is None else framework.processes,
+        rendezvous=str(framework.rendezvous) if told or framework.rendezvous is not Rendezvous.STATIC else None,
+        restarts_in_place=framework.restarts_in_place if told or framework.restarts_in_place else None,
     )
 
 

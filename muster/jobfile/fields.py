@@ -10,14 +10,15 @@ from enum import StrEnum
 from functools import partial
 from typing import Annotated, TypeVar
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from muster.domain.jobs import job_values
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, Rendezvous
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
-from muster.domain.jobs.job_values import Wrong
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
+from muster.domain.jobs.rules import job_values
+from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY
 from muster.domain.quoting import nearest, quote
 from muster.jobfile.document import Scalar, atom, kind, scalar
@@ -78,6 +79,19 @@ def _one_of(choices: type[_Choice], value: object) -> _Choice:
         return choices(text)
     known = " or ".join(filter(None, [", ".join(list(choices)[:-1]), list(choices)[-1]]))
     raise FieldError(f"must be {known}, not {quote(text)}", suggestion=nearest(text.lower(), choices))
+
+
+def _processes(value: object) -> int | None:
+    """A number of processes; None for `gpu`, as many as an execution has GPUs."""
+    if value is None or (isinstance(value, Scalar) and value.text == PER_GPU):
+        return None
+    try:
+        number = _whole(value)
+    except FieldError as error:
+        raise FieldError(f"must be {PER_GPU} or a whole number, not {quote(given(value).text)}") from error
+    if not 1 <= number <= MOST_PROCESSES:
+        raise FieldError(f"must be {PER_GPU} or a whole number from 1 to {MOST_PROCESSES}, not {number}")
+    return number
 
 
 def _quantity(value: object) -> Written:
@@ -258,6 +272,17 @@ SuccessName = Annotated[
     SuccessRule | str,
     BeforeValidator(lambda value: success_named(text_by(job_values.label, value))),
     _pattern(job_values.LABEL),
+]
+FrameworkWord = Annotated[
+    FrameworkName, BeforeValidator(partial(_one_of, FrameworkName)), _schema(enum=list(map(str, FrameworkName)))
+]
+RendezvousName = Annotated[
+    Rendezvous, BeforeValidator(partial(_one_of, Rendezvous)), _schema(enum=list(map(str, Rendezvous)))
+]
+Processes = Annotated[
+    int | None,
+    PlainValidator(_processes),
+    WithJsonSchema({"anyOf": [{"const": "gpu"}, {"type": "integer", "minimum": 1, "maximum": MOST_PROCESSES}]}),
 ]
 OnDisconnectName = Annotated[
     OnDisconnect, BeforeValidator(partial(_one_of, OnDisconnect)), _schema(enum=list(map(str, OnDisconnect)))

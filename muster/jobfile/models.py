@@ -20,8 +20,8 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from muster.domain.jobs import job_values
 from muster.domain.jobs.restart import MOST_RESTARTS
+from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.secret_use import MAX_USES
 from muster.domain.quoting import quote
 from muster.jobfile import fields
@@ -29,7 +29,16 @@ from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
 from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
-from muster.jobfile.section import Also, ExitCodesKeys, Section, SecurityKeys, key
+from muster.jobfile.section import (
+    SHORT_FRAMEWORK,
+    Also,
+    ExitCodesKeys,
+    FrameworkKeys,
+    Section,
+    SecurityKeys,
+    framework_form,
+    key,
+)
 
 NEEDED = ...
 """The mark of a key without a default: it must be there."""
@@ -201,6 +210,7 @@ UlimitForm = Annotated[
     _OrShort({"anyOf": [{"type": "integer", "minimum": -1}, {"const": "unlimited"}]}),
 ]
 
+FrameworkForm = Annotated[FrameworkKeys, BeforeValidator(framework_form), _OrShort(SHORT_FRAMEWORK)]
 SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), _OrShort(SHORT_SECRET)]
 
 
@@ -339,6 +349,10 @@ class JobKeys(RoleDefaults):
         "word",
         "The project of the job, which says who may see it (default: that of `MUSTER_PROJECT`, else the caller's only "
         "project, else `default`).",
+    )
+    framework: FrameworkForm | None = key(
+        "word or map",
+        "What user code is written for, so that it finds its peers as it is, see below and docs/frameworks.md.",
     )
     labels: Annotated[
         dict[fields.NodeLabel, fields.JobLabel],

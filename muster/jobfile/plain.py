@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
-from muster.domain.jobs.job_rules import faults
 from muster.domain.jobs.lifecycle import success_named
+from muster.domain.jobs.rules.filling_in import filled_in
+from muster.domain.jobs.rules.job_rules import faults
 from muster.jobfile.quantity import parse_cpus
 
 _KEYS = frozenset(

@@ -24,7 +24,7 @@ from muster.jobfile.models import (
     UlimitKeys,
 )
 from muster.jobfile.secret_keys import SecretKeys
-from muster.jobfile.section import ExitCodesKeys, SecurityKeys
+from muster.jobfile.section import ExitCodesKeys, FrameworkKeys, SecurityKeys
 
 BEGIN = "<!-- keys: made by `python -m muster.jobfile.reference --write docs/job-file.md` -->"
 END = "<!-- end of keys -->"
@@ -40,6 +40,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`files[]`", FileKeys, None),
     ("`secrets[]`", SecretKeys, None),
     ("`security`", SecurityKeys, None),
+    ("`framework`", FrameworkKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
     ("`exit_codes`", ExitCodesKeys, None),

@@ -5,7 +5,7 @@ It cannot say that names differ, that numbers stand in a relation, or how large 
 
 from typing import Any
 
-from muster.domain.jobs.job_rules import ONLY_WITH_IMAGE
+from muster.domain.jobs.rules.job_rules import ONLY_WITH_IMAGE
 from muster.jobfile.models import JobKeys
 
 ID = "urn:muster:job-file"

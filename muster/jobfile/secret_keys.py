@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from muster.domain.jobs import job_values
+from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar

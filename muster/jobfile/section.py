@@ -1,4 +1,4 @@
-"""What the maps of a job file have in common, and the maps about rights of containers and about exit codes."""
+"""What the maps of a job file have in common, and the maps about rights, frameworks and exit codes."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -7,8 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from muster.domain.jobs.frameworks.framework import MOST_RESTARTS_IN_PLACE, FrameworkName
 from muster.domain.jobs.job import DEFAULT_PIDS, MOST_PIDS
 from muster.jobfile import fields
+from muster.jobfile.document import Scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
@@ -53,6 +55,36 @@ class SecurityKeys(Section):
     pids: Pids | None = key(
         f"whole number 1…{MOST_PIDS}", f"At most so many processes and threads (default: {DEFAULT_PIDS})."
     )
+
+
+class FrameworkKeys(Section):
+    """What user code is written for, so that it finds its peers as it is; short: its name. See docs/frameworks.md."""
+
+    name: fields.FrameworkWord = key(", ".join(f"`{name}`" for name in FrameworkName), "The framework.", default=...)
+    processes: fields.Processes = key(
+        "`gpu`, whole number 1…64",
+        "Processes that user code has in each execution. `gpu`: one for each GPU (default: that with pytorch, else 1).",
+    )
+    rendezvous: fields.RendezvousName = key(
+        "`static`, `c10d`",
+        "With pytorch: how the launchers find each other. Restarts in place need `c10d`.",
+        "static",
+    )
+    restarts_in_place: Annotated[int, *fields.within(0, MOST_RESTARTS_IN_PLACE)] = key(
+        "whole number 0…100",
+        "With pytorch: how often torchrun starts its processes again before the execution fails.",
+        0,
+    )
+
+
+def framework_form(value: object) -> object:
+    """The map for a bare name."""
+    if not isinstance(value, Scalar):
+        return value
+    return {"name": Scalar(value=fields.given(value).text, text=fields.given(value).text, at=value.at)}
+
+
+SHORT_FRAMEWORK = {"enum": list(map(str, FrameworkName))}
 
 
 class ExitCodesKeys(Section):

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muster.domain.errors import MusterError
-from muster.domain.jobs.job_values import LABEL, MAX_EXECUTIONS, MAX_PORT
+from muster.domain.jobs.rules.job_values import LABEL, MAX_EXECUTIONS, MAX_PORT
 from muster.domain.visible_text import hidden_in, visible
 
 MAX_SIZE = MAX_EXECUTIONS

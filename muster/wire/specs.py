@@ -1,9 +1,10 @@
 """Values of model.proto: jobs as they are submitted.
 
-What is checked here makes a value of a message. What a valid job is says `muster.domain.jobs.job_rules`.
+What is checked here makes a value of a message. What a valid job is says `muster.domain.jobs.rules.job_rules`.
 """
 
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -52,6 +53,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         on_disconnect=spec.on_disconnect,
         project=spec.project,
         labels=spec.labels,
+        framework=framework_to_wire(spec.framework),
     )
 
 
@@ -74,6 +76,31 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         else OnDisconnect.KEEP,
         project=message.project,
         labels=dict(message.labels),
+        framework=framework_from_wire(message.framework) if message.HasField("framework") else None,
+    )
+
+
+def framework_to_wire(framework: Framework | None) -> pb.Framework | None:
+    """The framework of a job; None where it has none."""
+    if framework is None:
+        return None
+    return pb.Framework(
+        name=framework.name,
+        processes=framework.processes,
+        rendezvous=framework.rendezvous,
+        restarts_in_place=framework.restarts_in_place,
+    )
+
+
+def framework_from_wire(message: pb.Framework) -> Framework:
+    """The framework of a job; raises WireError for words that are not known."""
+    return Framework(
+        name=checks.word(FrameworkName, message.name, "Framework.name"),
+        processes=message.processes if message.HasField("processes") else None,
+        rendezvous=checks.word(Rendezvous, message.rendezvous, "Framework.rendezvous")
+        if message.rendezvous
+        else Rendezvous.STATIC,
+        restarts_in_place=message.restarts_in_place,
     )
 
 

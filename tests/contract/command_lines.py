@@ -42,7 +42,9 @@ AGAINST_A_FLEET: Sequence[Line] = (
         "run --dry-run --queue-anyway --image python:3 --pull never --shm 1Gi --user 1:1 --secret KEY=wandb:key "
         "--project vision --entrypoint sh --ulimit nofile=1024 --node-label rack=7 -- true"
     ),
-    Line("run --dry-run --queue-anyway --image python:3 --mount /tmp:/data --project vision -- true"),
+    Line(
+        "run --dry-run --queue-anyway --framework pytorch --image python:3 --mount /tmp:/data --project vision -- true"
+    ),
     Line("projects allow vision --nothing --privileged --gain-privileges"),
     Line("submit {dir}/job.yaml --set workers=1 --queue-anyway -o yaml --follow"),
     Line("submit --dry-run {dir}/job.yaml"),

@@ -13,7 +13,7 @@ from coordinator.core.events import ExecutionsReported, InventoryChanged, TimePa
 from muster import wire
 from muster.domain.errors import InvalidJobError
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job_rules import refuse_faults
+from muster.domain.jobs.rules.job_rules import refuse_faults
 from muster.rpc.v1 import agents_pb2, model_pb2
 from muster.wire import WireError
 from tests.builders import World, inventory, role, spec

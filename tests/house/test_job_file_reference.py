@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.jobs.job_values import RESERVED_ENV, RESERVED_PREFIX
+from muster.domain.jobs.rules.job_values import RESERVED_ENV, RESERVED_PREFIX
 from muster.jobfile import load_job
 from muster.jobfile.models import JobKeys
 from muster.jobfile.reference import BEGIN, END, refreshed
@@ -54,7 +54,7 @@ def test_the_page_names_every_variable_that_cannot_be_set() -> None:
 
 def test_no_variable_that_muster_sets_can_be_set_by_a_job() -> None:
     page = (PAGE.parent / "roster.md").read_text()
-    fixed = page.partition("## Environment variables")[2].partition("Defaults that the job may replace")[0]
+    fixed = page.partition("## Environment variables")[2].partition("Defaults that the image or the job may replace")[0]
     named = {name for row in re.findall(r"^\| (`.+?) \|", fixed, re.MULTILINE) for name in re.findall(r"[A-Z_]+", row)}
     assert {name for name in named if not name.startswith(RESERVED_PREFIX)} - {"NAME"} == RESERVED_ENV
 

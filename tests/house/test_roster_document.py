@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from agent.core.launching.launch import launch
+from agent.core.launching.site import LaunchSite, NetworkInterface
 from agent.executions.directories import WORKER_MODULE
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import MASTER_PORT_NAME, Json, Member, PortLease, Roster, config_files
@@ -48,7 +49,9 @@ def _variables(role: Role, *gpus: str) -> set[str]:
         network=Network.HOST,
         gpus=tuple(GpuUuid(gpu) for gpu in gpus),
     )
-    return set(launch(assignment, _roster(), ("/config", "/outputs"), "eth0").env)
+    interface = NetworkInterface(name="eth0", subnet="10.0.0.0/24")
+    found = launch(assignment, _roster(), LaunchSite(config="/config", outputs="/outputs", interface=interface))
+    return {*found.env, *found.defaults}
 
 
 def _keys(value: Json) -> Iterator[str]:
@@ -69,7 +72,7 @@ def _first_cells() -> set[str]:
 
 def test_every_variable_is_named_and_no_other() -> None:
     given = _variables(PROCESS, "GPU-1") | _variables(CONTAINER, "GPU-1") | _variables(CONTAINER)
-    documented = {word for word in _first_cells() if re.fullmatch(r"[A-Z_<>]+", word)}
+    documented = {word for word in _first_cells() if re.fullmatch(r"[A-Z_<>]+[a-z_]*", word)}
     assert documented == {re.sub(r"^MUSTER_PORT_.*", "MUSTER_PORT_<NAME>", name) for name in given}
 
 

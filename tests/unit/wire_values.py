@@ -9,6 +9,7 @@ from muster.domain.fleet import access, node
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, event, explanation, failure, job, lifecycle, view
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
     SHORTEST_BACKOFF,
@@ -119,12 +120,20 @@ restarts = st.builds(
     infrastructure=st.integers(0, MOST_RESTARTS),
     backoff=st.timedeltas(min_value=SHORTEST_BACKOFF, max_value=LONGEST_SPAN),
 )
+frameworks = st.builds(
+    Framework,
+    name=st.sampled_from(FrameworkName),
+    processes=optional(counts),
+    rendezvous=st.sampled_from(Rendezvous),
+    restarts_in_place=counts,
+)
 job_specs = st.builds(
     job.JobSpec,
     name=labels,
     roles=tuples_of(roles, least=1, by="name"),
     network=st.sampled_from(job.Network),
     success=optional(st.sampled_from(lifecycle.SuccessRule) | labels),
+    framework=optional(frameworks),
     priority=st.integers(-1000, 1000),
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),
@@ -206,6 +215,7 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         job_name=draw(labels),
         sequence=draw(st.integers(1, 2**63 - 1)),
         project=draw(labels),
+        framework=draw(optional(frameworks)),
         attempt=draw(st.integers(1, 2**31 - 1)),
         rank=draw(st.integers(0, world_size - 1)),
         world_size=world_size,

@@ -94,7 +94,7 @@ def user_body(
     role = assignment.role
     config: Body = {
         "Image": image.id,
-        "Env": _environment(assignment, site, launch),
+        "Env": _environment(assignment, site, image, launch),
         "Labels": _labels(assignment, site, ContainerPart.USER),
         "StopTimeout": max(1, int(assignment.grace.total_seconds())),
         "Healthcheck": {"Test": ["NONE"]},  # nobody looks at it, and it would run beside user code
@@ -244,11 +244,15 @@ def _labels(assignment: Assignment, site: ContainerSite, part: ContainerPart) ->
     }
 
 
-def _environment(assignment: Assignment, site: ContainerSite, launch: Launch) -> list[Json]:
-    """Ours come last: a job cannot take GPUs that were not given to it, whatever it or its image sets."""
+def _environment(assignment: Assignment, site: ContainerSite, image: Image, launch: Launch) -> list[Json]:
+    """The variables beside those of the image, which count more than defaults.
+
+    Ours come last: a job cannot take GPUs that were not given to it, whatever it or its image sets.
+    """
     visible = ",".join(assignment.gpus) or "void"
     own = {} if site.home is None else {"HOME": CONTAINER_HOME, "USER": USER_NAME, "LOGNAME": USER_NAME}
-    env = {**own, **launch.env, "NVIDIA_VISIBLE_DEVICES": visible}
+    defaults = {name: value for name, value in launch.defaults.items() if name not in image.env}
+    env = {**own, **defaults, **launch.env, "NVIDIA_VISIBLE_DEVICES": visible}
     return [f"{name}={value}" for name, value in env.items()]
 
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 
+from agent.core.launching.frameworks.known_frameworks import surroundings, with_framework_port
+from agent.core.launching.frameworks.surroundings import if_short
+from agent.core.launching.network_defaults import network_defaults
+from agent.core.launching.site import LaunchSite
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import Roster, config_files, host_names
-from muster.domain.jobs.job import Network, PortRequest, RuntimeKind
+from muster.domain.jobs.job import PortRequest, RuntimeKind
 from muster.domain.jobs.ports import ports_of
 
 CONTAINER_CONFIG = "/muster/config"
@@ -13,31 +17,30 @@ CONTAINER_OUTPUTS = "/muster/outputs"
 """Where a container leaves what is to be kept."""
 CONTAINER_HOME = "/muster/home"
 """The home directory of users that the image need not know."""
-CONTAINER_INTERFACE = "eth0"
-"""The only interface of a container on a bridge network."""
 
 
-def launch(assignment: Assignment, roster: Roster, directories: tuple[str, str], interface: str | None) -> Launch:
-    """Environment and files of one execution; what the job's own `env` says wins over defaults, never over identity.
-
-    `directories` are those of configuration and outputs as user code sees them; `interface` is the network interface
-    that has the node's address, where known.
-    """
+def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
+    """Environment and files of one execution; what the job's own `env` says wins over defaults, never over identity."""
+    brought, address = surroundings(assignment, roster), roster.addresses[assignment.rank]
     env = {
-        **_interfaces(assignment, interface),
         **assignment.role.env,
-        **_identity(assignment, roster, directories),
-        **_frameworks(assignment, roster),
+        **brought.env,
+        **_identity(assignment, roster, site),
+        **_rendezvous(assignment, roster),
         **_gpus(assignment),
         **{_port_variable(name): str(port) for name, port in roster.listened(assignment.rank).items()},
     }
-    files = config_files(roster, assignment.rank)
+    defaults = {
+        "NPROC_PER_NODE": str(assignment.processes),
+        **network_defaults(assignment, address, site),
+        **brought.defaults,
+    }
+    files = {**config_files(roster, assignment.rank), **brought.files}
     container = assignment.role.runtime is RuntimeKind.DOCKER
-    return Launch(env=env, config_files=files, host_names=host_names(roster) if container else {})
+    return Launch(env=env, defaults=defaults, config_files=files, host_names=host_names(roster) if container else {})
 
 
-def _identity(assignment: Assignment, roster: Roster, directories: tuple[str, str]) -> Mapping[str, str]:
-    config, outputs = directories
+def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mapping[str, str]:
     return {
         "MUSTER_JOB_ID": assignment.job,
         "MUSTER_JOB_NAME": assignment.job_name,
@@ -52,15 +55,19 @@ def _identity(assignment: Assignment, roster: Roster, directories: tuple[str, st
         "MUSTER_NODE_RANK": str(assignment.node_rank),
         "MUSTER_NODE_COUNT": str(assignment.node_count),
         "MUSTER_ADDRESS": roster.addresses[assignment.rank],
-        "MUSTER_CONFIG_DIR": config,
-        "MUSTER_OUTPUTS_DIR": outputs,
+        **if_short("MUSTER_ADDRESSES", ",".join(roster.addresses)),
+        "MUSTER_PROCESSES": str(assignment.processes),
+        "MUSTER_GPUS": str(len(assignment.gpus)),
+        "MUSTER_CONFIG_DIR": site.config,
+        "MUSTER_OUTPUTS_DIR": site.outputs,
     }
 
 
-def _frameworks(assignment: Assignment, roster: Roster) -> Mapping[str, str]:
+def _rendezvous(assignment: Assignment, roster: Roster) -> Mapping[str, str]:
     """What torch's `env://`, torchrun and most launchers read. To them every execution is a node of its own.
 
-    An execution sees no GPUs but its own, so its local rank is 0 whoever else is on the machine.
+    Who is told a local rank takes its process for one of those that a launcher has made. So only an execution that is
+    one process is told; it sees no GPUs but its own, so its local rank is 0 whoever else is on the machine.
     """
     rank, size = str(assignment.rank), str(assignment.world_size)
     return {
@@ -68,11 +75,10 @@ def _frameworks(assignment: Assignment, roster: Roster) -> Mapping[str, str]:
         "MASTER_PORT": str(roster.master_port),
         "RANK": rank,
         "WORLD_SIZE": size,
-        "LOCAL_RANK": "0",
-        "LOCAL_WORLD_SIZE": "1",
         "NODE_RANK": rank,
         "GROUP_RANK": rank,
         "NNODES": size,
+        **({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"} if assignment.processes == 1 else {}),
     }
 
 
@@ -84,16 +90,10 @@ def _gpus(assignment: Assignment) -> Mapping[str, str]:
     return {} if uuids else {"NVIDIA_VISIBLE_DEVICES": "void"}
 
 
-def _interfaces(assignment: Assignment, interface: str | None) -> Mapping[str, str]:
-    """Gloo and NCCL otherwise guess from the host name, and often guess loopback."""
-    name = CONTAINER_INTERFACE if assignment.network is Network.BRIDGE else interface
-    return {} if name is None else {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": name}
-
-
 def _port_variable(name: str) -> str:
     return f"MUSTER_PORT_{name.upper().replace('-', '_')}"
 
 
 def port_requests(assignment: Assignment) -> tuple[PortRequest, ...]:
     """The ports that an execution gets."""
-    return ports_of(assignment.role, assignment.rank, assignment.network)
+    return with_framework_port(assignment, ports_of(assignment.role, assignment.rank, assignment.network))

@@ -44,7 +44,7 @@ class Preparation:
         except OSError as problem:
             raise write_failure(directory, problem) from problem
         secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
-        env = {**self.environment, **self._home(directory), **launch.env, **secret}
+        env = {**self.environment, **self._home(directory), **launch.defaults, **launch.env, **secret}
         command = (*(self.role.entrypoint or ()), *self.role.command)
         return ProgramOrder(
             directory=str(directory.path.absolute()),

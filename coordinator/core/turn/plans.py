@@ -108,6 +108,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         job_name=spec.name,
         sequence=job.sequence,
         project=spec.project,
+        framework=spec.framework,
         attempt=execution.attempt,
         rank=execution.rank,
         world_size=spec.size,

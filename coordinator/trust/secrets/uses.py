@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.jobs.job import JobSpec, Role
-from muster.domain.jobs.job_values import ENV_NAME
+from muster.domain.jobs.rules.job_values import ENV_NAME
 from muster.domain.jobs.secret_use import MAX_USES, ONLY_KEY, SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, SecretUse
 
 S3_VARIABLES: Mapping[str, str] = {

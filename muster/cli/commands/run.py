@@ -118,6 +118,10 @@ async def run(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A label to find the job by: `paper=icml`; may be repeated."),
     ] = None,
+    framework: Annotated[
+        str | None,
+        typer.Option(help="What the program is written for: `pytorch`, `jax`, … (default: nothing in particular)."),
+    ] = None,
     success: Annotated[
         str | None,
         typer.Option(metavar="WHO", help="Which ranks must succeed: `all`, or `rank0` (default: all)."),
@@ -205,6 +209,7 @@ async def run(
         priority=priority,
         project=project,
         labels=labels_of(label, "--label") if label else None,
+        framework=framework,
         success=success,
         max_per_node=max_per_node,
         check_in_timeout=check_in_timeout,

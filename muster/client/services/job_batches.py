@@ -8,7 +8,7 @@ from muster.client.mistyped import refuse_mistyped
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.job_rules import refuse_faults
+from muster.domain.jobs.rules.job_rules import refuse_faults
 from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire.checks import MAX_JOBS

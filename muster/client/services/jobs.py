@@ -14,8 +14,8 @@ from muster.client.mistyped import refuse_mistyped
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.job_rules import refuse_faults
 from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.rules.job_rules import refuse_faults
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 

@@ -10,6 +10,7 @@ from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.frameworks.framework import Framework, processes_of
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
 
 
@@ -43,6 +44,7 @@ class Assignment:
     sequence: int = 1
     """The number of the job in its fleet."""
     project: str = DEFAULT_PROJECT
+    framework: Framework | None = None
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
     fence: Fence = field(default_factory=Fence)
@@ -51,6 +53,11 @@ class Assignment:
     def attempt_id(self) -> AttemptId:
         """Names the attempt that it belongs to."""
         return AttemptId(self.job, self.attempt)
+
+    @property
+    def processes(self) -> int:
+        """How many processes user code has in this execution."""
+        return processes_of(self.framework, self.role.resources.gpus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +140,8 @@ class Launch:
     """What an agent writes when it arms an execution."""
 
     env: Mapping[str, str]
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Variables that count where neither the image nor `env` sets them."""
     config_files: Mapping[str, bytes] = field(default_factory=dict)
     """Name in the configuration directory → content."""
     host_names: Mapping[str, str] = field(default_factory=dict)

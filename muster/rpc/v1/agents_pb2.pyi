@@ -484,6 +484,7 @@ class Assignment(_message.Message):
     ROLE_KEY_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     PROJECT_FIELD_NUMBER: _builtins.int
+    FRAMEWORK_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -524,6 +525,10 @@ class Assignment(_message.Message):
     def fence(self) -> Global___Fence:
         """What keeps it from running beside a later attempt; absent: a coordinator that does not know of it."""
 
+    @_builtins.property
+    def framework(self) -> _model_pb2.Framework:
+        """What user code is written for; absent: nothing beyond what every job gets."""
+
     def __init__(
         self,
         *,
@@ -544,10 +549,11 @@ class Assignment(_message.Message):
         role_key: _builtins.str = ...,
         sequence: _builtins.int = ...,
         project: _builtins.str = ...,
+        framework: _model_pb2.Framework | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "grace", b"grace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "execution", b"execution", "fence", b"fence", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

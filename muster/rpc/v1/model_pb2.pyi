@@ -591,6 +591,7 @@ class JobSpec(_message.Message):
     ON_DISCONNECT_FIELD_NUMBER: _builtins.int
     PROJECT_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    FRAMEWORK_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -627,6 +628,10 @@ class JobSpec(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Text by which people find the job; nothing is placed by it."""
 
+    @_builtins.property
+    def framework(self) -> Global___Framework:
+        """What user code is written for; absent: nothing beyond what every job gets."""
+
     def __init__(
         self,
         *,
@@ -643,16 +648,53 @@ class JobSpec(_message.Message):
         on_disconnect: _builtins.str = ...,
         project: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        framework: Global___Framework | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "framework", b"framework", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "framework", b"framework", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_per_node: _TypeAlias = _typing.Literal["max_per_node"]  # noqa: Y015
     _WhichOneofArgType__max_per_node: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_node) -> _WhichOneofReturnType__max_per_node | None: ...
 
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
+
+@_typing.final
+class Framework(_message.Message):
+    """A framework that finds its peers without a word from the user."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PROCESSES_FIELD_NUMBER: _builtins.int
+    RENDEZVOUS_FIELD_NUMBER: _builtins.int
+    RESTARTS_IN_PLACE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """`pytorch`, `tensorflow`, `jax`, `xgboost` or `lightgbm`."""
+    processes: _builtins.int
+    """Processes that user code has in one execution; absent: one for each of its GPUs."""
+    rendezvous: _builtins.str
+    """`static` or `c10d`; empty: static."""
+    restarts_in_place: _builtins.int
+    """How often torchrun starts its processes again before the execution fails."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        processes: _builtins.int | None = ...,
+        rendezvous: _builtins.str = ...,
+        restarts_in_place: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_processes", b"_processes", "processes", b"processes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_processes", b"_processes", "name", b"name", "processes", b"processes", "rendezvous", b"rendezvous", "restarts_in_place", b"restarts_in_place"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__processes: _TypeAlias = _typing.Literal["processes"]  # noqa: Y015
+    _WhichOneofArgType__processes: _TypeAlias = _typing.Literal["_processes", b"_processes"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__processes) -> _WhichOneofReturnType__processes | None: ...
+
+Global___Framework: _TypeAlias = Framework  # noqa: Y015
 
 @_typing.final
 class Exit(_message.Message):

@@ -6,7 +6,7 @@ import pytest
 
 from muster.domain.errors import InvalidJobError
 from muster.domain.jobs.job import InlineFile, JobSpec, Resources, Role
-from muster.domain.jobs.job_rules import refuse_faults
+from muster.domain.jobs.rules.job_rules import refuse_faults
 from muster.domain.jobs.size import MAX_SHARED_BYTES, size_of, too_much_to_share
 from muster.wire import job_spec_from_wire, job_spec_to_wire
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from muster.domain.jobs.disconnect import OnDisconnect
-from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -21,6 +20,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.rules.filling_in import filled_in
 from muster.jobfile import load_job
 
 EVERY_KEY = """\

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from muster import wire
 from muster.domain.errors import InvalidJobError
 from muster.domain.fault import spell
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -23,8 +24,8 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.jobs.job_rules import faults, refuse_faults
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
+from muster.domain.jobs.rules.job_rules import faults, refuse_faults
 from muster.domain.jobs.secret_use import SecretUse
 from muster.jobfile import JobFileError, dump_job, job_from
 from tests.unit.jobfile.valid_jobs import any_job
@@ -44,6 +45,10 @@ def job(spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
 
 def role(spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
     return replace(spec, roles=(replace(spec.roles[0], **changes),))  # type: ignore[arg-type]
+
+
+def framed(name: str, spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
+    return replace(spec, framework=Framework(name=FrameworkName(name), **changes))  # type: ignore[arg-type]
 
 
 def needs(**resources: object) -> JobSpec:
@@ -71,6 +76,34 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (job(TWO, roles=tuple(replace(each, count=6000) for each in TWO.roles)), "roles: has 12000 executions"),
     (job(success="chief"), 'success: must be all, rank0 or the name of a role, not "chief"'),
     (role(name="rank0"), 'roles[0].name: cannot be "rank0", which means something else in success'),
+    (framed("pytorch", processes=65), "framework.processes: must be gpu or a whole number from 1 to 64, not 65"),
+    (
+        framed("jax", processes=2),
+        "framework.processes: cannot be 2: jax has one process in each execution",
+    ),
+    (framed("pytorch", restarts_in_place=101), "framework.restarts_in_place: must be at most 100, not 101"),
+    (
+        framed("xgboost", rendezvous=Rendezvous.C10D),
+        "framework.rendezvous: is for pytorch alone, and the framework is xgboost",
+    ),
+    (
+        framed("tensorflow", role(name="trainer")),
+        'roles[0].name: tensorflow knows chief, master, worker, ps and evaluator, not "trainer"',
+    ),
+    (framed("tensorflow", role(name="chief", count=2)), "roles[0].count: must be 1: tensorflow has at most one chief"),
+    (
+        framed("tensorflow", job(TWO, roles=tuple(replace(TWO.roles[0], name=each) for each in ("chief", "master")))),
+        "roles[1].name: is the same to tensorflow as the other of chief and master; keep one of them",
+    ),
+    (framed("tensorflow", role(count=3000)), "roles: has 3000 executions; tensorflow has at most 2000"),
+    (
+        framed("lightgbm", job(CONTAINER, network=Network.BRIDGE)),
+        "network: bridge hides its own address from lightgbm, which finds itself by it in the list; use network: host",
+    ),
+    (
+        framed("tensorflow", role(env={"TF_CONFIG": "{}"})),
+        "roles[0].env.TF_CONFIG: is set by framework tensorflow; take it out of env",
+    ),
     (job(network=Network.BRIDGE), "network: bridge needs an image"),
     (job(MIXED, network=Network.BRIDGE), "network: bridge needs an image; role a has none"),
     (role(count=10_001), "roles[0].count: must be at most 10000, not 10001"),

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.domain.jobs.frameworks.filling_in import filled_in
 from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
+from muster.domain.jobs.rules.filling_in import filled_in
 from muster.jobfile import JobFileError, load_job
 from muster.jobfile.checking import checked
 from muster.jobfile.document import Table, read

@@ -6,6 +6,13 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.frameworks.framework import (
+    MOST_PROCESSES,
+    MOST_RESTARTS_IN_PLACE,
+    Framework,
+    FrameworkName,
+    Rendezvous,
+)
 from muster.domain.jobs.job import (
     CAPABILITIES,
     MOST_PIDS,
@@ -22,7 +29,6 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.jobs.job_values import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
@@ -32,6 +38,7 @@ from muster.domain.jobs.restart import (
     RestartPolicy,
     parse_exit_codes,
 )
+from muster.domain.jobs.rules.job_values import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.visible_text import hidden_in
 
@@ -159,6 +166,15 @@ def containers(draw: st.DrawFn) -> Role:
     )
 
 
+frameworks = st.builds(
+    Framework,
+    name=st.just(FrameworkName.PYTORCH),
+    processes=st.none() | st.integers(1, MOST_PROCESSES),
+    rendezvous=st.sampled_from(Rendezvous),
+    restarts_in_place=st.integers(0, MOST_RESTARTS_IN_PLACE),
+) | st.builds(Framework, name=st.sampled_from([FrameworkName.JAX, FrameworkName.XGBOOST]), processes=st.just(1))
+
+
 def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchStrategy[JobSpec]:
     return st.builds(
         JobSpec,
@@ -180,6 +196,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         ),
         restarts=restarts,
         on_disconnect=st.sampled_from(OnDisconnect),
+        framework=st.none() | frameworks,
         labels=st.dictionaries(st.sampled_from(["paper", "team/owner", "1"]), names, max_size=2),
     )
 

@@ -1,1 +1,1 @@
-"""What a job says of the framework that its code is written for, and what follows from that."""
+"""The frameworks that a job can name, and the roles that they know."""

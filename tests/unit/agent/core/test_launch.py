@@ -1,18 +1,26 @@
 """User code finds its identity, its peers and its devices in the environment."""
 
 import json
+from dataclasses import replace
 
 from agent.core.launching.launch import launch
+from agent.core.launching.site import LaunchSite, NetworkInterface
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import GpuUuid
-from muster.domain.jobs.job import Network, Role
+from muster.domain.jobs.job import Network, Resources, Role
 from tests.unit.agent.core.ledger_builders import assignment, roster
 
-DIRECTORIES = ("/muster/config", "/muster/outputs")
+SITE = LaunchSite(
+    config="/muster/config",
+    outputs="/muster/outputs",
+    interface=NetworkInterface(name="eno1", subnet="10.0.0.0/24"),
+)
 
 
-def env(order: Assignment, interface: str | None = "eno1") -> dict[str, str]:
-    return dict(launch(order, roster(), DIRECTORIES, interface).env)
+def env(order: Assignment, site: LaunchSite = SITE) -> dict[str, str]:
+    """The variables of a program in a container whose image sets none."""
+    found = launch(order, roster(), site)
+    return {**found.defaults, **found.env}
 
 
 def test_torch_finds_its_rendezvous() -> None:
@@ -39,12 +47,12 @@ def test_collectives_are_told_the_interface_unless_the_job_says_otherwise() -> N
     assert env(assignment())["GLOO_SOCKET_IFNAME"] == "eno1"
     own = Role(command=("train",), env={"GLOO_SOCKET_IFNAME": "ib0"})
     assert env(assignment(role=own))["GLOO_SOCKET_IFNAME"] == "ib0"
-    assert "GLOO_SOCKET_IFNAME" not in env(assignment(), interface=None)
+    assert "GLOO_SOCKET_IFNAME" not in env(assignment(), site=replace(SITE, interface=None))
 
 
 def test_a_bridge_container_has_one_interface() -> None:
     role = Role(image="busybox", command=("train",))
-    assert env(assignment(role=role, network=Network.BRIDGE))["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert env(assignment(role=role, network=Network.BRIDGE))["NCCL_SOCKET_IFNAME"] == "=eth0"
 
 
 def test_a_process_sees_only_its_own_gpus() -> None:
@@ -59,15 +67,42 @@ def test_a_container_without_gpus_is_kept_from_all_of_them() -> None:
 
 
 def test_the_roster_files_are_those_of_the_rank() -> None:
-    files = launch(assignment(1), roster(), DIRECTORIES, None).config_files
+    files = launch(assignment(1), roster(), SITE).config_files
     assert json.loads(files["distributed.json"])["self"]["member_id"] == "1"
     assert set(files) == {"distributed.json", "distributed.yaml", "hostfile", "hosts"}
 
 
 def test_peers_have_names_without_dns_in_containers() -> None:
     container = assignment(role=Role(image="busybox", command=("train",), count=2))
-    assert launch(container, roster(), DIRECTORIES, None).host_names == {
+    assert launch(container, roster(), SITE).host_names == {
         "worker-0": "10.0.0.1",
         "worker-1": "10.0.0.2",
     }
-    assert launch(assignment(), roster(), DIRECTORIES, None).host_names == {}
+    assert launch(assignment(), roster(), SITE).host_names == {}
+
+
+def test_nccl_takes_a_name_for_a_prefix_unless_it_is_told_otherwise() -> None:
+    found = env(assignment())
+    assert (found["NCCL_SOCKET_IFNAME"], found["GLOO_SOCKET_IFNAME"]) == ("=eno1", "eno1")
+
+
+def test_open_mpi_is_told_the_subnet_where_the_node_knows_it() -> None:
+    assert env(assignment())["OMPI_MCA_btl_tcp_if_include"] == "10.0.0.0/24"
+    unknown = replace(SITE, interface=NetworkInterface(name="eno1"))
+    assert "OMPI_MCA_btl_tcp_if_include" not in env(assignment(), unknown)
+
+
+def test_ucx_of_a_plain_process_keeps_its_infiniband() -> None:
+    assert "UCX_NET_DEVICES" not in env(assignment())
+    assert env(assignment(role=Role(image="busybox")))["UCX_NET_DEVICES"] == "eno1"
+
+
+def test_an_execution_that_is_several_processes_has_no_local_rank() -> None:
+    eight = Role(command=("train",), resources=Resources(gpus=8))
+    found = env(assignment(role=eight))
+    assert (found["MUSTER_PROCESSES"], found["NPROC_PER_NODE"]) == ("8", "8")
+    assert {"LOCAL_RANK", "LOCAL_WORLD_SIZE"} & found.keys() == set()
+
+
+def test_everybody_knows_the_addresses_of_all() -> None:
+    assert env(assignment())["MUSTER_ADDRESSES"] == "10.0.0.1,10.0.0.2"

@@ -9,11 +9,12 @@ from pathlib import PurePosixPath
 
 from muster.domain.errors import InvalidJobError
 from muster.domain.fault import Fault, Path, spell
-from muster.domain.jobs import job_values as values
 from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Resources, Role, Timeouts
-from muster.domain.jobs.job_values import Wrong
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
+from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.framework_rules import framework_faults
+from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
 from muster.domain.quoting import nearest, quote
@@ -56,6 +57,8 @@ def _in_values(spec: JobSpec) -> Iterator[Fault]:
     yield from _timeouts(spec.timeouts)
     yield from _restarts(spec.restarts)
     yield from _roles(spec)
+    if spec.framework is not None:
+        yield from framework_faults(spec, spec.framework)
 
 
 def refuse_faults(spec: JobSpec) -> JobSpec:

@@ -1,0 +1,1 @@
+"""What user code finds that is written for a framework: pure functions, one for each framework."""

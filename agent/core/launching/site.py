@@ -1,0 +1,22 @@
+"""Facts about an execution and its node that user code is told in its variables."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkInterface:
+    """The network interface of a node that has its address."""
+
+    name: str
+    subnet: str | None = None
+    """The addresses that are reached over it, in CIDR form; None where the node does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSite:
+    """The directories of an execution as user code sees them, and the network of its node."""
+
+    config: str
+    outputs: str
+    interface: NetworkInterface | None = None
+    """None where the node does not know which interface has its address."""

@@ -1,0 +1,23 @@
+"""What a job is silent about and gets all the same, before anybody stores or shows it."""
+
+from dataclasses import replace
+
+from muster.domain.jobs.frameworks.framework import FrameworkName
+from muster.domain.jobs.frameworks.tensorflow_roles import chief_of, needs_chief
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import SuccessRule
+
+
+def filled_in(spec: JobSpec) -> JobSpec:
+    """The job with everything said that follows from what it says; harmless when repeated."""
+    if spec.framework is not None and spec.framework.processes is None and not spec.framework.is_launched:
+        spec = replace(spec, framework=replace(spec.framework, processes=1))
+    return spec if spec.success is not None else replace(spec, success=_success(spec))
+
+
+def _success(spec: JobSpec) -> SuccessRule | str:
+    """The rule or role that decides; servers and evaluators of TensorFlow run until somebody stops them."""
+    names = [role.name for role in spec.roles]
+    if spec.framework is not None and spec.framework.name is FrameworkName.TENSORFLOW and needs_chief(names):
+        return chief_of(names)
+    return SuccessRule.ALL
