@@ -11,9 +11,6 @@ ROOT = Path(__file__).parents[2]
 MOST_WORDS = 30
 """Words of the longest sentence; code in it counts as one word."""
 
-LONG_STILL = frozenset({"fencing.md", "performance.md", "restarts.md", "simulation.md", "testing.md", "trust.md"})
-"""Pages whose sentences were not shortened yet."""
-
 _ITEM = re.compile(r"(?:[*+-]|\d+\.)\s+")
 _END = re.compile(r"(?<=[.!?:])[)\"*_]*\s+(?=[\"(*_`A-Zx\d])")
 
@@ -21,7 +18,7 @@ _END = re.compile(r"(?<=[.!?:])[)\"*_]*\s+(?=[\"(*_`A-Zx\d])")
 def pages() -> list[Path]:
     """Pages that people write; those of decisions are kept as they were taken."""
     found = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-    return sorted(page for page in found if page.name not in LONG_STILL | {"CHANGELOG.md"})
+    return sorted(page for page in found if page.name != "CHANGELOG.md")
 
 
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -70,11 +67,6 @@ def _plain(paragraph: str) -> str:
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_no_sentence_of_a_page_is_too_long(page: Path) -> None:
     assert long_sentences(page.read_text()) == []
-
-
-@pytest.mark.parametrize("name", sorted(LONG_STILL))
-def test_a_page_that_was_shortened_is_held_to_it(name: str) -> None:
-    assert long_sentences((ROOT / "docs" / name).read_text()), "take it out of LONG_STILL"
 
 
 def test_a_long_sentence_is_found_and_code_is_not() -> None:
