@@ -21,7 +21,6 @@ NOT_SPLIT_YET = {
     "agent/runtimes/docker/engine.py: DockerEngine": "the way to the engine and what is asked of it are one class",
     "coordinator/engine.py: Engine": "queue, commit and what is performed afterwards are one class",
     "coordinator/rpc/agents/service.py: AgentService": "it has a part for each matter of an agent's stream",
-    "coordinator/store/logs/logs.py: LogStore": "files, quota and deletion of logs are one class",
     "coordinator/trust/registry.py: Registry": "accounts, tokens and grants are one class",
 }
 """Classes over the limits, with what stands in each; no other may join them."""

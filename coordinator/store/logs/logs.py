@@ -1,4 +1,4 @@
-"""The logs of executions: `<logs>/<job>/<attempt>-<rank>.cri`, byte for byte what the agent wrote.
+"""The logs of executions, byte for byte what the agents wrote.
 
 What `append` has acknowledged is in the kernel's page cache, so it survives the end of this process, however it ends.
 It reaches the disk when the kernel writes it back (seconds later) and at the latest in `finish`; a machine that loses
@@ -9,20 +9,18 @@ may be called from any thread: the event loop leaves through `asyncio.to_thread(
 """
 
 import os
-import re
-import shutil
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from coordinator.store.logs.directory import LogDirectory
+from coordinator.store.logs.disk import DiskReserve, disk_faults, sync_and_close
 from coordinator.store.logs.file import StoredLogFile, check_chunk
-from coordinator.store.store import StoreError
-from muster.domain.errors import UnknownNameError
+from coordinator.store.logs.open_logs import OpenLogs
 from muster.domain.gangs.log import MAX_LINE, LogRecord, Stream, format_record
 from muster.domain.ids import ExecutionId, JobId
 
@@ -31,11 +29,6 @@ KEPT_LOG_BYTES = 1 << 30
 
 LOGS_LEAVE_FREE = 256 << 20
 """Bytes of the disk that logs leave to the database; a twentieth of the disk where that is less."""
-
-_PART_LEFT = 20
-
-_LOOK_EVERY = 1 << 20
-"""Bytes of logs between two looks at the disk, as long as it has room."""
 
 OPEN_FILES = 256
 """How many logs are kept open for writing; well below the usual limit of 1024 files a process."""
@@ -65,16 +58,12 @@ class LogStore:
         self, directory: Path, *, limit: int = KEPT_LOG_BYTES, open_files: int = OPEN_FILES, left_free: int = 0
     ) -> None:
         """`left_free`: bytes of the disk that are not for logs."""
-        self._directory = directory
-        self._left_free = left_free
-        self._until_look = 0
-        """Bytes that may be appended before the disk is looked at again."""
         self._limit = limit
-        self._open_files = open_files
-        self._open: OrderedDict[ExecutionId, _Appendable] = OrderedDict()
+        self._directory = LogDirectory(directory)
+        self._reserve = DiskReserve(directory, left_free)
+        self._open = OpenLogs(self._directory, open_files)
         self._lock = threading.Lock()
-        self._named: set[Path] = set()
-        """Directories of jobs whose own names are surely on the disk."""
+        """Held around the reserve and the open logs."""
 
     def append(self, execution: ExecutionId, offset: int, data: bytes) -> int:
         """Append whole lines that begin at `offset` of the agent's file; returns how many bytes are stored now.
@@ -84,12 +73,12 @@ class LogStore:
         which the log reaches its limit; it is complete then and ends with a line that says so.
         """
         check_chunk(data)
-        with self._lock, _reported(f"the log of {execution} cannot be kept"):
-            log = self._appendable(execution)
+        with self._lock, disk_faults(f"the log of {execution} cannot be kept"):
+            log = self._open.of(execution)
             known = log.size - offset
             if log.complete or not 0 <= known < len(data):
                 return log.size
-            self._leave_room(len(data))
+            self._reserve.require_room(len(data))
             if known and data[known - 1 : known] != b"\n":
                 raise ValueError(f"the log of {execution} has no line end at offset {log.size}, as stored here")
             if log.size + len(data) - known <= self._limit + MAX_LINE:  # so the agent's own words on a limit fit in
@@ -102,27 +91,13 @@ class LogStore:
     def end(self, execution: ExecutionId, words: str) -> int:
         """Take nothing more of a log, which ends with these words; returns how many bytes are stored now."""
         marker = LogRecord(time_ns=time.time_ns(), stream=Stream.STDERR, text=words.encode(), marker=True)
-        with self._lock, _reported(f"the log of {execution} cannot be kept"):
-            log = self._appendable(execution)
+        with self._lock, disk_faults(f"the log of {execution} cannot be kept"):
+            log = self._open.of(execution)
             if not log.complete:
                 log.write(format_record(marker))
             size = log.size
         self.finish(execution)
         return size
-
-    def _leave_room(self, size: int) -> None:
-        """Raise StoreError where the rest of the disk belongs to the database; the agent tries again."""
-        self._until_look -= size
-        if not self._left_free or self._until_look > 0:
-            return
-        disk = shutil.disk_usage(self._directory if self._directory.exists() else self._directory.parent)
-        left = min(self._left_free, disk.total // _PART_LEFT)
-        if disk.free < left + size:
-            raise StoreError(
-                f"the disk of the coordinator has less than {left >> 10} KiB left, which are for its database: logs "
-                "wait on their nodes until there is more. Free some space, or delete jobs"
-            )
-        self._until_look = min(_LOOK_EVERY, left // 2)
 
     def finish(self, *executions: ExecutionId) -> None:
         """Mark logs as complete, durably: also what was appended is on the disk when this returns.
@@ -130,50 +105,36 @@ class LogStore:
         Several together cost little more than one: the names in a directory reach the disk at once. The marker of an
         empty log goes there in its own time: nothing is lost with it, and the agent's next word tells the records.
         """
-        written = [execution for execution in executions if self._mark(execution)]
-        for directory in {self._file(execution).parent for execution in written}:
-            with _reported(f"the logs in {directory} cannot be kept"), suppress(FileNotFoundError):  # dropped meanwhile
-                self._name(directory)
+        self._directory.sync_names([execution for execution in executions if self._mark(execution)])
 
     def _mark(self, execution: ExecutionId) -> bool:
         """Whether there is anything in the log, which is on the disk then, but for its name and that of the marker."""
-        with _reported(f"the log of {execution} cannot be kept"):
+        with disk_faults(f"the log of {execution} cannot be kept"):
             with self._lock:
                 if not self._is_there(execution):
-                    self._marker(execution).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    self._make_marker(execution)
+                    self._directory.mark_empty(execution)
                     return False
-                log = self._appendable(execution)
+                log = self._open.of(execution)
                 log.complete = True
                 file = os.dup(log.fd) if log.size else None
             if file is not None:
-                _sync_and_close(file)
+                sync_and_close(file)
             with suppress(FileNotFoundError):  # dropped meanwhile
-                self._make_marker(execution)
+                self._directory.mark_complete(execution)
         return file is not None
-
-    def _make_marker(self, execution: ExecutionId) -> None:
-        os.close(os.open(self._marker(execution), os.O_WRONLY | os.O_CREAT, 0o600))
-
-    def _name(self, directory: Path) -> None:
-        """Have the names in the directory of a job on the disk, and its own."""
-        _sync_and_close(os.open(directory, os.O_RDONLY))
-        if directory not in self._named:
-            _sync_and_close(os.open(self._directory, os.O_RDONLY))
-            self._named.add(directory)
 
     def complete(self, execution: ExecutionId) -> bool:
         """Whether `finish` was called: the log does not grow any more."""
-        return self._marker(execution).exists()
+        return self._directory.is_complete(execution)
 
     def kept(self, execution: ExecutionId) -> bool:
         """Whether there is anything of a log, be it that it is complete and empty."""
-        return self.complete(execution) or self._file(execution).exists()
+        return self.complete(execution) or self._directory.log(execution).exists()
 
     def size(self, execution: ExecutionId) -> int:
         """How many bytes are stored: where the agent goes on. 0 for a log that is not there."""
-        with self._lock, _reported(f"the log of {execution} cannot be kept"):
-            return self._appendable(execution).size if self._is_there(execution) else 0
+        with self._lock, disk_faults(f"the log of {execution} cannot be kept"):
+            return self._open.of(execution).size if self._is_there(execution) else 0
 
     def read(
         self,
@@ -214,51 +175,27 @@ class LogStore:
 
     def drop_job(self, job: JobId) -> None:
         """Forget the logs of a job. An `append` after this starts a new log, so refuse the job's agents first."""
-        directory = self._job(job)
-        self._named.discard(directory)
         with self._lock:
-            for execution in [each for each in self._open if self._file(each).parent == directory]:
-                self._open.pop(execution).close()
-        with _reported(f"the logs in {directory} cannot be deleted"), suppress(FileNotFoundError):
-            # Under its new name the next start knows that it was to go, if the end comes before all of it is gone.
-            dropped = directory.with_name(_DROPPED + directory.name)
-            shutil.rmtree(dropped, ignore_errors=True)
-            shutil.rmtree(directory.rename(dropped))
+            self._open.close_job(job)
+        self._directory.drop(job)
 
     def unknown(self, jobs: Collection[JobId]) -> tuple[Path, ...]:
         """Directories with logs of other jobs than these; deletes what was dropped and not gone at the last end."""
-        if not self._directory.exists():
-            return ()
-        for path in self._directory.glob(f"{_DROPPED}*"):
-            with _reported(f"the logs in {path} cannot be deleted"):
-                shutil.rmtree(path)
-        found = sorted(self._directory.iterdir())
-        return tuple(path for path in found if path.name not in jobs and _NAME.fullmatch(path.name))
+        return self._directory.unknown(jobs)
 
     def close(self) -> None:
         """Let go of all files."""
         with self._lock:
-            while self._open:
-                self._open.popitem()[1].close()
+            self._open.close()
 
     def _is_there(self, execution: ExecutionId) -> bool:
-        return execution in self._open or self._file(execution).exists()
-
-    def _appendable(self, execution: ExecutionId) -> "_Appendable":
-        log = self._open.get(execution)
-        if log is None:
-            log = _Appendable.at(self._file(execution), complete=self.complete(execution))
-            self._open[execution] = log
-            if len(self._open) > self._open_files:
-                self._open.popitem(last=False)[1].close()
-        self._open.move_to_end(execution)
-        return log
+        return execution in self._open or self._directory.log(execution).exists()
 
     @contextmanager
     def _view(self, execution: ExecutionId) -> Iterator[StoredLogFile | None]:
         """Readers have their own descriptor and no lock: a file only grows."""
         try:
-            fd = os.open(self._file(execution), os.O_RDONLY)
+            fd = os.open(self._directory.log(execution), os.O_RDONLY)
         except FileNotFoundError:
             yield None
             return
@@ -266,64 +203,6 @@ class LogStore:
             yield StoredLogFile.of(fd)
         finally:
             os.close(fd)
-
-    def _file(self, execution: ExecutionId) -> Path:
-        parts = _EXECUTION.fullmatch(execution)
-        if parts is None:
-            raise UnknownNameError(f"{execution[:200]!r} is no id of an execution")
-        job, attempt, rank = parts.groups()
-        return self._directory / job / f"{attempt}-{rank}.cri"
-
-    def _marker(self, execution: ExecutionId) -> Path:
-        return self._file(execution).with_suffix(".complete")
-
-    def _job(self, job: JobId) -> Path:
-        if not _NAME.fullmatch(job):
-            raise UnknownNameError(f"{job[:200]!r} is no id of a job")
-        return self._directory / job
-
-
-_DROPPED = ".dropped-"
-"""What the directory of a job is called, before its own name, while it is deleted."""
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-"""No path in the file system but a plain name in the logs' own directory can match."""
-
-_EXECUTION = re.compile(rf"({_NAME.pattern})-([1-9][0-9]{{0,8}})-(0|[1-9][0-9]{{0,8}})")
-
-
-@dataclass(slots=True)
-class _Appendable:
-    """A log that is open for writing; ends with a whole line."""
-
-    fd: int
-    size: int
-    complete: bool
-
-    @classmethod
-    def at(cls, path: Path, *, complete: bool) -> "_Appendable":
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        try:
-            fd = os.open(path, flags, 0o600)
-        except FileNotFoundError:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(path, flags, 0o600)
-        size = StoredLogFile.of(fd).end
-        os.ftruncate(fd, size)  # a last line that was cut by a crash was never acknowledged
-        return cls(fd, size, complete)
-
-    def write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[os.write(self.fd, rest) :]
-        except OSError:
-            os.ftruncate(self.fd, self.size)
-            raise
-        self.size += len(data)
-
-    def close(self) -> None:
-        os.close(self.fd)
 
 
 class _Lines:
@@ -350,23 +229,6 @@ def _cut(data: bytes, room: int, limit: int) -> bytes:
     text = f"[muster] the coordinator's limit of {limit >> 20} MiB for one log is reached; the rest is not kept"
     words = LogRecord(time_ns=time.time_ns(), stream=Stream.STDERR, text=text.encode(), marker=True)
     return data[: data.rfind(b"\n", 0, max(0, room)) + 1] + format_record(words)
-
-
-@contextmanager
-def _reported(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"{what}: {error.strerror}. Free some space, or see what the kernel says of the disk"
-        ) from error
-
-
-def _sync_and_close(fd: int) -> None:
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _ns(at: datetime) -> int:
