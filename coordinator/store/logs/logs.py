@@ -129,7 +129,7 @@ class LogStore:
 
     def kept(self, execution: ExecutionId) -> bool:
         """Whether there is anything of a log, be it that it is complete and empty."""
-        return self.complete(execution) or self._directory.log(execution).exists()
+        return execution in self._open or self.complete(execution) or self._directory.log(execution).exists()
 
     def size(self, execution: ExecutionId) -> int:
         """How many bytes are stored: where the agent goes on. 0 for a log that is not there."""
