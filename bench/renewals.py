@@ -15,7 +15,7 @@ from agent.identity.enrolment import join
 from bench.core import inventory
 from bench.fleet import coordinator
 from bench.programs import ProgramError, cpu_seconds
-from coordinator.rpc.agents.service import RENEWALS
+from coordinator.rpc.agents.renewals import RENEWALS
 from muster import wire
 from muster.domain.ids import NodeId
 from muster.rpc import protocol

@@ -18,6 +18,8 @@ from coordinator.logins.desk import LoginDesk
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.agents.log_intake import LogIntake
+from coordinator.rpc.agents.renewals import Renewals
+from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.agents.service import AgentService
 from coordinator.rpc.callers import Who
 from coordinator.rpc.calls import is_public
@@ -248,7 +250,9 @@ def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
 
 def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
     intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
-    agents = AgentService(parts.engine, intake, parts.registry, parts.secrets, parts.audit, authority)
+    renewals = Renewals(parts.registry, authority)
+    secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
+    agents = AgentService(parts.engine, intake, parts.registry, renewals, secrets)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     closings.append(agents.closing.set)
 

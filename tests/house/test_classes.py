@@ -20,7 +20,6 @@ MOST_METHODS = 20
 NOT_SPLIT_YET = {
     "agent/runtimes/docker/engine.py: DockerEngine": "the way to the engine and what is asked of it are one class",
     "coordinator/engine.py: Engine": "queue, commit and what is performed afterwards are one class",
-    "coordinator/rpc/agents/service.py: AgentService": "it has a part for each matter of an agent's stream",
     "coordinator/trust/registry.py: Registry": "accounts, tokens and grants are one class",
 }
 """Classes over the limits, with what stands in each; no other may join them."""

@@ -5,17 +5,14 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
-from itertools import chain
 from typing import Any
 
 import grpc
 import grpc.aio
 
-from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
 from coordinator.core.causes import EventCause, message_cause
-from coordinator.core.cluster.cluster import HEARTBEAT_INTERVAL, Cluster
+from coordinator.core.cluster.cluster import HEARTBEAT_INTERVAL
 from coordinator.core.events import (
     Event,
     ExecutionsReported,
@@ -23,35 +20,28 @@ from coordinator.core.events import (
     InventoryChanged,
     NodeConnected,
     NodeDisconnected,
-    PlanTooLarge,
 )
 from coordinator.engine import AgentStream, Engine
-from coordinator.rpc.agents.deliveries import Deliveries
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.log_intake import LogIntake
-from coordinator.rpc.agents.send_slots import Lanes
+from coordinator.rpc.agents.plan_sender import PlanSender
+from coordinator.rpc.agents.renewals import Renewals
+from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
-from coordinator.service.operations import audit_entry
-from coordinator.trust.audit.log import AuditLog
-from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.caller import CallerKind
 from coordinator.trust.registry import Registry
-from coordinator.trust.secrets.secrets import Secrets
 from coordinator.tuning.memory import Leftovers
 from muster import __version__, wire
-from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
+from muster.domain.errors import PermissionDeniedError
 from muster.domain.fleet.node import Inventory, own_labels, relabelled
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import ExecutionId, NodeId
-from muster.domain.jobs.job import Role
-from muster.domain.jobs.lifecycle import TERMINAL
 from muster.rpc import protocol
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
-from muster.trust.certificates import requested_key
 from muster.wire import checks
 from muster.wire.agents import features_from_wire
 
@@ -60,14 +50,6 @@ log = logging.getLogger(__name__)
 _LAST_PORT = 65535
 HELLO_WITHIN = 10.0
 """Seconds in which a new stream must say who it is."""
-SMALL_PLAN = 64 * 1024
-"""Bytes of a plan that goes out at once; larger ones, as those with rosters or files are, wait for a lane."""
-LANES = 32
-"""So many larger plans are written at a time. Of a gang of 5,000 each has 2 MB, unless it is compressed."""
-RENEWALS = 25
-"""Nodes that are asked to renew in one second when the authority changes; each takes some milliseconds of signing."""
-LANE_PATIENCE = 2.0
-"""Seconds after which the next one is written although an agent has not taken its own yet."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
@@ -77,31 +59,17 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
     def __init__(
-        self,
-        engine: Engine,
-        intake: LogIntake,
-        registry: Registry,
-        secrets: Secrets,
-        audit: AuditLog,
-        authority: FleetAuthority | None,
+        self, engine: Engine, intake: LogIntake, registry: Registry, renewals: Renewals, secrets: SecretDelivery
     ) -> None:
         self._engine = engine
         self._intake = intake
         self._registry = registry
+        self._renewals = renewals
         self._secrets = secrets
-        self._audit = audit
-        self._deliveries = Deliveries()
-        self._authority = authority
-        self._plans = wire.PlanWriter()
-        self._lanes = Lanes(LANES, LANE_PATIENCE)
+        self._plans = PlanSender(engine)
         self._heartbeats = Heartbeats(engine)
         self._leftovers = Leftovers()
         self.closing = asyncio.Event()
-        self._downs: dict[NodeId, Downlink] = {}
-        """The stream to each node that is connected."""
-        self._asking: asyncio.Task[None] | None = None
-        if authority is not None:
-            authority.on_change.append(self._ask_all_to_renew)
 
     @streaming
     async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
@@ -118,7 +86,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                     "node connected", extra={"node": node, "address": connected.address, "version": connected.version}
                 )
                 del connected
-                await self._settle_key()
+                await self._renewals.settle(caller())
                 await self._serve(node, session, messages, context)
             finally:
                 self._leftovers.one_more()
@@ -142,44 +110,13 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     @translated
     async def Renew(self, request: pb.RenewRequest, context: Context) -> pb.RenewResponse:
         """The next certificate, as a rule for another key than that of the present one."""
-        who = caller()
-        if self._authority is None or who.node is None:
-            raise PermissionDeniedError("only a node that has joined has a certificate to renew")
-        now, key = wall_time(), requested_key(request.request)
-        epoch, authorities = self._authority.rotation.epoch, self._authority.trusted
-        answer = pb.RenewResponse(
-            certificate=self._authority.certify(request.request, who.node, now),
-            peer_certificate=self._authority.certify_peer(request.request, who.node, now),
-            authorities=authorities,
-        )
-        if key != who.key:
-            # The key of before counts until the new one is shown, as this answer may get lost.
-            await self._registry.offer_key(
-                who.node, key, epoch, audit_entry(who, "agents.renew", who.node, "ok, another key")
-            )
-        return answer
+        return await self._renewals.renewed(caller(), request.request)
 
     @translated
     async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:
         """The secrets of an execution that is placed on the node that asks, and not over."""
-        id_, who = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution")), caller()
-
-        def entitled(cluster: Cluster, _: datetime) -> tuple[str, Role]:
-            execution = cluster.executions.get(id_)
-            if execution is None:
-                raise UnknownNameError(f"there is no execution {id_}")
-            if execution.node is None or not who.speaks_for(execution.node):
-                raise PermissionDeniedError(f"execution {id_} is not on {who.name or 'the node of a stranger'}")
-            if execution.state in TERMINAL:
-                raise ConflictError(f"execution {id_} is over ({execution.state}); it gets no secrets any more")
-            spec = cluster.jobs[execution.job].spec
-            return spec.project, spec.role_of(execution.rank)
-
-        project, role = await self._engine.query(entitled)
-        delivered = await self._secrets.delivered(project, role)
-        for target in self._deliveries.targets(id_, project, [each.name for each in delivered]):
-            self._audit.note(audit_entry(who, "secrets.deliver", target, f"ok, given to execution {id_}"))
-        await self._audit.kept()  # nobody is given a value of which no trace is left
+        execution = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution"))
+        delivered = await self._secrets.delivered(caller(), execution)
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
     async def _greeted(self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream) -> NodeConnected:
@@ -212,10 +149,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         down = Downlink(context)
         try:
             await send(context, _WELCOME)
-            self._downs[node] = down
-            await self._ask_to_renew(node, down)
+            await self._renewals.connected(node, down)
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._send_plans(node, session, down), name=f"{node}: plans")
+                tasks.create_task(self._plans.send_all(node, session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
                 try:
                     await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
@@ -227,57 +163,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             if unforeseen is not None:
                 raise unforeseen from None
         finally:
-            if self._downs.get(node) is down:
-                del self._downs[node]
+            self._renewals.disconnected(node, down)
             log.info("node disconnected", extra={"node": node})
-
-    async def _settle_key(self) -> None:
-        """A node that shows its new key has kept it, with the authorities that came with it."""
-        who = caller()
-        known = None if who.node is None else self._registry.nodes.get(who.node)
-        if known is not None and known.next_key == who.key:
-            entry = audit_entry(who, "agents.connect", known.name, "ok, the key of before counts no more")
-            await self._registry.settle_key(known.name, who.key, entry)
-
-    def _ask_all_to_renew(self) -> None:
-        """Other authorities count than before."""
-        self._asking = asyncio.get_running_loop().create_task(self._ask_each_to_renew(), name="ask nodes to renew")
-
-    async def _ask_each_to_renew(self) -> None:
-        # Each waits for its own agent to read; what ends meanwhile is asked when it is back.
-        asked = [self._ask_to_renew(node, down) for node, down in self._downs.items()]
-        await asyncio.gather(*asked, return_exceptions=True)
-
-    async def _ask_to_renew(self, node: NodeId, down: Downlink) -> None:
-        """Ask a node that has not learned of the last change of the authorities; others are left alone."""
-        known = self._registry.nodes.get(node)
-        if self._authority is None or known is None or known.epoch >= self._authority.rotation.epoch:
-            return
-        message = pb.RenewSoon()
-        message.spread.FromMilliseconds(int(1000 * len(self._downs) / RENEWALS))
-        await down.send(pb.CoordinatorMessage(renew_soon=message))
-
-    async def _send_plans(self, node: NodeId, session: AgentStream, down: Downlink) -> None:
-        """Send what the engine wants a node to do; acknowledgements overtake plans that wait for a lane."""
-        while True:
-            plan, faults = self._plans.sendable(await session.outbox.get())
-            for (job, attempt), message in faults.items():
-                log.warning(
-                    "attempt too large to be told",
-                    extra={"node": node, "job": job, "attempt": attempt, "cause": message},
-                )
-                # First, so that nobody wonders at the end of executions that this plan tells to stop.
-                cause = EventCause(f"plan {plan.revision} of {node}")
-                event = PlanTooLarge(node=node, job=job, attempt=attempt, message=message, cause=cause)
-                await self._engine.post(event)
-            parts = self._plans.parts(plan)
-            first = next(parts)
-            if first.size <= SMALL_PLAN and not first.message.more:
-                await down.send(pb.CoordinatorMessage(plan=first.message))
-                continue
-            async with self._lanes.one():
-                for part in chain((first,), parts):
-                    await down.send(pb.CoordinatorMessage(plan=part.message))
 
     async def _read(
         self,
