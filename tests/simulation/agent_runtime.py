@@ -20,7 +20,7 @@ from tests.simulation.world import SECOND, Life, Timer
 KINDS = tuple(FailureKind)
 FIRST_PORT = 20_000
 AWAY_LIMIT = 60.0
-"""Seconds for which an action waits for Docker, as in `agent/runtimes/docker/engine.py`."""
+"""Seconds for which an action waits for Docker, as in `agent/runtimes/docker/engine/connection.py`."""
 TICK = 1e-5
 """Seconds; a clock cannot wait for less."""
 LATE_START = 5.0

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from agent.core.containers.faults import fault
 from agent.core.containers.spec import EXECUTION_LABEL, IDENTITY_LABEL, PART_LABEL, Body, ContainerPart, container_name
-from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
+from agent.runtimes.docker.engine.containers import EngineContainers
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
@@ -13,36 +14,36 @@ from muster.domain.jobs.failure import ExecutionError, FailureKind
 class Containers:
     """Makes and removes them."""
 
-    def __init__(self, engine: DockerEngine, identity: str, execution: ExecutionId) -> None:
+    def __init__(self, containers: EngineContainers, identity: str, execution: ExecutionId) -> None:
         self.execution = execution
-        self._engine = engine
+        self._containers = containers
         self._labels = {IDENTITY_LABEL: identity, EXECUTION_LABEL: execution}
 
     async def create(self, part: ContainerPart, body: Body) -> str:
         """The id of a new container, which replaces what this agent left under its name."""
         name = container_name(self.execution, part)
         try:
-            return await self._engine.create(name, body)
+            return await self._containers.create(name, body)
         except EngineError as error:
             if not error.conflict:
                 raise
         if not await self._remove(part):
             message = f"there is a container {name} that is not this agent's; remove it (docker rm {name})"
             raise ExecutionError(FailureKind.RUNTIME, message)
-        return await self._engine.create(name, body)
+        return await self._containers.create(name, body)
 
     async def remove(self) -> None:
         """Kill and remove all of them."""
-        found = await self._engine.find(self._labels)
+        found = await self._containers.find(self._labels)
         # The user container first: its network is that of the holder.
         for container, _ in sorted(found, key=lambda each: each[1][PART_LABEL] == ContainerPart.HOLDER):
-            await self._engine.remove(container)
+            await self._containers.remove(container)
 
     async def _remove(self, part: ContainerPart) -> bool:
         """Whether there was one."""
-        found = await self._engine.find({**self._labels, PART_LABEL: part})
+        found = await self._containers.find({**self._labels, PART_LABEL: part})
         for container, _ in found:
-            await self._engine.remove(container)
+            await self._containers.remove(container)
         return bool(found)
 
 

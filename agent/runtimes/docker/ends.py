@@ -12,7 +12,9 @@ from pathlib import Path
 
 from agent.runtimes.docker.answers import ContainerState
 from agent.runtimes.docker.containers import as_failures
-from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
+from agent.runtimes.docker.engine.containers import EngineContainers
+from agent.runtimes.docker.engine.engine import DockerEngine
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 
 log = logging.getLogger(__name__)
@@ -85,15 +87,15 @@ class ContainerEnd:
         broken_off, state = False, None
         await self._engine.starts.over()
         if not self._runs:
-            state = await self._engine.state(container, math.inf)
+            state = await self._engine.containers.state(container, math.inf)
         while state is None or state.running:
             try:
-                await end_told(self._engine, container)
-                broken_off = not await self._engine.stays()
+                await end_told(self._engine.containers, container)
+                broken_off = not await self._engine.connection.stays()
             except EngineAwayError:
                 broken_off = True
-            state = await self._engine.state(container, math.inf)
-        return state, broken_off or not await self._engine.stays()
+            state = await self._engine.containers.state(container, math.inf)
+        return state, broken_off or not await self._engine.connection.stays()
 
     def _exit(self, code: int, state: ContainerState) -> Exit:
         """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
@@ -102,20 +104,20 @@ class ContainerEnd:
         return Exit(code=code, out_of_memory=out_of_memory)
 
 
-async def end_told(engine: DockerEngine, container: str) -> None:
+async def end_told(containers: EngineContainers, container: str) -> None:
     """Wait until the engine tells that a container has ended; one that missed the end is made to look.
 
     Raises EngineAwayError when the engine goes.
     """
-    waiting = asyncio.get_running_loop().create_task(engine.wait(container), name=f"end of {container[:12]}")
+    waiting = asyncio.get_running_loop().create_task(containers.wait(container), name=f"end of {container[:12]}")
     pid = 0
     try:
         while not (await asyncio.wait([waiting], timeout=FIRST_PROCESS_LOOK))[0]:
             with contextlib.suppress(EngineAwayError, EngineError):
-                pid = pid or (await engine.state(container, 0)).pid
-                if pid and not await asyncio.to_thread(_runs, container, pid) and await engine.deserted(container):
+                pid = pid or (await containers.state(container, 0)).pid
+                if pid and not await asyncio.to_thread(_runs, container, pid) and await containers.deserted(container):
                     log.warning("Docker missed the end of a container", extra={"container": container})
-                    await engine.rouse(container)
+                    await containers.rouse(container)
         waiting.result()
     finally:
         waiting.cancel()
@@ -129,7 +131,7 @@ async def exit_code(engine: DockerEngine, state: ContainerState, *, stopped: boo
     sure = state.dated and state.exit_code != MADE_UP_EXIT_CODE
     if not engine.watches or (sure and not stopped):
         return state.exit_code
-    seen = await engine.seen_end(state.id)
+    seen = await engine.containers.seen_end(state.id)
     return state.exit_code if seen is None and sure else seen
 
 

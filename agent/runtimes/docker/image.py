@@ -8,7 +8,8 @@ from agent.core.containers.faults import pull_fault
 from agent.core.containers.spec import Image
 from agent.core.launching.handover import RegistryLogin
 from agent.runtimes.docker.answers import About
-from agent.runtimes.docker.engine import DockerEngine, EngineError
+from agent.runtimes.docker.engine.connection import EngineError
+from agent.runtimes.docker.engine.images import EngineImages
 from agent.runtimes.runtime import Progress
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.image import is_image, whole_name
@@ -22,23 +23,23 @@ LoginFor = Callable[[str], Awaitable[RegistryLogin | None]]
 """Finds the credentials for an image; asked only when one is pulled."""
 
 
-async def present(engine: DockerEngine, role: Role) -> Image | None:
+async def present(images: EngineImages, role: Role) -> Image | None:
     """The image of a role, or None where it is to be pulled; raises ExecutionError where that may not be."""
     reference, policy = role.image or "", role.pull
     if not is_image(reference):
         raise ExecutionError(FailureKind.IMAGE, f"{reference[:80]!r} is not the name of an image")
-    image = None if policy is PullPolicy.ALWAYS else await engine.image(reference)
+    image = None if policy is PullPolicy.ALWAYS else await images.find(reference)
     if image is None and policy is PullPolicy.NEVER:
         message = f"image {reference} is not on the node, and pull is `never`; load it there or let it be pulled"
         raise ExecutionError(FailureKind.IMAGE, message)
     return image
 
 
-async def pulled(engine: DockerEngine, role: Role, login_for: LoginFor, progress: Progress) -> Image:
+async def pulled(images: EngineImages, role: Role, login_for: LoginFor, progress: Progress) -> Image:
     """The image of a role, after it was pulled; raises ExecutionError."""
     reference = role.image or ""
-    await _pull(engine, reference, await login_for(reference), progress)
-    image = await engine.image(reference)
+    await _pull(images, reference, await login_for(reference), progress)
+    image = await images.find(reference)
     if image is None:
         raise ExecutionError(FailureKind.IMAGE, f"image {reference} is not there after it was pulled; Docker broke off")
     return image
@@ -73,11 +74,11 @@ class PullProgress:
         return self._percent
 
 
-async def _pull(engine: DockerEngine, reference: str, login: RegistryLogin | None, progress: Progress) -> None:
+async def _pull(images: EngineImages, reference: str, login: RegistryLogin | None, progress: Progress) -> None:
     progress(f"pulling {reference}")
     said, so_far = 0, PullProgress()
     try:
-        async with aclosing(engine.pull(whole_name(reference), login)) as pull:
+        async with aclosing(images.pull(whole_name(reference), login)) as pull:
             async for news in pull:
                 percent = so_far.percent(news)
                 if percent > said:

@@ -6,7 +6,8 @@ import logging
 
 from agent.logs.mask import MASK_NOTHING, Mask, MaskedRecords
 from agent.logs.spool import LogSpool
-from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
+from agent.runtimes.docker.engine.engine import DockerEngine
 from agent.runtimes.docker.log import Cursor, FrameParser, NotALogError, Resumption
 from muster.domain.gangs.log import Stream
 
@@ -68,7 +69,7 @@ class ContainerOutput:
         masking = MaskedRecords(self._mask)
         while not over:
             if not begun:
-                state = await self._engine.state(self._container, RETURN_LIMIT)
+                state = await self._engine.containers.state(self._container, RETURN_LIMIT)
                 over = not state.running
                 if over and state.started:
                     await self._judge_the_end()
@@ -91,14 +92,14 @@ class ContainerOutput:
         async with self._judging:
             if self._judged or not self._engine.watches:
                 return
-            seen = await self._engine.seen_end(self._container) is not None
+            seen = await self._engine.containers.seen_end(self._container) is not None
             if not seen and not any(END_MISSED in line for line in self._spool.tail(TOLD_WITHIN)):
                 self._spool.mark(END_MISSED)
             self._judged = True
 
     async def _read(self, stream: Stream, resumption: Resumption, masking: MaskedRecords) -> None:
         parser = FrameParser(stream)
-        chunks = self._engine.output(self._container, stream, resumption.cursor.since)
+        chunks = self._engine.containers.output(self._container, stream, resumption.cursor.since)
         told = False
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:

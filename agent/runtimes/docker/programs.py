@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from agent.runtimes.docker.answers import ContainerProgram
-from agent.runtimes.docker.engine import DockerEngine
+from agent.runtimes.docker.engine.files import EngineFiles
 from agent.runtimes.docker.files import resolved
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
@@ -48,8 +48,8 @@ class Sought:
 class ContainerPrograms:
     """Finds the programs of all containers of one engine."""
 
-    def __init__(self, engine: DockerEngine) -> None:
-        self._engine = engine
+    def __init__(self, files: EngineFiles) -> None:
+        self._files = files
         self._looked_at: dict[tuple[str, tuple[str, ...], frozenset[str]], tuple[str, ...]] = {}
         """Image, places and own mounts → the paths by which a program was found there."""
         self._linked: dict[tuple[str, str], bool] = {}
@@ -87,7 +87,7 @@ class ContainerPrograms:
         if any(self._linked.get(key) for key in keys):
             return False
         unknown = keys - self._linked.keys()
-        linked = {key for key in unknown if str(await resolved(self._engine, container, key[1])) != key[1]}
+        linked = {key for key in unknown if str(await resolved(self._files, container, key[1])) != key[1]}
         # Where one is, it is not known what was looked at behind it.
         for key in linked or unknown:
             _remember(self._linked, key, bool(linked))
@@ -106,7 +106,7 @@ class ContainerPrograms:
                 reason = f"{place} is {'a directory' if found.directory else 'not executable'}"
                 continue
             # Of a link the engine would hand out the link.
-            beginning = b"" if linked else await self._engine.beginning(container, place, _FIRST_LINE)
+            beginning = b"" if linked else await self._files.beginning(container, place, _FIRST_LINE)
             interpreter = _interpreter(beginning)
             if interpreter is None:
                 return tuple(paths)
@@ -119,9 +119,9 @@ class ContainerPrograms:
 
     async def _program(self, container: str, path: str) -> tuple[ContainerProgram | None, bool]:
         """What is at a path in the end, and whether a link led there."""
-        found = await self._engine.program(container, path)
+        found = await self._files.program(container, path)
         if found is not None and found.link is not None:
-            return await self._engine.program(container, found.link), True
+            return await self._files.program(container, found.link), True
         return found, False
 
 

@@ -31,7 +31,8 @@ from agent.executions.owner import give
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.answers import About
 from agent.runtimes.docker.containers import Containers, as_failures
-from agent.runtimes.docker.engine import DockerEngine, EngineAwayError, EngineError
+from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
+from agent.runtimes.docker.engine.engine import DockerEngine
 from agent.runtimes.docker.holder import HolderImage, holder_image
 from agent.runtimes.docker.image import present, pulled, refuse_foreign
 from agent.runtimes.docker.programs import ContainerPrograms
@@ -94,7 +95,7 @@ class DockerRuntime:
         self._min_free = min_free
         self._secrets = secrets or ExecutionSecrets()
         self._engine = DockerEngine(socket)
-        self._programs = ContainerPrograms(self._engine)
+        self._programs = ContainerPrograms(self._engine.files)
         self._about: About | None = None
         self._away = False
         """Whether the engine did not answer when it was last looked at."""
@@ -121,7 +122,7 @@ class DockerRuntime:
         progress: Progress,
     ) -> DockerSandbox:
         """Check options and disk, fetch the image, try out what Docker checks late, publish ports."""
-        containers = Containers(self._engine, self._identity, assignment.execution)
+        containers = Containers(self._engine.containers, self._identity, assignment.execution)
         try:
             with as_failures():
                 prepared = await self._prepare(assignment, directory, containers, ports, progress)
@@ -144,14 +145,14 @@ class DockerRuntime:
             ]
         recovered: list[tuple[Sandbox, LogSpool, bool]] = []
         for execution, parts in (await self._left()).items():
-            containers = Containers(self._engine, self._identity, execution)
+            containers = Containers(self._engine.containers, self._identity, execution)
             directory = ExecutionDirectory(executions, execution)
             if ContainerPart.USER not in parts or not await asyncio.to_thread(directory.path.is_dir):
                 log.info("container removed", extra={"execution": execution, "cause": "nothing to go on with"})
                 await containers.remove()
                 continue
             spool = await asyncio.to_thread(LogSpool, directory.log)
-            state = await self._engine.state(parts[ContainerPart.USER])
+            state = await self._engine.containers.state(parts[ContainerPart.USER])
             sandbox = self._sandbox(containers, spool, None)
             sandbox.mask = await asyncio.to_thread(mask_after_restart, self._secrets.directories, directory)
             sandbox.adopt(state.id, started=state.started, over=state.started and not state.running)
@@ -162,12 +163,14 @@ class DockerRuntime:
         """Stop copying output and let go of the engine; containers go on."""
         for sandbox in tuple(self._sandboxes):
             await sandbox.let_go()
-        await self._engine.close()
+        await self._engine.connection.close()
 
     def _noted(self, directory: ExecutionDirectory, container: str) -> tuple[Sandbox, LogSpool, bool]:
         """What was started, as far as the execution's directory tells."""
         spool = LogSpool(directory.log)
-        sandbox = self._sandbox(Containers(self._engine, self._identity, ExecutionId(directory.path.name)), spool, None)
+        sandbox = self._sandbox(
+            Containers(self._engine.containers, self._identity, ExecutionId(directory.path.name)), spool, None
+        )
         sandbox.mask = mask_after_restart(self._secrets.directories, directory)
         sandbox.adopt(container, started=True)
         return sandbox, spool, True
@@ -180,7 +183,7 @@ class DockerRuntime:
     async def _left(self) -> Mapping[ExecutionId, Mapping[str, str]]:
         """Ids of this agent's containers, by execution and part."""
         left: dict[ExecutionId, dict[str, str]] = {}
-        for container, labels in await self._engine.find({IDENTITY_LABEL: self._identity}):
+        for container, labels in await self._engine.containers.find({IDENTITY_LABEL: self._identity}):
             left.setdefault(ExecutionId(labels[EXECUTION_LABEL]), {})[labels[PART_LABEL]] = container
         return left
 
@@ -195,12 +198,12 @@ class DockerRuntime:
         about = self._about = self._about or await self._engine.about()
         _refuse_gpus_with_podman(assignment, about)
         checking = begun(partial(self._checked, assignment.role, directory, about))
-        image = await present(self._engine, assignment.role)
+        image = await present(self._engine.images, assignment.role)
         role = await checking
         assert role.image, "the coordinator gives Docker only roles with an image"
         if image is None:
             login_for = partial(self._secrets.login, assignment.execution)
-            image = await pulled(self._engine, role, login_for, progress)
+            image = await pulled(self._engine.images, role, login_for, progress)
         refuse_foreign(about, role, image)
         if not any(arguments(role, image)):
             message = f"image {role.image} names no program, and the job gives no command"
@@ -255,9 +258,9 @@ class DockerRuntime:
         """Start the container without user code, and remove it again."""
         program = _for_this_node(about.architecture)
         container = await containers.create(ContainerPart.REHEARSAL, rehearsal_body(assignment, site, image))
-        await self._engine.put(container, program.layer)
-        await self._engine.start(container)
-        await self._engine.remove(container)
+        await self._engine.files.put(container, program.layer)
+        await self._engine.containers.start(container)
+        await self._engine.containers.remove(container)
 
     async def _hold(
         self,
@@ -269,11 +272,11 @@ class DockerRuntime:
     ) -> Holder:
         """Start the holder, which has the addresses and the published ports from here on."""
         image = _for_this_node(about.architecture)
-        if await self._engine.image(image.name) is None:
-            await self._engine.load_image(image.archive)
+        if await self._engine.images.find(image.name) is None:
+            await self._engine.images.load(image.archive)
         container = await containers.create(ContainerPart.HOLDER, holder_body(assignment, site, image.name, ports))
-        await self._engine.start(container)
-        state = await self._engine.state(container)
+        await self._engine.containers.start(container)
+        state = await self._engine.containers.state(container)
         if not state.running:
             message = f"the container that holds the network ended at once with exit code {state.exit_code}"
             raise ExecutionError(FailureKind.RUNTIME, message)

@@ -33,7 +33,8 @@ from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.containers import Containers, as_failures
 from agent.runtimes.docker.ends import ContainerEnd
-from agent.runtimes.docker.engine import DockerEngine, EngineError
+from agent.runtimes.docker.engine.connection import EngineError
+from agent.runtimes.docker.engine.engine import DockerEngine
 from agent.runtimes.docker.files import refuse_lent
 from agent.runtimes.docker.output import ContainerOutput
 from agent.runtimes.docker.programs import ContainerPrograms, Sought
@@ -127,7 +128,7 @@ class DockerSandbox:
         self.mask = Mask.of(launch.secrets.masked)
         with as_failures():
             if self._container:
-                await self._engine.remove(self._container)
+                await self._engine.containers.remove(self._container)
             if launch.secrets:
                 body = await secrets.offered(body, prepared.directory, *_user_code(prepared, launch))
             writing = begun(partial(_write, prepared, launch, hosts))
@@ -138,8 +139,8 @@ class DockerSandbox:
             files = inline_paths(prepared.assignment.role, prepared.image)
             if files:
                 lent = [mount.target for mount in prepared.assignment.role.mounts]
-                await refuse_lent(self._engine, self._container, files, lent)
-                await self._engine.put(self._container, _archive(files, prepared.site.user, int(time.time())))
+                await refuse_lent(self._engine.files, self._container, files, lent)
+                await self._engine.files.put(self._container, _archive(files, prepared.site.user, int(time.time())))
             await prepared.programs.check(self._container, _sought(prepared, launch, body))
             if launch.secrets:
                 await secrets.provided(self._engine, self._container, prepared.architecture)
@@ -153,7 +154,7 @@ class DockerSandbox:
             # As logs are written: at once, for a hop to a thread takes longer than so small a file.
             write_whole(self._prepared.directory.path / STARTED, self._container.encode(), READABLE)
         with as_failures():
-            await self._engine.start(self._container)
+            await self._engine.containers.start(self._container)
         self._end.expect_running()
         self._output = ContainerOutput(self._engine, self._container, self._spool, self.mask, begun=True)
 
@@ -183,7 +184,7 @@ class DockerSandbox:
         self._end.expect_stop()
         with as_failures():
             try:
-                await self._engine.stop(self._container, math.ceil(grace.total_seconds()))
+                await self._engine.containers.stop(self._container, math.ceil(grace.total_seconds()))
             except EngineError as error:
                 if not error.not_found:
                     raise

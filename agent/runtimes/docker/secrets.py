@@ -11,7 +11,7 @@ from agent.core.containers.secrets import ENV_DIRECTORY, ENV_PROGRAM, uid_of, wi
 from agent.core.containers.spec import Body
 from agent.executions.layout import ExecutionDirectory
 from agent.logs.mask import MASK_EVERYTHING, MASK_NOTHING, Mask
-from agent.runtimes.docker.engine import DockerEngine
+from agent.runtimes.docker.engine.engine import DockerEngine
 from agent.secrets.directories import VARIABLES, SecretDirectories
 from muster.domain.fleet.secret import Handover
 from muster.domain.ids import ExecutionId
@@ -45,11 +45,11 @@ class ContainerSecrets:
     async def provided(self, engine: DockerEngine, container: str, architecture: str) -> None:
         """Give them to the user of a container that was not started yet."""
         if self.handover.env:
-            await engine.put(container, _packed(_program(architecture)))
-        user = (await engine.state(container)).user
+            await engine.files.put(container, _packed(_program(architecture)))
+        user = (await engine.containers.state(container)).user
         passwd = b""
         if user and not user.partition(":")[0].isdecimal():
-            passwd = await engine.beginning(container, "/etc/passwd", _LONGEST_PASSWD)
+            passwd = await engine.files.beginning(container, "/etc/passwd", _LONGEST_PASSWD)
         await asyncio.to_thread(self.directories.fill, self.execution, self.handover, uid_of(user, passwd))
 
     def _make(self, directory: ExecutionDirectory) -> None:

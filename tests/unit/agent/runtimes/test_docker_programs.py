@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.runtimes.docker.answers import ContainerProgram
-from agent.runtimes.docker.engine import DockerEngine
+from agent.runtimes.docker.engine.connection import EngineConnection
+from agent.runtimes.docker.engine.files import EngineFiles
 from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
@@ -22,11 +23,11 @@ class Link:
     target: str
 
 
-class EngineWithFiles(DockerEngine):
+class EngineWithFiles(EngineFiles):
     """An engine all of whose containers have the same files; it notes which are asked for."""
 
     def __init__(self, files: Mapping[str, bytes | Link]) -> None:
-        super().__init__(Path("/nowhere"))
+        super().__init__(EngineConnection(Path("/nowhere")))
         self.files = dict(files)
         self.asked: list[str] = []
 

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import ExitStack, suppress
 
-from agent.runtimes.docker.starts import Starts
+from agent.runtimes.docker.engine.starts import Starts
 
 
 async def waiter(starts: Starts) -> asyncio.Task[None]:
