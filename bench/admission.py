@@ -90,8 +90,8 @@ async def _calls(directory: Path) -> AsyncIterator[dict[str, Call]]:
         TrustOperations(
             accounts=AccountOperations(operations, registry),
             tokens=TokenOperations(operations, registry),
-            enrolment=EnrolmentOperations(operations, registry, None),
-            authority=AuthorityOperations(operations, Rotations(None, registry, engine)),
+            enrolment=EnrolmentOperations(operations, registry.joined, None),
+            authority=AuthorityOperations(operations, Rotations(None, registry.joined, engine)),
             audit=AuditOperations(operations, registry, audit),
         )
     )

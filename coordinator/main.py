@@ -236,7 +236,7 @@ async def _door(
             yield address
         return
     renewing = tasks.create_task(renew_server(authority), name="server certificate")
-    rotations = Rotations(authority, parts.registry, parts.engine)
+    rotations = Rotations(authority, parts.registry.joined, parts.engine)
     rotating = tasks.create_task(rotations.watch(), name="change of the authority")
     doors = Doors(clients=settings.listen, agents=settings.listen_agents)
     async with serving(parts, doors, authority) as bound:

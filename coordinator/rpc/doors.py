@@ -8,8 +8,9 @@ from functools import lru_cache
 
 from coordinator.rpc.callers import Context, Who
 from coordinator.rpc.limits import AGENT_CONNECTIONS
-from coordinator.trust.caller import LOCAL, Caller
-from coordinator.trust.registry import RefusedError, Registry
+from coordinator.trust.caller import LOCAL, Caller, RefusedError
+from coordinator.trust.joined_nodes import JoinedNodes
+from coordinator.trust.registry import Registry
 from muster.trust.certificates import facts, signer_of
 from muster.trust.identity import CertificateError, CertificateFacts
 
@@ -38,7 +39,7 @@ def by_local_token(secret: str, registry: Registry) -> Who:
     return who
 
 
-def by_certificate(registry: Registry) -> Who:
+def by_certificate(nodes: JoinedNodes) -> Who:
     """Agents show certificates, which gRPC has verified."""
 
     def who(metadata: Mapping[str, str], context: Context, now: datetime) -> Caller:
@@ -48,7 +49,7 @@ def by_certificate(registry: Registry) -> Who:
             said, signer = _said(bytes(next(iter(shown))))
         except (StopIteration, CertificateError):
             raise RefusedError("agents must show the certificate of their node", "no certificate") from None
-        return registry.node_with(said.node, said.key, said.not_after, signer, str(context.peer()))
+        return nodes.caller_with(said.node, said.key, said.not_after, signer, str(context.peer()))
 
     return who
 

@@ -140,7 +140,7 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
         )
     async with _closing() as closings:
         server, gate = _server(by_local_token(secret, parts.registry), parts, limits.LOCAL_DOOR)
-        parts.registry.on_less = gate.look_again
+        parts.registry.changes.on_less = gate.look_again
         _add_clients(server, parts, None, closings)
         _add_agents(server, parts, None, closings)
         healthy = _add_health(server, (*_FOR_CLIENTS, *_FOR_AGENTS))
@@ -154,7 +154,7 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
 async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> AsyncIterator[Doors]:
     """Serve behind both doors while the context is open; gives the addresses with the ports that were bound."""
     async with _closing() as closings:
-        agents, agents_gate = _server(by_certificate(parts.registry), parts, limits.AGENTS)
+        agents, agents_gate = _server(by_certificate(parts.registry.joined), parts, limits.AGENTS)
         _add_agents(agents, parts, authority, closings)
         agents_port = _bound(
             agents, doors.agents, served_credentials(lambda: authority.server, lambda: authority.trusted)
@@ -169,13 +169,15 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
 
         def authorities_changed() -> None:
             # Only a new connection is verified against what counts now; this ends those that are open.
-            parts.registry.count_authorities(signers_in(authority.trusted))
+            parts.registry.joined.count_authorities(signers_in(authority.trusted))
 
-        parts.registry.on_less = look_again
+        parts.registry.changes.on_less = look_again
         authority.on_change.append(authorities_changed)
         authorities_changed()
         _add_clients(clients, parts, authority, closings)
-        joining = JoinService(JoinOperations(parts.operations, parts.registry, authority), agents_port, parts.pace)
+        joining = JoinService(
+            JoinOperations(parts.operations, parts.registry.joined, authority), agents_port, parts.pace
+        )
         trust_pb2_grpc.add_JoinServiceServicer_to_server(joining, clients)
         healthy = _add_health(clients, (*_FOR_CLIENTS, *_FOR_STRANGERS))
         port = _bound(clients, doors.clients, served_credentials(lambda: authority.server, None))
@@ -218,7 +220,7 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(
-        NodeService(NodeOperations(operations, parts.engine, parts.registry)), server
+        NodeService(NodeOperations(operations, parts.engine, parts.registry.joined)), server
     )
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
@@ -238,11 +240,11 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
 
 def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
     operations, registry = parts.operations, parts.registry
-    rotations = Rotations(authority, registry, parts.engine)
+    rotations = Rotations(authority, registry.joined, parts.engine)
     return TrustOperations(
         accounts=AccountOperations(operations, registry),
         tokens=TokenOperations(operations, registry),
-        enrolment=EnrolmentOperations(operations, registry, authority),
+        enrolment=EnrolmentOperations(operations, registry.joined, authority),
         authority=AuthorityOperations(operations, rotations),
         audit=AuditOperations(operations, registry, parts.audit),
     )
@@ -250,9 +252,9 @@ def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
 
 def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
     intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
-    renewals = Renewals(parts.registry, authority)
+    renewals = Renewals(parts.registry.joined, authority)
     secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
-    agents = AgentService(parts.engine, intake, parts.registry, renewals, secrets)
+    agents = AgentService(parts.engine, intake, parts.registry.joined, renewals, secrets)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     closings.append(agents.closing.set)
 

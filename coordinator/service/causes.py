@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from coordinator.core.answers import RefusalCause, Refused
 from coordinator.store.store import StoreError
-from coordinator.trust.registry import RefusedError
+from coordinator.trust.caller import RefusedError
 from muster.domain.errors import (
     ConflictError,
     ExhaustedError,

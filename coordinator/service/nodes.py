@@ -13,7 +13,7 @@ from coordinator.service.causes import error_of
 from coordinator.service.operations import Operations
 from coordinator.service.pages import page_start
 from coordinator.trust.caller import Caller, CallerKind
-from coordinator.trust.registry import Registry
+from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.views.nodes import node_view, node_views
 from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.fleet.access import Access
@@ -47,10 +47,10 @@ class NodeLabels:
 class NodeOperations:
     """What callers may do with nodes."""
 
-    def __init__(self, operations: Operations, engine: Engine, registry: Registry) -> None:
+    def __init__(self, operations: Operations, engine: Engine, nodes: JoinedNodes) -> None:
         self._operations = operations
         self._engine = engine
-        self._registry = registry
+        self._nodes = nodes
 
     async def list(self, caller: Caller, *, page: str = "", size: int = 0) -> NodesPage:
         """A page of nodes in natural order; `size` 0: as many as a page has at most."""
@@ -73,8 +73,8 @@ class NodeOperations:
         async with self._operations.begin(caller, "nodes.remove", node) as operation:
             view = await self._view(node)
             await self._apply(RemovalRequested(node=node, cause=operation.cause))
-            if node in self._registry.nodes:
-                await self._registry.revoke_node(node, wall_time(), operation.done("certificate revoked"))
+            if node in self._nodes.by_name:
+                await self._nodes.revoke(node, wall_time(), operation.done("certificate revoked"))
             return view
 
     async def cordon(self, caller: Caller, node: NodeId, *, reason: str = "", restart_jobs: bool = False) -> NodeView:
@@ -99,9 +99,9 @@ class NodeOperations:
         async with self._operations.begin(caller, "nodes.label", node) as operation:
             if caller.kind is CallerKind.LOCAL:
                 raise ConflictError("nodes of `muster up` have the labels with which their agent was started")
-            before = self._registry.labels_of(node)
+            before = self._nodes.labels_of(node)
             words = [*(f"{name}={value}" for name, value in sorted(given.items())), *(f"{name}-" for name in removed)]
-            labels = await self._registry.label_node(node, given, removed, operation.done(" ".join(words)))
+            labels = await self._nodes.label(node, given, removed, operation.done(" ".join(words)))
             await self._engine.apply(NodeLabelled(node=node, labels=labels, cause=operation.cause))
             return NodeLabels(labels=labels, changed=labels != before)
 

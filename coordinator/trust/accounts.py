@@ -1,15 +1,14 @@
 """Accounts: the part of the registry that tells who may do what where."""
 
-import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from coordinator.trust.records import TrustChange, TrustSnapshot, TrustStore
+from coordinator.trust.changes import TrustChanges
+from coordinator.trust.records import TrustSnapshot
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, Access, Account, AuditEntry, Permissions, Project
-from muster.domain.ids import NodeId
 from muster.domain.jobs.rules.job_values import LABEL
 
 Key = TypeVar("Key", bound=str)
@@ -22,22 +21,19 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
 class Accounts:
     """Everybody who has a name here. Changing waits until the change is durable."""
 
-    def __init__(self, store: TrustStore, kept: TrustSnapshot, projects: Mapping[str, Project]) -> None:
+    def __init__(self, kept: TrustSnapshot, changes: TrustChanges, projects: Mapping[str, Project]) -> None:
         """`projects`: those that there are, kept by somebody else."""
-        self._store = store
-        self._writing = asyncio.Lock()
+        self._changes = changes
         self.accounts = {account.name: account for account in kept.accounts}
         self.projects = projects
-        self.on_less: Callable[[NodeId | None], None] = lambda _: None
-        """Called when a node, or with None anybody, may do less than before."""
 
     async def add_account(self, account: Account, entry: AuditEntry) -> Account:
         """A new account; ConflictError if its name is taken."""
         named(account.name, "an account")
-        async with self._writing:
+        async with self._changes.writing:
             if account.name in self.accounts:
                 raise ConflictError(f"there is an account {account.name} already")
-            await self._commit([account], entry)
+            await self._changes.commit([account], entry)
             self.accounts[account.name] = account
         return account
 
@@ -52,7 +48,7 @@ class Accounts:
 
     async def grant(self, name: str, project: str, access: Access | None, entry: AuditEntry) -> Account:
         """The account with this access to a project from now on; None takes it away."""
-        async with self._writing:
+        async with self._changes.writing:
             account = self.account(name)
             if account.identity and access is not None:
                 raise ConflictError(
@@ -66,18 +62,18 @@ class Accounts:
                 grants[project] = access
             changed = replace(account, grants=grants)
             self._keep_an_admin({**self.accounts, name: changed})
-            await self._commit([changed], entry)
+            await self._changes.commit([changed], entry)
             self.accounts[name] = changed
-        self.on_less(None)
+        self._changes.on_less(None)
         return changed
 
     async def take_grants(self, name: str, entry: AuditEntry) -> None:
         """The account may nothing from now on."""
-        async with self._writing:
+        async with self._changes.writing:
             changed = replace(self.account(name), grants={})
-            await self._commit([changed], entry)
+            await self._changes.commit([changed], entry)
             self.accounts[name] = changed
-        self.on_less(None)
+        self._changes.on_less(None)
 
     def permissions_of(self, project: str) -> Permissions:
         """What the containers of a project may do beyond the default."""
@@ -87,9 +83,6 @@ class Accounts:
         """Raise UnknownNameError unless all of these projects are there."""
         for project in grants.keys() - {EVERYWHERE}:
             kept_as(self.projects, project, "project")
-
-    async def _commit(self, changes: Sequence[TrustChange], entry: AuditEntry) -> None:
-        await asyncio.to_thread(self._store.commit_trust, changes, (entry,))
 
     def _keep_an_admin(self, accounts: Mapping[str, Account]) -> None:
         had, has = (any(_is_admin(account) for account in each.values()) for each in (self.accounts, accounts))

@@ -5,9 +5,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from muster.domain.errors import PermissionDeniedError
 from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import DEFAULT_PROJECT
+
+
+class RefusedError(PermissionDeniedError):
+    """A token or certificate does not count; the message may be shown to a stranger, `cause` stays in the audit log."""
+
+    def __init__(self, message: str, cause: str, who: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.who = who
 
 
 class CallerKind(StrEnum):

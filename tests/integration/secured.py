@@ -122,7 +122,7 @@ async def secured(
         authority = FleetAuthority(load_or_make(trust, now), ["127.0.0.1"], now, RotationFile(trust))
         async with (
             serving(parts, Doors(clients=clients, agents="127.0.0.1:0"), authority) as doors,
-            _watched(Rotations(authority, parts.registry, parts.engine)),
+            _watched(Rotations(authority, parts.registry.joined, parts.engine)),
         ):
             yield Secured(
                 directory=directory,

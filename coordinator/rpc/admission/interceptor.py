@@ -29,9 +29,8 @@ from coordinator.rpc.admission.turns import Reading
 from coordinator.rpc.callers import CALLER, Context, Who, caller
 from coordinator.rpc.pace import Pace, TooFastError
 from coordinator.rpc.refusals import fail
-from coordinator.trust.caller import STRANGER, Caller
+from coordinator.trust.caller import STRANGER, Caller, RefusedError
 from coordinator.trust.places import place_of
-from coordinator.trust.registry import RefusedError
 from coordinator.tuning.memory import Leftovers
 from muster.domain.errors import MusterError
 

@@ -7,7 +7,7 @@ from coordinator.rpc.agents.downlink import Downlink
 from coordinator.service.operations import audit_entry
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.caller import Caller
-from coordinator.trust.registry import Registry
+from coordinator.trust.joined_nodes import JoinedNodes
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import agents_pb2 as pb
@@ -20,9 +20,9 @@ RENEWALS = 25
 class Renewals:
     """The nodes that are connected, and what each has to learn of the fleet's authority."""
 
-    def __init__(self, registry: Registry, authority: FleetAuthority | None) -> None:
+    def __init__(self, nodes: JoinedNodes, authority: FleetAuthority | None) -> None:
         """`authority`: None in a fleet without certificates, where nobody renews anything."""
-        self._registry = registry
+        self._nodes = nodes
         self._authority = authority
         self._streams: dict[NodeId, Downlink] = {}
         """The stream to each node that is connected."""
@@ -54,15 +54,15 @@ class Renewals:
         if key != who.key:
             # The key of before counts until the new one is shown, as this answer may get lost.
             entry = audit_entry(who, "agents.renew", who.node, "ok, another key")
-            await self._registry.offer_key(who.node, key, epoch, entry)
+            await self._nodes.offer_key(who.node, key, epoch, entry)
         return answer
 
     async def settle(self, who: Caller) -> None:
         """A node that shows its new key has kept it, with the authorities that came with it."""
-        known = None if who.node is None else self._registry.nodes.get(who.node)
+        known = None if who.node is None else self._nodes.by_name.get(who.node)
         if known is not None and known.next_key == who.key:
             entry = audit_entry(who, "agents.connect", known.name, "ok, the key of before counts no more")
-            await self._registry.settle_key(known.name, who.key, entry)
+            await self._nodes.settle_key(known.name, who.key, entry)
 
     def _ask_all(self) -> None:
         """Other authorities count than before."""
@@ -75,7 +75,7 @@ class Renewals:
 
     async def _ask(self, node: NodeId, down: Downlink) -> None:
         """Ask a node that has not learned of the last change of the authorities; others are left alone."""
-        known = self._registry.nodes.get(node)
+        known = self._nodes.by_name.get(node)
         if self._authority is None or known is None or known.epoch >= self._authority.rotation.epoch:
             return
         message = pb.RenewSoon()

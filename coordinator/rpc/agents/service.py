@@ -32,7 +32,7 @@ from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.trust.caller import CallerKind
-from coordinator.trust.registry import Registry
+from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.tuning.memory import Leftovers
 from muster import __version__, wire
 from muster.domain.errors import PermissionDeniedError
@@ -59,11 +59,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
     def __init__(
-        self, engine: Engine, intake: LogIntake, registry: Registry, renewals: Renewals, secrets: SecretDelivery
+        self, engine: Engine, intake: LogIntake, nodes: JoinedNodes, renewals: Renewals, secrets: SecretDelivery
     ) -> None:
         self._engine = engine
         self._intake = intake
-        self._registry = registry
+        self._nodes = nodes
         self._renewals = renewals
         self._secrets = secrets
         self._plans = PlanSender(engine)
@@ -133,7 +133,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """What a node says of itself never looks like what its join token or an operator says of it."""
         if caller().kind is CallerKind.LOCAL:
             return inventory  # whoever started the agents of `muster up` is the operator
-        given = self._registry.labels_of(node)
+        given = self._nodes.labels_of(node)
         if not (inventory.labels or given):
             return inventory
         return replace(inventory, labels=relabelled(own_labels(inventory.labels), given))

@@ -8,8 +8,8 @@ from coordinator.clock import wall_time
 from coordinator.service.operations import Operations
 from coordinator.service.trust.tokens import checked_ttl
 from coordinator.trust.authority import FleetAuthority
-from coordinator.trust.caller import Caller
-from coordinator.trust.registry import RefusedError, Registry
+from coordinator.trust.caller import Caller, RefusedError
+from coordinator.trust.joined_nodes import JoinedNodes
 from muster.domain.errors import ConflictError, MusterError
 from muster.domain.fleet.access import EnrolledNode, IssuedJoinToken
 from muster.domain.ids import NodeId
@@ -44,9 +44,9 @@ class JoinedNode:
 class EnrolmentOperations:
     """What callers may do with join tokens and with nodes that have joined."""
 
-    def __init__(self, operations: Operations, registry: Registry, authority: FleetAuthority | None) -> None:
+    def __init__(self, operations: Operations, nodes: JoinedNodes, authority: FleetAuthority | None) -> None:
         self._operations = operations
-        self._registry = registry
+        self._nodes = nodes
         self._authority = authority
 
     async def create_token(self, caller: Caller, wish: JoinTokenWish) -> tuple[str, IssuedJoinToken]:
@@ -66,36 +66,36 @@ class EnrolmentOperations:
                 labels=wish.labels,
             )
             operation.target = token.id
-            await self._registry.add_join_token(secret, token, operation.done())
+            await self._nodes.add_token(secret, token, operation.done())
             return str(secret), token
 
     async def list_tokens(self, caller: Caller) -> Sequence[IssuedJoinToken]:
         """Join tokens, oldest first."""
         async with self._operations.begin(caller, "join_tokens.list"):
-            return sorted((stored.token for stored in self._registry.join_tokens.values()), key=_age)
+            return sorted((stored.token for stored in self._nodes.tokens.values()), key=_age)
 
     async def revoke_token(self, caller: Caller, token: str) -> IssuedJoinToken:
         """Have a join token count no more; nodes that have joined with it stay."""
         async with self._operations.begin(caller, "join_tokens.revoke", token) as operation:
-            return await self._registry.revoke_join_token(token, wall_time(), operation.done())
+            return await self._nodes.revoke_token(token, wall_time(), operation.done())
 
     async def nodes(self, caller: Caller) -> Sequence[EnrolledNode]:
         """Nodes that have joined, by name."""
         async with self._operations.begin(caller, "nodes.enrolled"):
-            return [node for _, node in sorted(self._registry.nodes.items())]
+            return [node for _, node in sorted(self._nodes.by_name.items())]
 
     async def revoke_node(self, caller: Caller, node: NodeId) -> EnrolledNode:
         """Send a node away: its certificate counts no more."""
         async with self._operations.begin(caller, "nodes.revoke", node) as operation:
-            return await self._registry.revoke_node(node, wall_time(), operation.done())
+            return await self._nodes.revoke(node, wall_time(), operation.done())
 
 
 class JoinOperations:
     """What strangers may do who have a join token."""
 
-    def __init__(self, operations: Operations, registry: Registry, authority: FleetAuthority) -> None:
+    def __init__(self, operations: Operations, nodes: JoinedNodes, authority: FleetAuthority) -> None:
         self._operations = operations
-        self._registry = registry
+        self._nodes = nodes
         self.authority = authority
         """The authority whose certificate a node is to pin."""
 
@@ -104,10 +104,10 @@ class JoinOperations:
         async with self._operations.begin(caller, "nodes.join", node) as operation:
             try:
                 shown, now = parse_join_token(token), wall_time()
-                self._registry.join_token(shown)  # before anything is signed for a stranger
+                self._nodes.token(shown)  # before anything is signed for a stranger
                 epoch, joined = self.authority.rotation.epoch, self._certified(request, node, now)
                 done = operation.done(f"join token {shown.id}")
-                await self._registry.enrol(shown, node, requested_key(request), done, epoch)
+                await self._nodes.enrol(shown, node, requested_key(request), done, epoch)
             except RefusedError as error:
                 operation.refused(error.cause)
                 raise

@@ -9,7 +9,7 @@ from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine import Engine, Freshness
 from coordinator.trust.authority import FleetAuthority
-from coordinator.trust.registry import Registry
+from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.trust.rotation import RotationStage
 from muster.domain.errors import ConflictError, MusterError
 from muster.domain.fleet.access import AuthorityStatus, KnownAuthority
@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 class Rotations:
     """How far the change of the authority is, told by what each node has shown."""
 
-    def __init__(self, authority: FleetAuthority | None, registry: Registry, engine: Engine) -> None:
+    def __init__(self, authority: FleetAuthority | None, nodes: JoinedNodes, engine: Engine) -> None:
         self._authority = authority
-        self._registry = registry
+        self._nodes = nodes
         self._engine = engine
 
     @property
@@ -51,7 +51,7 @@ class Rotations:
     async def status(self) -> AuthorityStatus:
         """How far it is now."""
         rotation, present = self.authority.rotation, self.authority.certificate
-        joined = [node for node in self._registry.nodes.values() if node.revoked_at is None]
+        joined = [node for node in self._nodes.by_name.values() if node.revoked_at is None]
         behind = sorted(node.name for node in joined if node.epoch < rotation.epoch)
         there = await self._engine.query(_there(behind), after=Freshness.COMMITTED)
         certificates = [present] if rotation.next is None else [present, rotation.next.certificate]

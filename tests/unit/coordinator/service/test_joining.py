@@ -6,8 +6,7 @@ import pytest
 
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinOperations, JoinTokenWish
 from coordinator.trust.authority import FleetAuthority
-from coordinator.trust.caller import STRANGER
-from coordinator.trust.registry import RefusedError
+from coordinator.trust.caller import STRANGER, RefusedError
 from muster.domain.errors import InvalidJobError, PermissionDeniedError
 from muster.domain.fleet.access import Access, AuditEntry, EnrolledNode, IssuedJoinToken
 from muster.domain.ids import NodeId
@@ -38,8 +37,8 @@ class Joined:
         self.trusted = Trusted(JoinableTrust())
         self.authority = FleetAuthority(make_authority(NOW), ["127.0.0.1"], NOW)
         registry, operations = self.trusted.registry, self.trusted.operations
-        self.enrolment = EnrolmentOperations(operations, registry, self.authority)
-        self.joining = JoinOperations(operations, registry, self.authority)
+        self.enrolment = EnrolmentOperations(operations, registry.joined, self.authority)
+        self.joining = JoinOperations(operations, registry.joined, self.authority)
 
 
 async def test_a_node_joins_on_a_token_and_carries_its_labels() -> None:

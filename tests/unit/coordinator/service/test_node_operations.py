@@ -25,7 +25,7 @@ async def fleet(*nodes: NodeId) -> AsyncIterator[tuple[Trusted, Engine, NodeOper
     async with working(engine):
         for node in nodes:
             await engine.apply(connection(engine.open_session(), node, node))
-        yield trusted, engine, NodeOperations(trusted.operations, engine, trusted.registry)
+        yield trusted, engine, NodeOperations(trusted.operations, engine, trusted.registry.joined)
 
 
 async def test_pages_of_nodes_follow_each_other() -> None:

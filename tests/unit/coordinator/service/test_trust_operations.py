@@ -134,7 +134,7 @@ async def test_everybody_learns_who_they_are() -> None:
 
 async def test_a_fleet_of_one_machine_needs_no_join_token() -> None:
     trusted = Trusted()
-    enrolment = EnrolmentOperations(trusted.operations, trusted.registry, None)
+    enrolment = EnrolmentOperations(trusted.operations, trusted.registry.joined, None)
 
     with pytest.raises(ConflictError, match="need no join token"):
         await enrolment.create_token(ADMIN, JoinTokenWish(labels={}))

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from coordinator.trust.caller import RefusedError
 from coordinator.trust.records import TokensUsed
-from coordinator.trust.registry import RefusedError, Registry
+from coordinator.trust.registry import Registry
 from muster.domain.errors import UnknownNameError
 from muster.domain.fleet.access import Access, Account, AccountKind, AuditEntry, EnrolledNode, IssuedToken
 from muster.domain.ids import NodeId
@@ -63,35 +64,37 @@ async def test_a_token_that_is_narrowed_counts_as_long_as_its_account_has_the_sa
 
 async def test_two_keys_of_a_node_count_until_it_shows_the_newer_one() -> None:
     registry, name = Registry(MemoryTrust(), PROJECTS), NodeId("a")
-    registry.nodes[name] = EnrolledNode(name=name, key="old", enrolled_at=NOW, token="t")
-    before = registry.node_with(name, "old", NOW)
-    await registry.offer_key(name, "lost", 1, ENTRY)
-    await registry.offer_key(name, "new", 1, ENTRY)
+    registry.joined.by_name[name] = EnrolledNode(name=name, key="old", enrolled_at=NOW, token="t")
+    before = registry.joined.caller_with(name, "old", NOW)
+    await registry.joined.offer_key(name, "lost", 1, ENTRY)
+    await registry.joined.offer_key(name, "new", 1, ENTRY)
     with pytest.raises(RefusedError):
-        registry.node_with(name, "lost", NOW)
-    assert (registry.still_counts(before, NOW), registry.nodes[name].epoch) == (True, 0)
-    await registry.settle_key(name, "old", ENTRY)
+        registry.joined.caller_with(name, "lost", NOW)
+    assert (registry.still_counts(before, NOW), registry.joined.by_name[name].epoch) == (True, 0)
+    await registry.joined.settle_key(name, "old", ENTRY)
     assert registry.still_counts(before, NOW)
-    after = registry.node_with(name, "new", NOW)
+    after = registry.joined.caller_with(name, "new", NOW)
     less: list[NodeId | None] = []
-    registry.on_less = less.append
-    await registry.settle_key(name, "new", ENTRY)
+    registry.changes.on_less = less.append
+    await registry.joined.settle_key(name, "new", ENTRY)
     assert less == [name]  # whose streams alone are looked at again
     assert (registry.still_counts(before, NOW), registry.still_counts(after, NOW)) == (False, True)
-    assert registry.nodes[name].epoch == 1
+    assert registry.joined.by_name[name].epoch == 1
     with pytest.raises(RefusedError):
-        registry.node_with(name, "", NOW)
+        registry.joined.caller_with(name, "", NOW)
 
 
 async def test_certificates_of_a_former_authority_count_no_more_and_those_of_the_next_go_on() -> None:
     registry, name = Registry(MemoryTrust(), PROJECTS), NodeId("a")
-    registry.nodes[name] = EnrolledNode(name=name, key="key", enrolled_at=NOW, token="t")
-    registry.count_authorities(frozenset({"former", "next"}))
-    streams = [registry.node_with(name, "key", NOW, authority) for authority in ("former", "next")]
+    registry.joined.by_name[name] = EnrolledNode(name=name, key="key", enrolled_at=NOW, token="t")
+    registry.joined.count_authorities(frozenset({"former", "next"}))
+    streams = [registry.joined.caller_with(name, "key", NOW, authority) for authority in ("former", "next")]
     ended: list[str] = []
-    registry.on_less = lambda _: ended.extend(who.authority for who in streams if not registry.still_counts(who, NOW))
-    registry.count_authorities(frozenset({"next"}))
+    registry.changes.on_less = lambda _: ended.extend(
+        who.authority for who in streams if not registry.still_counts(who, NOW)
+    )
+    registry.joined.count_authorities(frozenset({"next"}))
     assert ended == ["former"]
-    assert registry.node_with(name, "key", NOW, "next") == streams[1]
+    assert registry.joined.caller_with(name, "key", NOW, "next") == streams[1]
     with pytest.raises(RefusedError, match="of an authority that counts no more: make a token"):
-        registry.node_with(name, "key", NOW, "former")
+        registry.joined.caller_with(name, "key", NOW, "former")
