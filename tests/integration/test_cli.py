@@ -210,6 +210,12 @@ def test_a_dry_run_prints_what_would_be_sent_and_whether_it_would_be_taken(muste
     assert [request.dry_run for request in muster.canned.asked_for(jobs_pb2.SubmitRequest)] == [True]
 
 
+def test_a_launcher_that_knows_of_no_other_execution_is_warned_of(muster: Muster) -> None:
+    words = ("--dry-run", "-N", "2", "--", "torchrun", "train.py")
+    assert "warning: train: command runs torchrun without a word about the other" in muster("run", *words).stderr
+    assert "warning" not in muster("run", "--framework", "pytorch", *words).stderr
+
+
 def test_a_dry_run_needs_no_coordinator() -> None:
     done = CliRunner().invoke(program(), ["--coordinator", "127.0.0.1:1", "run", "--dry-run", "-o", "json", "true"])
 

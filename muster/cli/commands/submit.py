@@ -14,7 +14,9 @@ from muster.cli.options import DryRun, Output, QueueAnyway
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import print_dim, say, say_lines
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError, UnavailableError
+from muster.domain.fault import spell
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.rules.warnings import warnings
 from muster.jobfile import job_schema
 
 if TYPE_CHECKING:
@@ -113,6 +115,7 @@ def schema() -> None:
 
 async def make(session: CliContext, spec: JobSpec, wish: Wish) -> int:
     """Submit a job, or only check it, and stay with it if that is wished; gives the exit code."""
+    _warn(spec)
     if wish.dry_run:
         return await _check(session, spec, wish)
     async with session.client() as client:
@@ -124,6 +127,12 @@ async def make(session: CliContext, spec: JobSpec, wish: Wish) -> int:
         from muster.cli.follow import follow
 
         return await follow(client, job, stops=wish.stops)
+
+
+def _warn(spec: JobSpec) -> None:
+    """Say what is allowed and most probably not meant."""
+    for each in warnings(spec):
+        say(f"warning: {spec.name}: {spell(each.path[2:])} {each.message}", err=True)
 
 
 async def _submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
@@ -155,6 +164,8 @@ async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: Wish
     from muster.wire.checks import MAX_JOBS
 
     specs = [job.spec for job in jobs]
+    for spec in specs:
+        _warn(spec)
     if wish.dry_run:
         say_lines(_all_texts(specs, wish.output), flush=True)
     try:

@@ -15,12 +15,11 @@ def pytorch(who: Assignment, framework: Framework, roster: Roster) -> Surroundin
     """The options of torchrun as variables, and a configuration of accelerate."""
     env = {
         "PET_NNODES": str(who.world_size),
-        "PET_NODE_RANK": str(who.rank),
         "PET_NPROC_PER_NODE": str(who.processes),
         "PET_MAX_RESTARTS": str(framework.restarts_in_place),
         "PET_LOCAL_ADDR": roster.addresses[who.rank],
         "PET_RDZV_ID": f"{who.job}-{who.attempt}",
-        **_rendezvous(framework, roster),
+        **_rendezvous(who, framework, roster),
     }
     threads = max(1, who.role.resources.cpu_millis // MILLIS_PER_CPU // who.processes)
     return Surroundings(
@@ -30,13 +29,18 @@ def pytorch(who: Assignment, framework: Framework, roster: Roster) -> Surroundin
     )
 
 
-def _rendezvous(framework: Framework, roster: Roster) -> dict[str, str]:
+def _rendezvous(who: Assignment, framework: Framework, roster: Roster) -> dict[str, str]:
+    """Where rank 0 listens. torchrun with c10d gives the ranks itself, and would say that it ignores ours."""
     if framework.rendezvous is Rendezvous.C10D:
         return {
             "PET_RDZV_BACKEND": "c10d",
             "PET_RDZV_ENDPOINT": f"{roster.master_address}:{roster.master_port}",
         }
-    return {"PET_MASTER_ADDR": roster.master_address, "PET_MASTER_PORT": str(roster.master_port)}
+    return {
+        "PET_NODE_RANK": str(who.rank),
+        "PET_MASTER_ADDR": roster.master_address,
+        "PET_MASTER_PORT": str(roster.master_port),
+    }
 
 
 def _accelerate(who: Assignment, framework: Framework, roster: Roster) -> str:

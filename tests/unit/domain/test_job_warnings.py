@@ -1,0 +1,57 @@
+"""A job that would be several worlds in place of one is told so, with the line to add; others hear nothing."""
+
+import pytest
+
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
+from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.rules.warnings import warnings
+
+
+def job(*words: str, workers: int = 3, framework: Framework | None = None, **env: str) -> JobSpec:
+    return JobSpec(name="train", roles=(Role(count=workers, command=words, env=env),), framework=framework)
+
+
+def line(text: str) -> JobSpec:
+    return job("/bin/sh", "-c", text)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        job("torchrun", "--nproc-per-node", "1", "train.py"),
+        job("/opt/venv/bin/torchrun", "train.py"),
+        job("python", "-m", "torch.distributed.run", "train.py"),
+        job("python3.11", "-m", "torch.distributed.launch", "train.py"),
+        job("accelerate", "launch", "train.py"),
+        line("cd /code && exec torchrun \\\n  train.py"),
+        line("pip list | tail\nOMP_NUM_THREADS=1 torchrun train.py > log"),
+    ],
+)
+def test_a_launcher_that_knows_of_no_others_is_told_of(spec: JobSpec) -> None:
+    [warning] = warnings(spec)
+    assert "each of the 3 would train by itself" in warning.message
+    assert "`framework: pytorch`" in warning.message
+    assert warning.path == ("roles", 0, "command")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        job("torchrun", "--nnodes", "3", "train.py"),
+        job("torchrun", "--nnodes=$NNODES", "train.py"),
+        job("torchrun", "--standalone", "train.py"),
+        job("torchrun", "--rdzv-endpoint", "a:1", "train.py"),
+        job("torchrun", "train.py", workers=1),
+        job("torchrun", "train.py", framework=Framework(name=FrameworkName.PYTORCH)),
+        job("torchrun", "train.py", PET_NNODES="3"),
+        job("accelerate", "launch", "--config_file", "a.yaml", "train.py"),
+        job("accelerate", "env"),
+        job("python", "train.py"),
+        line("echo torchrun train.py"),
+        line("echo 'torchrun\ntorchrun"),
+        line(""),
+        job(),
+    ],
+)
+def test_nobody_else_is_warned(spec: JobSpec) -> None:
+    assert list(warnings(spec)) == []
