@@ -1,6 +1,6 @@
 """XGBoost and LightGBM: a tracker on rank 0, and a list of machines."""
 
-from agent.core.launching.frameworks.surroundings import Surroundings, endpoints, if_short
+from agent.core.launching.frameworks.surroundings import Surroundings, if_short
 from muster.domain.gangs.roster import Roster
 
 LIGHTGBM_PORT = "lightgbm"
@@ -26,7 +26,7 @@ def xgboost(rank: int, roster: Roster) -> Surroundings:
 
 def lightgbm(roster: Roster) -> Surroundings:
     """The machines as LightGBM's parameters `machines` and `machine_list_filename` take them."""
-    machines = endpoints(roster, LIGHTGBM_PORT)
+    machines = roster.endpoints(LIGHTGBM_PORT)
     lines = (f"{address} {port}\n" for address, _, port in (each.rpartition(":") for each in machines))
     return Surroundings(
         env=if_short("LIGHTGBM_MACHINES", ",".join(machines)), files={MACHINES_FILE: "".join(lines).encode()}

@@ -1,6 +1,7 @@
 """PyTorch: torchrun and accelerate start without options. torchrun reads `PET_` and the name of any of its options."""
 
 import json
+from collections import Counter
 
 from agent.core.launching.frameworks.surroundings import Surroundings
 from muster.domain.gangs.plan import Assignment
@@ -45,7 +46,7 @@ def _rendezvous(who: Assignment, framework: Framework, roster: Roster) -> dict[s
 
 def _accelerate(who: Assignment, framework: Framework, roster: Roster) -> str:
     """The file for `accelerate launch --config_file`; its keys are those that `accelerate config` writes."""
-    gpus = [len(json.loads(uuids)) for uuids in roster.gpus]
+    gpus = roster.gpu_counts
     kind = "MULTI_GPU" if any(gpus) else "MULTI_CPU"
     lines = {
         "compute_environment": "LOCAL_MACHINE",
@@ -55,7 +56,9 @@ def _accelerate(who: Assignment, framework: Framework, roster: Roster) -> str:
         "main_training_function": "main",
         "machine_rank": who.rank,
         "num_machines": who.world_size,
-        "num_processes": sum(processes_of(framework, number) for number in gpus),
+        "num_processes": sum(
+            processes_of(framework, number) * executions for number, executions in Counter(gpus).items()
+        ),
         "rdzv_backend": "static",
         "same_network": True,
         "use_cpu": not any(gpus),

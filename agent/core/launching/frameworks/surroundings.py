@@ -1,10 +1,7 @@
 """What a framework brings to an execution beyond what every job gets."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from muster.domain.gangs.roster import Roster
 
 LONGEST_LIST = 64 * 1024
 """Bytes of a variable that names every member; a longer one is left out, as Linux takes no more than 128 KiB."""
@@ -20,14 +17,6 @@ class Surroundings:
     """Variables that the image or the job may replace."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Name in the configuration directory → content."""
-
-
-def endpoints(roster: Roster, port: str) -> list[str]:
-    """Where peers reach the port of this name of each member that has it, by rank: `address:number`."""
-    found = (
-        (address, json.loads(ports).get(port)) for address, ports in zip(roster.addresses, roster.ports, strict=True)
-    )
-    return [f"{address}:{number}" for address, number in found if number is not None]
 
 
 def if_short(name: str, value: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 
-from agent.core.launching.frameworks.surroundings import Surroundings, endpoints
+from agent.core.launching.frameworks.surroundings import Surroundings
 from muster.domain.gangs.roster import Roster
 from muster.domain.jobs.frameworks.tensorflow_roles import EVALUATOR
 
@@ -14,7 +14,7 @@ TENSORFLOW_PORT = "tensorflow"
 def tensorflow(rank: int, roster: Roster) -> Surroundings:
     """What `tf.distribute` reads; the evaluator stands in no cluster."""
     cluster: dict[str, list[str]] = {}
-    for role, endpoint in zip(roster.roles, endpoints(roster, TENSORFLOW_PORT), strict=True):
+    for role, endpoint in zip(roster.roles, roster.endpoints(TENSORFLOW_PORT), strict=True):
         if role != EVALUATOR:
             cluster.setdefault(role, []).append(endpoint)
     role = roster.roles[rank]
