@@ -16,7 +16,7 @@ import grpc.aio
 from bench.figures import Bar
 from bench.setting import Setting, Turns
 from coordinator.clock import wall_time
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.callers import CALLER, Context

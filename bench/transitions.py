@@ -13,7 +13,7 @@ from bench.setting import Setting
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import JobSubmitted, NodeConnected
 from coordinator.core.records import Execution
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.store.records.sql import SqlStore
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import AttemptId, JobId, NodeId
@@ -53,7 +53,7 @@ async def _connect(engine: Engine, number: int) -> None:
     await engine.apply(
         NodeConnected(
             node=name,
-            session=engine.open_session().number,
+            session=engine.streams.open().number,
             identity=name,
             version="bench",
             address=f"127.0.1.{number}",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from coordinator.clock import wall_time
 from coordinator.commands import is_command, run_command
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.fleet.files import FleetFiles
 from coordinator.fleet.put_aside import put_aside

@@ -13,7 +13,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.logins.desk import LoginDesk
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy

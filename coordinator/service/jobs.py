@@ -14,7 +14,7 @@ from coordinator.core.cluster.job_index import Among
 from coordinator.core.events import DeleteRequested, JobsSubmitted, StopRequested
 from coordinator.core.records import Job
 from coordinator.core.requests.jobs import REFUSED
-from coordinator.engine import Engine, Freshness
+from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.archive import Archive
 from coordinator.service.causes import error_of
 from coordinator.service.logs import LogWish, PrintedLine

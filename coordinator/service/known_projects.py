@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from coordinator.core.events import ProjectAdded
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from muster.domain.fleet.access import Project
 from muster.domain.jobs.job import DEFAULT_PROJECT
 

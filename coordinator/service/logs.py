@@ -10,7 +10,7 @@ from typing import NamedTuple
 from coordinator.core.attempts.history import is_whole
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Execution
-from coordinator.engine import Engine, Freshness
+from coordinator.engine.engine import Engine, Freshness
 from coordinator.store.logs.logs import LogStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.gangs.log import LogRecord, Stream

@@ -8,7 +8,7 @@ from coordinator.clock import wall_time
 from coordinator.core.answers import Refused
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import CordonRequested, NodeLabelled, RemovalRequested, UncordonRequested
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.service.causes import error_of
 from coordinator.service.operations import Operations
 from coordinator.service.pages import page_start

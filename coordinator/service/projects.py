@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from coordinator.core.answers import ProjectKept, Refused
 from coordinator.core.events import ProjectAdded, ProjectChanged
-from coordinator.engine import Engine, Freshness
+from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.causes import error_of
 from coordinator.service.operations import Operations
 from coordinator.trust.accounts import project_name

@@ -17,11 +17,6 @@ PACKAGES = ("agent", "coordinator", "muster")
 MOST_ATTRIBUTES = 12
 MOST_METHODS = 20
 
-NOT_SPLIT_YET = {
-    "coordinator/engine.py: Engine": "queue, commit and what is performed afterwards are one class",
-}
-"""Classes over the limits, with what stands in each; no other may join them."""
-
 SET_BY_A_CALL = {
     "coordinator/trust/authority.py: FleetAuthority": "its constructor calls `renew_server`, which sets the attribute",
 }
@@ -89,11 +84,7 @@ def _is_written_attribute(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 
 def test_classes_stay_small() -> None:
-    assert {name: faults for name, each in classes() if name not in NOT_SPLIT_YET and (faults := too_large(each))} == {}
-
-
-def test_every_class_that_is_not_split_yet_is_still_too_large() -> None:
-    assert NOT_SPLIT_YET.keys() - {name for name, each in classes() if too_large(each)} == set()
+    assert {name: faults for name, each in classes() if (faults := too_large(each))} == {}
 
 
 def test_an_object_has_all_its_attributes_once_it_is_made() -> None:

@@ -17,7 +17,7 @@ from agent.node import NodeAgent, NodeConfig
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.runtime import Runtime
 from coordinator.clock import wall_time
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.rpc.clients.jobs import READER_PATIENCE
 from coordinator.rpc.server import serving_locally
 from muster.client.client import Client

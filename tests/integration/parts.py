@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.rpc.server import Parts
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.store.logs.logs import LogStore

@@ -7,7 +7,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from coordinator.engine import AgentStream
+from coordinator.engine.agent_streams import AgentStream
 from coordinator.rpc.admission.open_calls import CallSeat
 from muster.domain.errors import MusterError
 from muster.rpc.channel import Credentials, open_channel

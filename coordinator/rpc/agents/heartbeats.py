@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from coordinator.core.answers import Answer, Refused
 from coordinator.core.events import HeartbeatReceived
-from coordinator.engine import AgentStream, Engine
+from coordinator.engine.agent_streams import AgentStream
+from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.downlink import Downlink
 from muster.domain.errors import MusterError
 from muster.rpc.v1 import agents_pb2 as pb

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.logs.quota import LogQuota
 from muster.domain.gangs.plan import Report

@@ -5,7 +5,8 @@ from itertools import chain
 
 from coordinator.core.causes import EventCause
 from coordinator.core.events import PlanTooLarge
-from coordinator.engine import AgentStream, Engine
+from coordinator.engine.agent_streams import AgentStream
+from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.downlink import Downlink
 from coordinator.rpc.agents.send_slots import Lanes
 from muster import wire

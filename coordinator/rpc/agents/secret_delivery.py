@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.deliveries import Deliveries
 from coordinator.service.operations import audit_entry
 from coordinator.trust.audit.log import AuditLog

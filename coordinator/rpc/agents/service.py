@@ -21,7 +21,8 @@ from coordinator.core.events import (
     NodeConnected,
     NodeDisconnected,
 )
-from coordinator.engine import AgentStream, Engine
+from coordinator.engine.agent_streams import AgentStream
+from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.log_intake import LogIntake
@@ -194,11 +195,11 @@ def _require_own(node: NodeId) -> None:
 
 @contextmanager
 def _session(engine: Engine) -> Iterator[AgentStream]:
-    session = engine.open_session()
+    session = engine.streams.open()
     try:
         yield session
     finally:
-        engine.end_session(session)
+        engine.streams.end(session)
 
 
 async def _hello(messages: AsyncIterator[pb.AgentMessage]) -> pb.Hello:

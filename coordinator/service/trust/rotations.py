@@ -7,7 +7,7 @@ from datetime import datetime
 
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.engine import Engine, Freshness
+from coordinator.engine.engine import Engine, Freshness
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.trust.rotation import RotationStage

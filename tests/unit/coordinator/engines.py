@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 from coordinator.core.events import JobSubmitted, NodeConnected
 from coordinator.core.records import Change, Put
-from coordinator.engine import AgentStream, Engine
+from coordinator.engine.agent_streams import AgentStream
+from coordinator.engine.engine import Engine
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import StoreError
 from muster.domain.ids import JobId, NodeId

@@ -18,7 +18,8 @@ from coordinator.core.events import (
     StopRequested,
 )
 from coordinator.core.records import Change, Put
-from coordinator.engine import MOST_PLANS_WAITING, Engine
+from coordinator.engine.agent_streams import MOST_PLANS_WAITING
+from coordinator.engine.engine import Engine
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import UnavailableError
 from muster.domain.fleet.node import NodeState
@@ -78,7 +79,7 @@ async def test_an_event_may_come_with_a_question_that_is_read_in_the_same_turn()
 async def test_nothing_is_answered_read_or_sent_before_it_is_durable() -> None:
     store = StoreThatWaits()
     engine = engine_on(store)
-    session = engine.open_session()
+    session = engine.streams.open()
     async with working(engine) as tasks:
         with engine.signals.listen(J) as listener:
             waiting = [
@@ -131,7 +132,7 @@ async def test_reports_that_only_say_how_far_executions_are_wait_for_those_that_
     store = StoreThatCounts()
     engine = Engine(store, lambda _: None, hold=math.inf)
     async with working(engine):
-        await engine.apply(connection(engine.open_session()))
+        await engine.apply(connection(engine.streams.open()))
         await engine.apply(JobSubmitted(job=J, spec=spec(3)))
         before = len(store.commits)
         for rank in range(3):
@@ -152,7 +153,7 @@ async def test_reports_that_wait_for_nothing_else_are_committed_a_moment_later()
     store = StoreThatCounts()
     engine = engine_on(store)
     async with working(engine):
-        await engine.apply(connection(engine.open_session()))
+        await engine.apply(connection(engine.streams.open()))
         await engine.apply(submission())
         with engine.signals.listen(J) as listener:
             await engine.post(reported(0, Stage.PREPARING))
@@ -262,7 +263,7 @@ async def test_logs_are_forgotten_once_the_deletion_is_durable() -> None:
 
 async def test_a_new_stream_of_an_agent_ends_its_old_one() -> None:
     engine = engine_on(MemoryStore())
-    old, new = engine.open_session(), engine.open_session()
+    old, new = engine.streams.open(), engine.streams.open()
     async with working(engine):
         await engine.apply(connection(old))
         await engine.apply(connection(new))
@@ -273,11 +274,11 @@ async def test_a_new_stream_of_an_agent_ends_its_old_one() -> None:
 
 async def test_a_second_agent_of_a_name_does_not_disturb_the_first() -> None:
     engine = engine_on(MemoryStore())
-    first, second = engine.open_session(), engine.open_session()
+    first, second = engine.streams.open(), engine.streams.open()
     async with working(engine):
         await engine.apply(connection(first))
         assert isinstance(await engine.apply(connection(second, "somebody else")), Refused)
-        engine.end_session(second)
+        engine.streams.end(second)
         await engine.post(NodeDisconnected(node=A, session=second.number))
         await engine.apply(submission())
 
@@ -288,10 +289,10 @@ async def test_a_second_agent_of_a_name_does_not_disturb_the_first() -> None:
 
 async def test_plans_for_a_stream_that_has_just_ended_are_dropped() -> None:
     engine = engine_on(MemoryStore())
-    session = engine.open_session()
+    session = engine.streams.open()
     async with working(engine):
         await engine.apply(connection(session))
-        engine.end_session(session)
+        engine.streams.end(session)
         await engine.apply(submission())
 
     assert session.outbox.qsize() == 1
@@ -299,7 +300,7 @@ async def test_plans_for_a_stream_that_has_just_ended_are_dropped() -> None:
 
 async def test_the_stream_of_an_agent_that_does_not_read_is_closed() -> None:
     engine = engine_on(MemoryStore())
-    session = engine.open_session()
+    session = engine.streams.open()
     async with working(engine):
         await engine.apply(connection(session))
         for number in range(MOST_PLANS_WAITING // 2 + 1):
@@ -314,7 +315,7 @@ async def test_the_stream_of_an_agent_that_does_not_read_is_closed() -> None:
 
 async def prepares(engine: Engine, check_in: float) -> None:
     """A job is being prepared, or its time for that is over already; its agent never gets anywhere."""
-    assert await engine.apply(connection(engine.open_session())) == Noted()
+    assert await engine.apply(connection(engine.streams.open())) == Noted()
     await engine.apply(submission(timeouts=limits(check_in=check_in)))
     assert await phase(engine) in {JobPhase.PREPARING, JobPhase.STOPPING}
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from coordinator.engine import Freshness
+from coordinator.engine.engine import Freshness
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.unit.coordinator.engines import (

@@ -19,7 +19,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.notes import Noticed
 from coordinator.core.turn.turn import Turn
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.fleet.node_event import NodeEventKind
@@ -42,7 +42,7 @@ STAGES = (Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING, Stage.EXI
 
 async def connect(engine: Engine) -> None:
     for node in NODES:
-        event = connection(engine.open_session(), node, node)
+        event = connection(engine.streams.open(), node, node)
         await engine.apply(replace(event, inventory=inventory(node)))
 
 
@@ -68,7 +68,7 @@ def told(caplog: pytest.LogCaptureFixture, *fields: str) -> list[tuple[str, ...]
     return [
         (line.getMessage(), *(str(getattr(line, name, "")) for name in fields))
         for line in caplog.records
-        if line.name == "coordinator.engine" and hasattr(line, "job")
+        if line.name == "coordinator.engine.engine" and hasattr(line, "job")
     ]
 
 
@@ -197,7 +197,7 @@ async def test_the_journal_tells_the_life_of_a_node_with_its_causes(caplog: pyte
     caplog.set_level(logging.INFO)
     operator = EventCause("call k3f-2 nodes.cordon", "bob")
     async with working(engine := engine_on(MemoryStore())):
-        first, second = engine.open_session(), engine.open_session()
+        first, second = engine.streams.open(), engine.streams.open()
         await engine.apply(replace(connection(first), cause=message_cause(A, 1, 1)))
         await engine.apply(CordonRequested(node=A, reason="new disk", cause=operator))
         await engine.apply(CordonRequested(node=A, reason="and a new fan", cause=operator))

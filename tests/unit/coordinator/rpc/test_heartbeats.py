@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from coordinator.core.events import HeartbeatReceived
-from coordinator.engine import AgentStream, Engine
+from coordinator.engine.agent_streams import AgentStream
+from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.downlink import Downlink
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.store.records.memory import MemoryStore
@@ -54,7 +55,7 @@ async def streams(store: MemoryStore | None = None) -> AsyncIterator[tuple[Engin
     async with working(engine) as tasks:
         found = []
         for name in NAMES:
-            session = engine.open_session()
+            session = engine.streams.open()
             await engine.apply(connection(session, node=name))
             found.append(Stream(heartbeats, name, session))
         yield engine, tasks, found
@@ -84,7 +85,7 @@ async def test_an_agent_that_does_not_read_holds_up_its_own_next_heartbeat_and_n
 
 async def test_a_heartbeat_on_a_stream_that_does_not_count_any_more_is_not_acknowledged() -> None:
     async with streams() as (engine, _, [old, *_]):
-        newer = engine.open_session()
+        newer = engine.streams.open()
         await engine.apply(connection(newer, node=NAMES[0]))
         await old.beats(1)
         await old.beats(2)  # taken once the first one has its answer
@@ -96,7 +97,7 @@ async def test_streams_end_whose_heartbeats_cannot_be_counted() -> None:
     store.full = False
     async with streams(store) as (engine, _, [first, *_]):
         store.full = True
-        await asyncio.gather(engine.apply(connection(engine.open_session(), node=NodeId("d"))), return_exceptions=True)
+        await asyncio.gather(engine.apply(connection(engine.streams.open(), node=NodeId("d"))), return_exceptions=True)
         await first.beats(1)
         await first.session.closed.wait()
         assert first.agent.heard.empty()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.core.events import JobSubmitted
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.logs.quota import LogLimits, LogQuota
@@ -55,7 +55,7 @@ async def gang_of(size: int) -> AsyncIterator[tuple[Engine, asyncio.TaskGroup]]:
     """A job that is placed on the node."""
     engine = engine_on(MemoryStore())
     async with working(engine) as tasks:
-        await engine.apply(connection(engine.open_session()))
+        await engine.apply(connection(engine.streams.open()))
         await engine.apply(JobSubmitted(job=J, spec=spec(size)))
         yield engine, tasks
 

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.service.archive import Archive, OldAttempts
 from coordinator.service.jobs import PACE, JobOperations
 from coordinator.service.logs import LogMerge

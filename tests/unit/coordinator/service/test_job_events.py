@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.core.events import ExecutionsReported
 from coordinator.core.records import KeepEvent
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.service.archive import OldAttempts
 from coordinator.service.jobs import JobOperations
 from coordinator.store.records.memory import MemoryStore
@@ -37,7 +37,7 @@ async def told(jobs: JobOperations, **wanted: object) -> list[list[JobEvent]]:
 
 
 async def begin(engine: Engine) -> None:
-    await engine.apply(connection(engine.open_session()))
+    await engine.apply(connection(engine.streams.open()))
     await engine.apply(submission())
 
 

@@ -116,7 +116,7 @@ async def test_a_dry_run_leaves_no_job_and_is_written_down_by_name() -> None:
 async def test_a_job_that_no_node_could_run_is_refused_with_a_reason_for_each() -> None:
     trusted, engine = Trusted(), engine_on(MemoryStore())
     async with working(engine):
-        await engine.apply(connection(engine.open_session()))
+        await engine.apply(connection(engine.streams.open()))
         with pytest.raises(NoNodeError, match="no node could ever run it") as refused:
             await job_operations(engine, trusted).submit(RED, job(gpus=9))
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.service.nodes import REASON, NodeOperations
 from coordinator.store.records.memory import MemoryStore
 from coordinator.trust.caller import LOCAL
@@ -24,7 +24,7 @@ async def fleet(*nodes: NodeId) -> AsyncIterator[tuple[Trusted, Engine, NodeOper
     trusted, engine = Trusted(), engine_on(MemoryStore())
     async with working(engine):
         for node in nodes:
-            await engine.apply(connection(engine.open_session(), node, node))
+            await engine.apply(connection(engine.streams.open(), node, node))
         yield trusted, engine, NodeOperations(trusted.operations, engine, trusted.registry.joined)
 
 

@@ -13,7 +13,7 @@ from coordinator.core.attempts.history import WHOLE_ATTEMPTS, WHOLE_EXECUTIONS, 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.limits import Limits
 from coordinator.core.records import Execution, Job
-from coordinator.engine import Engine, Freshness
+from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.archive import READERS, OldAttempts
 from coordinator.service.logs import LogMerge, LogWish
 from coordinator.signals import Signals

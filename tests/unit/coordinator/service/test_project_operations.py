@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.service.projects import ProjectOperations
 from coordinator.store.records.memory import MemoryStore

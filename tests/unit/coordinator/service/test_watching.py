@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 from coordinator.core.events import DeleteRequested, ExecutionsReported, StopRequested
-from coordinator.engine import Engine
+from coordinator.engine.engine import Engine
 from coordinator.service.jobs import JobOperations
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import UnknownNameError
@@ -51,7 +51,7 @@ async def watched(pace: float, *, end_only: bool = False) -> AsyncIterator[tuple
     engine = engine_on(MemoryStore())
     jobs = job_operations(engine, Trusted(), pace=pace)
     async with working(engine) as tasks:
-        await engine.apply(connection(engine.open_session()))
+        await engine.apply(connection(engine.streams.open()))
         await engine.apply(submission())
         watcher = Watcher()
         watching = tasks.create_task(watcher.watch(jobs, end_only=end_only), name="watch")

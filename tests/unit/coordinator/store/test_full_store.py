@@ -8,7 +8,7 @@ import pytest
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import DeleteRequested, HeartbeatReceived
 from coordinator.core.records import Change, Record
-from coordinator.engine import Engine, Freshness
+from coordinator.engine.engine import Engine, Freshness
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import Snapshot, StoreError, snapshot_of
 from muster.domain.errors import ExhaustedError, UnavailableError
@@ -123,7 +123,7 @@ REFUSAL = "the coordinator can store nothing new: cannot store 3 records: the di
 async def test_what_cannot_be_stored_is_refused_and_leaves_no_trace() -> None:
     store = StoreThatIsFull()
     engine = engine_on(store)
-    session = engine.open_session()
+    session = engine.streams.open()
     async with working(engine):
         with pytest.raises(ExhaustedError, match=REFUSAL):
             await engine.apply(submission())
@@ -156,7 +156,7 @@ async def test_once_there_is_room_again_all_goes_on_with_what_was_stored_before(
         store.full = False
         while True:
             with suppress(ExhaustedError):
-                await engine.apply(connection(engine.open_session()))
+                await engine.apply(connection(engine.streams.open()))
                 break
         await engine.apply(submission("after"))
 
