@@ -21,7 +21,7 @@ _AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.R
 MOVES_TOLD = 5
 """Last moves of an execution that the error about an impossible one tells."""
 DISMISSED_WITHIN = timedelta(seconds=0.2)
-"""Seconds by which a node is told to clear ended executions away; the delay lets the order share a message.
+"""Seconds by which a node is told to clear ended executions away; the delay lets the order share a message (ADR 34).
 
 Nobody waits for it while others of the gang still start or end. Whoever ends in the same half of it is told at the
 same moment."""
