@@ -48,8 +48,11 @@ class Program:
 
     @property
     def output(self) -> str:
-        """All that it printed."""
-        return self.log.read_text(errors="replace")
+        """All that it printed; where its log was removed with its directory, as after a test, a line that says so."""
+        try:
+            return self.log.read_text(errors="replace")
+        except FileNotFoundError:
+            return f"(the log {self.log} was removed)"
 
     def check(self) -> None:
         """Raise ProgramError if it has ended."""
