@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from coordinator.core.answers import Accepted, Answer
 from coordinator.core.attempts.history import remembered
@@ -88,9 +89,9 @@ def role(
     cpus: float = 1,
     image: str | None = None,
     ports: Mapping[str, int | None] | None = None,
-    **resources: object,
+    **resources: Any,
 ) -> Role:
-    need = Resources(gpus=gpus, cpu_millis=int(cpus * 1000), **resources)  # type: ignore[arg-type]
+    need = Resources(gpus=gpus, cpu_millis=int(cpus * 1000), **resources)
     asked = tuple(PortRequest(name=each, port=number) for each, number in (ports or {}).items())
     return Role(name=name, count=count, image=image, command=("train",), resources=need, ports=asked)
 
@@ -235,8 +236,8 @@ class World:
         assert session is not None
         self.turn(NodeDisconnected(node=NodeId(node), session=session))
 
-    def change_inventory(self, node: str, **fields: object) -> None:
-        changed = replace(self.cluster.nodes[NodeId(node)].inventory, **fields)  # type: ignore[arg-type]
+    def change_inventory(self, node: str, **fields: Any) -> None:
+        changed = replace(self.cluster.nodes[NodeId(node)].inventory, **fields)
         self.turn(InventoryChanged(node=NodeId(node), inventory=changed))
 
     def submit(self, wanted: JobSpec, **fields: object) -> JobId:
@@ -248,9 +249,9 @@ class World:
     def try_submit(self, wanted: JobSpec, **fields: object) -> Answer:
         return self.turn(self.submission(wanted, **fields))[0]
 
-    def submission(self, wanted: JobSpec, **fields: object) -> JobSubmitted:
+    def submission(self, wanted: JobSpec, **fields: Any) -> JobSubmitted:
         self._jobs += 1
-        return JobSubmitted(job=JobId(f"j{self._jobs:03}"), spec=wanted, **fields)  # type: ignore[arg-type]
+        return JobSubmitted(job=JobId(f"j{self._jobs:03}"), spec=wanted, **fields)
 
     def stop(self, job: JobId) -> Answer:
         return self.turn(StopRequested(job=job))[0]

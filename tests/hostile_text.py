@@ -36,7 +36,7 @@ def made_hostile(value: Value, text: str = HOSTILE + FORGED) -> Value:
         result = frozenset(made_hostile(each, text) for each in value)
     elif isinstance(value, Mapping):
         result = {made_hostile(key, text): made_hostile(each, text) for key, each in value.items()}
-    return result  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]  # of the type of the value
 
 
 def harm_in(shown: str) -> list[str]:

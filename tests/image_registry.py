@@ -61,7 +61,7 @@ def registry() -> Iterator[Registry]:
     """A registry on loopback, where Docker wants no TLS; it has nothing until something is offered."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     served = Registry(f"127.0.0.1:{server.server_address[1]}")
-    server.served = served  # type: ignore[attr-defined]
+    server.served = served  # type: ignore[attr-defined]  # what handlers serve goes along with the server
     serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="registry")
     serving.start()
     try:
@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Nobody reads it."""
 
     def _answer(self, *, body: bool) -> None:
-        served: Registry = self.server.served  # type: ignore[attr-defined]
+        served: Registry = self.server.served  # type: ignore[attr-defined]  # what handlers serve goes along with the server
         known = served.lets_in(self.headers.get("Authorization", ""))
         status, kind, content = self._found() if known else (401, "application/json", _REFUSED)
         self.send_response(status)
@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(content[start : start + CHUNK])
 
     def _found(self) -> tuple[int, str, bytes]:
-        served: Registry = self.server.served  # type: ignore[attr-defined]
+        served: Registry = self.server.served  # type: ignore[attr-defined]  # what handlers serve goes along with the server
         if self.path == "/v2/":
             return 200, "application/json", b"{}"
         name = self.path.rpartition("/")[2]

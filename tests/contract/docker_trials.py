@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,9 @@ from tests.contract.docker_place import DockerPlace
 from tests.contract.runtimes import Trial, assignment_for, directory_for, ignored, launch_for, shell
 
 
-def script(text: str, **options: object) -> Role:
+def script(text: str, **options: Any) -> Role:
     """A role whose containers run a shell script in the test image."""
-    return replace(Role(command=shell(text), image=DockerPlace.image), **options)  # type: ignore[arg-type]
+    return replace(Role(command=shell(text), image=DockerPlace.image), **options)
 
 
 def assigned(role: Role, *, network: Network = Network.HOST, gpus: Sequence[str] = ()) -> Assignment:
@@ -48,9 +49,9 @@ async def prepared(
             await sandbox.remove()
 
 
-async def refusal(place: DockerPlace, directory: Path, assignment: Assignment, **settings: object) -> ExecutionError:
+async def refusal(place: DockerPlace, directory: Path, assignment: Assignment, **settings: Any) -> ExecutionError:
     """The error with which preparing ends; nothing of the execution may be left."""
-    async with place.runtime(**settings) as runtime:  # type: ignore[arg-type]
+    async with place.runtime(**settings) as runtime:
         with pytest.raises(ExecutionError) as caught:
             async with prepared(runtime, directory, assignment):
                 pass

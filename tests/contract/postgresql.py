@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine
 
@@ -52,12 +53,12 @@ def postgresql() -> Iterator[PostgreSQL]:
     with tempfile.TemporaryDirectory(prefix="muster-pg-") as place:
         directory = Path(place)
         directory.chmod(0o755)
-        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        user: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         if user:
             os.chown(directory, NOBODY, NOBODY)
         data = directory / "data"
         make = [initdb, "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]
-        subprocess.run(make, check=True, capture_output=True, cwd="/", timeout=120, **user)  # type: ignore[call-overload]
+        subprocess.run(make, check=True, capture_output=True, cwd="/", timeout=120, **user)
         serve = [
             server,
             "-D",
@@ -71,7 +72,7 @@ def postgresql() -> Iterator[PostgreSQL]:
             "-c",
             "shared_buffers=8MB",
         ]
-        running = subprocess.Popen(serve, stderr=subprocess.PIPE, text=True, cwd="/", **user)  # type: ignore[call-overload]
+        running = subprocess.Popen(serve, stderr=subprocess.PIPE, text=True, cwd="/", **user)
         try:
             assert running.stderr is not None
             said = ""

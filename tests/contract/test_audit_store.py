@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -176,8 +177,8 @@ def test_nothing_is_removed_that_is_young_or_not_exported_nor_the_newest_entry(s
     assert broken(store) is None
 
 
-def numbers(store: SqlTrust, **wish: object) -> list[int]:
-    return [each.number for each in store.audit(AuditWish(**wish))]  # type: ignore[arg-type]
+def numbers(store: SqlTrust, **wish: Any) -> list[int]:
+    return [each.number for each in store.audit(AuditWish(**wish))]
 
 
 def test_it_is_read_in_pages_from_either_end(store: SqlTrust) -> None:

@@ -10,6 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from io import BytesIO, StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,16 +71,16 @@ def quiet() -> BackupProgress:
     return BackupProgress(StringIO(), "test")
 
 
-def backup(state: StateDirectory, name: str = "backup", **wish: object) -> Path:
+def backup(state: StateDirectory, name: str = "backup", **wish: Any) -> Path:
     file = state.path.parent / name
-    make_backup(state, BackupWish(file=file, **wish), NOW, quiet())  # type: ignore[arg-type]
+    make_backup(state, BackupWish(file=file, **wish), NOW, quiet())
     return file
 
 
-def restored(file: Path, target: Path, **wish: object) -> Restored:
+def restored(file: Path, target: Path, **wish: Any) -> Restored:
     directory = StateDirectory(target)
     with directory.lock():
-        return restore(directory, RestoreWish(file=file, **wish), NOW, quiet())  # type: ignore[arg-type]
+        return restore(directory, RestoreWish(file=file, **wish), NOW, quiet())
 
 
 def left_in(target: Path) -> list[str]:

@@ -48,12 +48,12 @@ def made(tmp_path: Path) -> Path:
 
 def _bill(bundle: Path) -> Any:
     with tarfile.open(bundle) as archive:
-        return json.load(archive.extractfile(BILL_NAME))  # type: ignore[arg-type]
+        return json.load(archive.extractfile(BILL_NAME))  # type: ignore[arg-type]  # a file
 
 
 def test_a_bundle_has_a_bill_of_materials_that_is_cyclonedx(made: Path) -> None:
     with tarfile.open(made) as archive:
-        content = archive.extractfile(BILL_NAME).read()  # type: ignore[union-attr]
+        content = archive.extractfile(BILL_NAME).read()  # type: ignore[union-attr]  # a file
     assert _problems(content) == []
     assert verify_bundle(made).files[BILL_NAME] == hashlib.sha256(content).hexdigest()
 

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pip
 import pytest
@@ -44,10 +45,10 @@ def own(tmp_path: Path) -> tuple[Path, ...]:
     return make_own_wheels(directory)
 
 
-def _plan(tmp_path: Path, shelf: Path, own: Sequence[Path], **more: object) -> BundlePlan:
+def _plan(tmp_path: Path, shelf: Path, own: Sequence[Path], **more: Any) -> BundlePlan:
     output = tmp_path / "made" / "bundle.tar"
     output.parent.mkdir(exist_ok=True)
-    return BundlePlan(platforms=PLATFORMS, output=output, wheels=own, find_links=shelf, **more)  # type: ignore[arg-type]
+    return BundlePlan(platforms=PLATFORMS, output=output, wheels=own, find_links=shelf, **more)
 
 
 def test_a_bundle_has_wheels_for_each_platform_and_is_the_same_each_time(
@@ -146,7 +147,7 @@ def test_a_full_disk_is_told_and_nothing_is_left(small_disk: Path, shelf: Path, 
 def _changed(made: Path, name: str, content: bytes | None) -> None:
     """The bundle with a file that is other, more, or gone."""
     with tarfile.open(made) as archive:
-        members = {each.name: archive.extractfile(each).read() for each in archive}  # type: ignore[union-attr]
+        members = {each.name: archive.extractfile(each).read() for each in archive}  # type: ignore[union-attr]  # a file
     members.pop(name, None)
     if content is not None:
         members[name] = content
@@ -189,7 +190,7 @@ def test_what_programs_that_unpack_may_see_differently_is_refused(
 ) -> None:
     made = create_bundle(_plan(tmp_path, shelf, own), lambda _: None)
     with tarfile.open(made) as archive:
-        members = [(each, archive.extractfile(each).read()) for each in archive]  # type: ignore[union-attr]
+        members = [(each, archive.extractfile(each).read()) for each in archive]  # type: ignore[union-attr]  # a file
     with tarfile.open(made, "w", format=tarfile.PAX_FORMAT) as archive:
         for entry, content in members:
             if entry.name.startswith("wheels/tiny"):
@@ -289,7 +290,7 @@ def test_the_installer_installs_what_is_listed_with_its_hash_and_nothing_else(
 
     shutil.rmtree(tmp_path / "good")
     with tarfile.open(made) as archive:
-        listed = archive.extractfile(f"requirements/{platform}.txt").read()  # type: ignore[union-attr]
+        listed = archive.extractfile(f"requirements/{platform}.txt").read()  # type: ignore[union-attr]  # a file
     _changed(
         made, f"requirements/{platform}.txt", listed.replace(b"tiny==1.0 --hash=sha256:", b"tiny==1.0 --hash=sha256:0")
     )

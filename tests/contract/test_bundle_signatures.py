@@ -39,7 +39,7 @@ def _name(key: Path) -> str:
 
 def _members(bundle: Path) -> dict[str, bytes]:
     with tarfile.open(bundle) as archive:
-        return {each.name: archive.extractfile(each).read() for each in archive}  # type: ignore[union-attr]
+        return {each.name: archive.extractfile(each).read() for each in archive}  # type: ignore[union-attr]  # a file
 
 
 def _written(bundle: Path, members: Mapping[str, bytes], *more: tuple[str, bytes]) -> Path:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -77,9 +78,9 @@ async def prepared(
         yield Trial(sandbox, spool, directory, launch_for(assignment))
 
 
-async def printed(state: Path, text: str, user: JobUser | None = NOBODY, **options: object) -> list[str]:
+async def printed(state: Path, text: str, user: JobUser | None = NOBODY, **options: Any) -> list[str]:
     """What a shell script prints that ends well."""
-    role = replace(Role(command=shell(text)), **options)  # type: ignore[arg-type]
+    role = replace(Role(command=shell(text)), **options)
     async with run(state, role, user) as it:
         assert await it.end() == Exit(code=0), it.printed(Stream.STDERR)
         return [line.decode() for line in it.printed()]

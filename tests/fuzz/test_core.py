@@ -36,7 +36,7 @@ AGES = timedelta(days=400)
 def test_a_job_that_was_valid_and_still_is_lives_and_ends(wanted: Any, seed: int) -> None:
     chance = Random(seed)
     try:
-        job = refuse_faults(wire.job_spec_from_wire(damaged(wire.job_spec_to_wire(wanted), seed)))  # type: ignore[arg-type]
+        job = refuse_faults(wire.job_spec_from_wire(damaged(wire.job_spec_to_wire(wanted), seed)))  # type: ignore[arg-type]  # a message of any job is one of a job
     except (InvalidJobError, WireError):
         return
     if job.size <= SMALL:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agent.executions.ports import PortLedger
 from agent.fencing.clock import Clock
@@ -229,9 +230,9 @@ class Fleet:
         """Let user code go on that reads a line from a FIFO, or will."""
         await asyncio.to_thread(fifo.write_text, "go\n")
 
-    async def output(self, job: str, **wish: object) -> list[LogLine]:
+    async def output(self, job: str, **wish: Any) -> list[LogLine]:
         """What a job printed."""
-        return [line async for line in self.client.jobs.logs(job, **wish)]  # type: ignore[arg-type]
+        return [line async for line in self.client.jobs.logs(job, **wish)]
 
     async def texts(self, job: str, **wish: object) -> list[str]:
         """The lines that a job printed, with the rank in front."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from coordinator.logins.settings import GroupGrant, LoginSettings
 from muster.domain.fleet.access import EVERYWHERE, Access
@@ -20,8 +21,8 @@ def settings(provider: IdentityProvider, directory: Path, **chosen: object) -> L
     directory.mkdir(exist_ok=True)
     secret = directory / "client-secret"
     secret.write_text(CLIENT_SECRET + "\n")
-    said = {"client_secret_file": secret, "grants": GRANTS, "ca_file": provider.ca_file, **chosen}
-    return LoginSettings(issuer=provider.issuer, client_id=CLIENT_ID, **said)  # type: ignore[arg-type]
+    said: dict[str, Any] = {"client_secret_file": secret, "grants": GRANTS, "ca_file": provider.ca_file, **chosen}
+    return LoginSettings(issuer=provider.issuer, client_id=CLIENT_ID, **said)
 
 
 @asynccontextmanager

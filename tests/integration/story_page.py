@@ -67,7 +67,7 @@ def pasted(page: str, story: Story) -> str:
     for name, text in story.blocks().items():
         block = re.compile(rf"(<!-- {name} -->\n```\w*\n).*?(```\n)", re.DOTALL)
         assert block.search(page), f"{PAGE.name} has no block <!-- {name} -->"
-        page = block.sub(lambda found, text=text: found[1] + text + found[2], page)  # type: ignore[misc]
+        page = block.sub(lambda found, text=text: found[1] + text + found[2], page)  # type: ignore[misc]  # mypy infers no lambda with a default
     return page
 
 

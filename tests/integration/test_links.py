@@ -152,7 +152,7 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
     hellos = 0
     protocol = protocol.PROTOCOL_VERSION
 
-    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # a server of grpc.aio has async methods, the stub of both kinds has not
         assert (await anext(aiter(messages))).HasField("hello")
         self.hellos += 1
         welcome = pb.Welcome(protocol=self.protocol)
@@ -160,7 +160,7 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
         welcome.lease.FromSeconds(30)
         await context.write(pb.CoordinatorMessage(welcome=welcome))
 
-    async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Any) -> None:  # type: ignore[override]  # noqa: ARG002 - a call has both
+    async def PushLogs(self, chunks: AsyncIterator[pb.LogChunk], context: Any) -> None:  # type: ignore[override]  # a server of grpc.aio has async methods, the stub of both kinds has not  # noqa: ARG002 - a call has both
         async for _ in chunks:
             pass
 
@@ -168,7 +168,7 @@ class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
 class CoordinatorThatSendsNonsense(CoordinatorThatDropsStreams):
     """A coordinator whose first answer is no welcome."""
 
-    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # a server of grpc.aio has async methods, the stub of both kinds has not
         await context.write(pb.CoordinatorMessage(plan=pb.Plan(revision=1)))
         async for _ in messages:
             pass
@@ -177,7 +177,7 @@ class CoordinatorThatSendsNonsense(CoordinatorThatDropsStreams):
 class CoordinatorThatFallsSilent(CoordinatorThatDropsStreams):
     """Says welcome, and nothing after that, not even to heartbeats."""
 
-    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # a server of grpc.aio has async methods, the stub of both kinds has not
         welcome = pb.Welcome(protocol=self.protocol)
         welcome.heartbeat_interval.FromMilliseconds(50)
         welcome.lease.FromMilliseconds(200)
@@ -195,7 +195,7 @@ class CoordinatorOfBefore(CoordinatorThatDropsStreams):
 class CoordinatorWithUnreadablePlans(CoordinatorThatDropsStreams):
     """Sends what is no message, a plan that is none, one that lacks its beginning, and one that is right."""
 
-    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # a server of grpc.aio has async methods, the stub of both kinds has not
         self.hellos += 1
         welcome = pb.Welcome(protocol=self.protocol)
         welcome.heartbeat_interval.FromSeconds(10)
@@ -210,7 +210,7 @@ class CoordinatorWithUnreadablePlans(CoordinatorThatDropsStreams):
 class CoordinatorThatSaysNothing(CoordinatorThatDropsStreams):
     """Takes streams, and that is all."""
 
-    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # noqa: ARG002 - a call has both
+    async def Connect(self, messages: AsyncIterator[pb.AgentMessage], context: Any) -> None:  # type: ignore[override]  # a server of grpc.aio has async methods, the stub of both kinds has not  # noqa: ARG002 - a call has both
         async for _ in messages:
             pass
 

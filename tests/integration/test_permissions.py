@@ -4,6 +4,7 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -19,8 +20,8 @@ from tests.integration.secured import secured
 OPENED = Permissions(capabilities=frozenset({"SYS_PTRACE"}), any_user=True, host_paths=("/data",), pids=100_000)
 
 
-def job(**options: object) -> JobSpec:
-    role = replace(Role(image="img", command=("true",)), **options)  # type: ignore[arg-type]
+def job(**options: Any) -> JobSpec:
+    role = replace(Role(image="img", command=("true",)), **options)
     return JobSpec(name="train", roles=(role,), project="vision")
 
 

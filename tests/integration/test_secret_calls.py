@@ -44,12 +44,12 @@ class Coordinator(agents_pb2_grpc.AgentServiceServicer):
 @asynccontextmanager
 async def connected(coordinator: Coordinator, calls: SecretCalls) -> AsyncIterator[None]:
     server = grpc.aio.server()
-    agents_pb2_grpc.add_AgentServiceServicer_to_server(coordinator, server)  # type: ignore[no-untyped-call]
+    agents_pb2_grpc.add_AgentServiceServicer_to_server(coordinator, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
         async with open_channel(f"127.0.0.1:{port}") as channel:
-            with calls.connected(agents_pb2_grpc.AgentServiceStub(channel), SHOWN):  # type: ignore[arg-type]
+            with calls.connected(agents_pb2_grpc.AgentServiceStub(channel), SHOWN):
                 yield
     finally:
         await server.stop(None)

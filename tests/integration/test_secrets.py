@@ -148,7 +148,7 @@ async def test_what_no_secret_can_be_is_refused_with_the_reason(
 ) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client:
         with pytest.raises(InvalidJobError, match=problem) as refused:
-            await client.secrets.set("x", values, kind=kind)  # type: ignore[arg-type]
+            await client.secrets.set("x", values, kind=kind)  # type: ignore[arg-type]  # also kinds that there are not
         assert "two" not in str(refused.value)
         assert await client.secrets.list() == ()
 

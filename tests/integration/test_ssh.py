@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,8 +81,8 @@ class User:
         raise AssertionError("nobody needs sudo here")
 
 
-def _at(server: Sshd, **more: object) -> Target:
-    return replace(parse_target(f"127.0.0.1:{server.port}"), key=server.key, **more)  # type: ignore[arg-type]
+def _at(server: Sshd, **more: Any) -> Target:
+    return replace(parse_target(f"127.0.0.1:{server.port}"), key=server.key, **more)
 
 
 async def test_a_server_of_which_nothing_is_known_is_shown_and_refused_and_nothing_is_noted(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from tests.integration.strangers import INVALID, hello, refusal, reports, strang
             "RuntimeOffer.kind is 'vm'; known are docker, process",
         ),
         (
-            hello(executions=[pb.ExecutionReport(execution="j-1-0", stage=77)]),  # type: ignore[arg-type]
+            hello(executions=[pb.ExecutionReport(execution="j-1-0", stage=77)]),  # type: ignore[arg-type]  # a number that stands for nothing
             "ExecutionReport.stage is 77, which is no stage",
         ),
     ],
@@ -123,7 +123,7 @@ async def test_a_second_agent_of_a_name_is_refused_and_the_first_one_stays(tmp_p
     async with running_fleet(tmp_path, "a") as fleet:
         await fleet.start_agent("double", claims="a")
         refused = await fleet.journal.heard("no connection to the coordinator", 3, cause="FAILED_PRECONDITION")
-        assert "another agent is connected as node a from 127.0.0.2; give each agent its own --name" in refused.cause  # type: ignore[attr-defined]
+        assert "another agent is connected as node a from 127.0.0.2; give each agent its own --name" in refused.cause  # type: ignore[attr-defined]  # a record has what it was logged with
         assert fleet.journal.said("node disconnected", node="a") == []
         assert (await fleet.run(shell("true"))).phase is JobPhase.SUCCEEDED
         (node,) = await fleet.client.nodes.list()

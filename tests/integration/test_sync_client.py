@@ -118,7 +118,7 @@ def test_several_threads_ask_at_once(serve: Serve) -> None:
 
     with SyncClient(serve(canned)) as client:
         threads = [
-            threading.Thread(target=lambda each=number: found.append(client.jobs.get(f"j{each}").id))  # type: ignore[misc]
+            threading.Thread(target=lambda each=number: found.append(client.jobs.get(f"j{each}").id))
             for number in range(20)
         ]
         for thread in threads:
@@ -167,11 +167,11 @@ def test_what_is_wrong_with_a_job_is_told_with_its_place_before_anything_is_sent
 
     with SyncClient(serve(canned)) as client:
         with pytest.raises(errors.InvalidJobError, match="is one text") as typed:
-            client.jobs.submit(JobSpec(name="x", roles=(Role(command="echo hi"),)))  # type: ignore[arg-type]
+            client.jobs.submit(JobSpec(name="x", roles=(Role(command="echo hi"),)))  # type: ignore[arg-type]  # what is refused
         with pytest.raises(errors.InvalidJobError) as valued:
             client.jobs.submit(JobSpec(name="x", roles=(Role(command=("true",), count=0),)))
         with pytest.raises(errors.JobsRefusedError) as many:
-            client.jobs.submit_many([SPEC, JobSpec(name="x", roles=(Role(env={"A": 1}),))])  # type: ignore[dict-item]
+            client.jobs.submit_many([SPEC, JobSpec(name="x", roles=(Role(env={"A": 1}),))])  # type: ignore[dict-item]  # what is refused
 
     assert [fault.path for fault in typed.value.faults] == [("roles", 0, "command")]
     assert [fault.path for fault in valued.value.faults] == [("roles", 0, "count")]

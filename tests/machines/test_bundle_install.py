@@ -119,7 +119,7 @@ def test_programs_that_hang_are_started_again_and_executions_go_on(machines: Mac
         hung = _main_process(machine, unit)
         machine.run("kill", "-STOP", str(hung))
         until(
-            lambda unit=unit, hung=hung: _main_process(machine, unit) not in {0, hung},  # type: ignore[misc]
+            lambda unit=unit, hung=hung: _main_process(machine, unit) not in {0, hung},  # type: ignore[misc]  # mypy infers no lambda with a default
             within=WITHIN,
             what=f"another {unit}",
         )

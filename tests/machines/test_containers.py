@@ -115,7 +115,7 @@ def test_a_fleet_of_containers_runs_jobs_which_outlive_their_agent(machines: Mac
     healthy = "{{.State.Health.Status}}"
     for name in ("coordinator", "agent"):
         until(
-            lambda name=name: machine.run("docker", "inspect", f"--format={healthy}", name) == "healthy\n",  # type: ignore[misc]
+            lambda name=name: machine.run("docker", "inspect", f"--format={healthy}", name) == "healthy\n",  # type: ignore[misc]  # mypy infers no lambda with a default
             within=WITHIN,
             what=f"the health of the {name}",
         )

@@ -51,7 +51,7 @@ class Clients:
     def begin(self) -> None:
         """Plan all submits; what follows from them is planned when they are accepted."""
         for number, (at, spec) in enumerate(self._scenario.specs):
-            self._world.after(at, lambda number=number, spec=spec: self._submit(f"key {number}", spec))  # type: ignore[misc]
+            self._world.after(at, lambda number=number, spec=spec: self._submit(f"key {number}", spec))  # type: ignore[misc]  # mypy infers no lambda with a default
 
     def stop(self, job: JobId) -> None:
         """Stop a job, and see that the order is stored once it is acknowledged."""
@@ -123,7 +123,7 @@ class Clients:
         self.watcher.accept(accepted)
         while self._chance.random() < self._scenario.client_nerves:
             wish = self._chance.choice((self.stop, self._delete_meekly, self._delete_with_force))
-            self._world.after(self._chance.expovariate(1 / 20.0), lambda wish=wish: wish(job))  # type: ignore[misc]
+            self._world.after(self._chance.expovariate(1 / 20.0), lambda wish=wish: wish(job))  # type: ignore[misc]  # mypy infers no lambda with a default
 
     def _delete_meekly(self, job: JobId) -> None:
         self.delete(job, force=False)

@@ -72,7 +72,7 @@ class Faults:
         self._coordinator.weakness = self._scenario.weakness
         self._coordinator.crashed = self._restart_coordinator
         for agent in self._agents.values():
-            agent.crashed = lambda agent=agent: self._restart(agent)  # type: ignore[misc]
+            agent.crashed = lambda agent=agent: self._restart(agent)  # type: ignore[misc]  # mypy infers no lambda with a default
             agent.node.up.harshness = self._scenario.harshness_up
             agent.node.down.harshness = self._scenario.harshness_down
         self._clients.watcher.on_start = self._user_code_starts

@@ -130,7 +130,7 @@ class Simulation:
         cluster = self.coordinator.cluster
         for job in list(cluster.jobs.values()):
             if job.ended_at is None and cluster.phase(job.id) is JobPhase.RUNNING:
-                self.world.after(60.0, lambda job=job: self.clients.stop(job.id))  # type: ignore[misc]
+                self.world.after(60.0, lambda job=job: self.clients.stop(job.id))  # type: ignore[misc]  # mypy infers no lambda with a default
         self.world.after(90.0, self._stop_what_is_endless)
 
     def _at_rest(self, *, queue_empty: bool) -> bool:

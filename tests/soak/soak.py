@@ -203,5 +203,5 @@ def _ended(programs: "list[subprocess.Popen[bytes]]", left: float) -> str:
     for each in programs:
         code = each.poll()
         if code is not None and (code or left > 5 * SAMPLE_EACH):
-            return f"{' '.join(map(str, each.args[2:4]))} ended with {code}"  # type: ignore[index]
+            return f"{' '.join(map(str, each.args[2:4]))} ended with {code}"  # type: ignore[index]  # it was started with a list
     return ""

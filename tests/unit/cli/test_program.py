@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 
 from muster.cli.program import program
 
-ALL = sorted(get_command(program()).commands)  # type: ignore[attr-defined]
+ALL = sorted(get_command(program()).commands)  # type: ignore[attr-defined]  # Typer makes a group of several commands
 
 
 def names(app: Typer) -> list[str]:
-    return sorted(get_command(app).commands)  # type: ignore[attr-defined]
+    return sorted(get_command(app).commands)  # type: ignore[attr-defined]  # Typer makes a group of several commands
 
 
 @pytest.mark.parametrize("name", ALL)

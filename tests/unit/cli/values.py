@@ -65,7 +65,7 @@ def attempt(*executions: ExecutionView, number: int = 1, **times: float) -> Atte
     return AttemptView(
         number=number,
         executions=executions,
-        **{f"{name}_at": at(when) for name, when in times.items()},  # type: ignore[arg-type]
+        **{f"{name}_at": at(when) for name, when in times.items()},  # type: ignore[arg-type]  # all fields with such names are times
     )
 
 

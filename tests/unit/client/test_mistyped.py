@@ -35,7 +35,7 @@ def _refused(**keys: Any) -> list[str]:
         ({"count": "3"}, "roles[0].count: must be a whole number, not '3'"),
         ({"count": True}, "roles[0].count: must be a whole number, not True"),
         ({"resources": {"gpus": 1}}, "roles[0].resources: must be of the class Resources, not {'gpus': 1}"),
-        ({"resources": Resources(memory="16Gi")}, "roles[0].resources.memory: must be a whole number, not '16Gi'"),  # type: ignore[arg-type]
+        ({"resources": Resources(memory="16Gi")}, "roles[0].resources.memory: must be a whole number, not '16Gi'"),  # type: ignore[arg-type]  # mistyped
         ({"ports": ("web",)}, "roles[0].ports[0]: must be of the class PortRequest, not 'web'"),
         ({"ports": "web"}, "roles[0].ports: must be a list or tuple, not 'web'"),
         ({"pull": "sometimes"}, "roles[0].pull: must be one of always, missing, never, not 'sometimes'"),
@@ -46,7 +46,7 @@ def test_a_value_of_a_role_that_has_a_wrong_type_is_named(keys: dict[str, Any], 
 
 
 def test_values_of_the_job_are_looked_at_too_and_all_are_told() -> None:
-    timeouts = Timeouts(run=3600)  # type: ignore[arg-type]
+    timeouts = Timeouts(run=3600)  # type: ignore[arg-type]  # mistyped
     assert _refused(name=7, timeouts=timeouts, roles=Role(command=("true",))) == [
         'name: must be text, not 7; did you mean "7"?',
         f"roles: must be a list or tuple, not {repr(Role(command=('true',)))[:60]}…",
@@ -56,13 +56,13 @@ def test_values_of_the_job_are_looked_at_too_and_all_are_told() -> None:
 
 def test_what_is_of_its_type_passes_and_so_do_lists_and_the_words_of_enumerations() -> None:
     role = Role(
-        command=["python", "train.py"],  # type: ignore[arg-type]
+        command=["python", "train.py"],  # type: ignore[arg-type]  # mistyped
         env={"A": "1"},
-        ports=[PortRequest(name="web", port=80)],  # type: ignore[arg-type]
+        ports=[PortRequest(name="web", port=80)],  # type: ignore[arg-type]  # mistyped
         mounts=(Mount(source="/data", target="/data"),),
-        pull="never",  # type: ignore[arg-type]
+        pull="never",  # type: ignore[arg-type]  # mistyped
     )
-    spec = JobSpec(name="hello", roles=[role], network="bridge", timeouts=Timeouts(run=timedelta(hours=1)))  # type: ignore[arg-type]
+    spec = JobSpec(name="hello", roles=[role], network="bridge", timeouts=Timeouts(run=timedelta(hours=1)))  # type: ignore[arg-type]  # mistyped
     assert refuse_mistyped(spec) is spec
 
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from coordinator.core.events import JobSubmitted, NodeConnected
 from coordinator.core.records import Change, Put
@@ -49,9 +50,9 @@ class StoreThatIsFull(MemoryStore):
         super().commit(changes)
 
 
-def submission(name: str = J, **fields: object) -> JobSubmitted:
+def submission(name: str = J, **fields: Any) -> JobSubmitted:
     """One execution that may wait for ever."""
-    return JobSubmitted(job=JobId(name), spec=spec(1, **fields), queue_anyway=True)  # type: ignore[arg-type]
+    return JobSubmitted(job=JobId(name), spec=spec(1, **fields), queue_anyway=True)
 
 
 def connection(session: AgentStream, identity: str = "identity", node: NodeId = A) -> NodeConnected:

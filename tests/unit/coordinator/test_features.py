@@ -37,7 +37,7 @@ def test_why_says_what_the_agents_do_not_know() -> None:
     assert w.phase(job) is JobPhase.QUEUED
     assert [refusal.reason for refusal in explain(w.cluster, job, w.now).refusals] == [LACKING]
     refused = w.try_submit(with_secrets(spec(1)))
-    assert [refusal.reason for refusal in refused.refusals] == [LACKING]  # type: ignore[union-attr]
+    assert [refusal.reason for refusal in refused.refusals] == [LACKING]  # type: ignore[union-attr]  # it was refused
 
 
 def test_a_job_that_waited_for_a_word_starts_when_an_agent_says_it() -> None:

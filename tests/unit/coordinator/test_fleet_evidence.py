@@ -1,6 +1,7 @@
 """Whether what lies in a state directory is one whole fleet."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -61,8 +62,8 @@ def test_a_first_start_that_was_interrupted_goes_on() -> None:
         ({"record": None}, "fleet.json is missing, but coordinator.db of the fleet f is here"),
     ],
 )
-def test_what_is_missing_or_of_another_fleet_is_named(lost: dict[str, object], problem: str) -> None:
-    assert beginning(replace(WHOLE, **lost)) == (problem,)  # type: ignore[arg-type]
+def test_what_is_missing_or_of_another_fleet_is_named(lost: dict[str, Any], problem: str) -> None:
+    assert beginning(replace(WHOLE, **lost)) == (problem,)
 
 
 def test_all_that_is_missing_is_named_at_once() -> None:

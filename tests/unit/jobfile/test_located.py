@@ -1,5 +1,7 @@
 """What a coordinator refuses is told by the keys and lines of the file that the user wrote."""
 
+from typing import Any
+
 import pytest
 
 from muster.jobfile import refused_in_file, refused_in_values
@@ -21,8 +23,8 @@ roles:
 MISSING = "project default has no secret"
 
 
-def told(text: str, message: str, **more: object) -> list[str]:
-    found = refused_in_file(message, "job.yaml", text, **more)  # type: ignore[arg-type]
+def told(text: str, message: str, **more: Any) -> list[str]:
+    found = refused_in_file(message, "job.yaml", text, **more)
     return [] if found is None else str(found).splitlines()
 
 

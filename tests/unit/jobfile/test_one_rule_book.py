@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -39,20 +40,20 @@ TWO = JobSpec(name="train", roles=(Role(name="a", command=("x",)), Role(name="b"
 MIXED = replace(TWO, roles=(TWO.roles[0], Role(name="b", image="trainer:1")))
 
 
-def job(spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
-    return replace(spec, **changes)  # type: ignore[arg-type]
+def job(spec: JobSpec = PROCESS, **changes: Any) -> JobSpec:
+    return replace(spec, **changes)
 
 
-def role(spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
-    return replace(spec, roles=(replace(spec.roles[0], **changes),))  # type: ignore[arg-type]
+def role(spec: JobSpec = PROCESS, **changes: Any) -> JobSpec:
+    return replace(spec, roles=(replace(spec.roles[0], **changes),))
 
 
-def framed(name: str, spec: JobSpec = PROCESS, **changes: object) -> JobSpec:
-    return replace(spec, framework=Framework(name=FrameworkName(name), **changes))  # type: ignore[arg-type]
+def framed(name: str, spec: JobSpec = PROCESS, **changes: Any) -> JobSpec:
+    return replace(spec, framework=Framework(name=FrameworkName(name), **changes))
 
 
-def needs(**resources: object) -> JobSpec:
-    return role(resources=Resources(**resources))  # type: ignore[arg-type]
+def needs(**resources: Any) -> JobSpec:
+    return role(resources=Resources(**resources))
 
 
 def times(**spans: timedelta) -> JobSpec:
@@ -237,8 +238,8 @@ WRONG_BY_ITSELF: Sequence[Damage] = (
 )
 
 
-def _last(spec: JobSpec, **changes: object) -> JobSpec:
-    return replace(spec, roles=(*spec.roles[:-1], replace(spec.roles[-1], **changes)))  # type: ignore[arg-type]
+def _last(spec: JobSpec, **changes: Any) -> JobSpec:
+    return replace(spec, roles=(*spec.roles[:-1], replace(spec.roles[-1], **changes)))
 
 
 @settings(max_examples=100)

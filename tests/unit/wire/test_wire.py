@@ -5,6 +5,7 @@ import re
 import zlib
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.descriptor import Descriptor
@@ -109,11 +110,11 @@ def _varint(value: int) -> bytes:
     return bytes([*encoded, value])
 
 
-def _job(**changes: object) -> model_pb2.JobSpec:
+def _job(**changes: Any) -> model_pb2.JobSpec:
     message = wire.job_spec_to_wire(
         JobSpec(name="ring", roles=(Role(count=3, command=("ring",), ports=(PortRequest(name="ring"),)),)),
     )
-    message.MergeFrom(model_pb2.JobSpec(**changes))  # type: ignore[arg-type]
+    message.MergeFrom(model_pb2.JobSpec(**changes))
     return message
 
 

@@ -135,7 +135,7 @@ def test_the_body_of_an_execution_with_everything() -> None:
 
 def test_no_container_is_privileged() -> None:
     for made in (body(Role()), holder_body(assignment(Role()), SITE, "holder", ())):
-        assert "Privileged" not in made["HostConfig"]  # type: ignore[operator]
+        assert "Privileged" not in made["HostConfig"]  # type: ignore[operator]  # a mapping, as Docker wants it
 
 
 def test_whoever_may_be_root_has_what_root_needs_in_a_container() -> None:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.domain.gangs.fence import PeerWord
+from muster.domain.gangs.fence import Fence, PeerWord
+from muster.domain.ids import NodeId
 from tests.unit.agent.core.fence_builders import GANG, ME, STOPPER, A, B, FencedAgent, cuts
 
 words = st.dictionaries(st.sampled_from((A, B)), st.sampled_from(PeerWord))
@@ -20,9 +21,9 @@ moments = st.lists(
 
 @given(fence=st.sampled_from((GANG, STOPPER)), grace=st.floats(0.0, 60.0), moments=moments)
 def test_user_code_is_cut_off_exactly_when_neither_contact_nor_permit_lets_it_run(
-    fence: object, grace: float, moments: list[tuple[float, str, float, dict[object, PeerWord]]]
+    fence: Fence, grace: float, moments: list[tuple[float, str, float, dict[NodeId, PeerWord]]]
 ) -> None:
-    agent = FencedAgent(fence, grace=grace).run()  # type: ignore[arg-type]
+    agent = FencedAgent(fence, grace=grace).run()
     at, allowed, cut = 0.0, 81.0, False
     patience = min(grace, 10.0)
     for later, what, under_way, said in moments:
@@ -32,7 +33,7 @@ def test_user_code_is_cut_off_exactly_when_neither_contact_nor_permit_lets_it_ru
             done = agent.contact(max(0.0, at - under_way), at)
             allowed = allowed if late else max(allowed, max(0.0, at - under_way) + 81.0)
         elif what == "answers":
-            agent.answers(max(0.0, at - under_way), said, at)  # type: ignore[arg-type]
+            agent.answers(max(0.0, at - under_way), said, at)
             done = []
             permitted = fence is GANG and said == {A: PeerWord.WITHOUT, B: PeerWord.WITHOUT}
             allowed = max(allowed, max(0.0, at - under_way) + 20.0) if permitted and not late else allowed

@@ -23,10 +23,10 @@ SITE = LaunchSite(config="/muster/config", outputs="/muster/outputs", interface=
 SIZES = [1, 2, 3, 12]
 
 
-def gang(name: str, roles: Sequence[str], gpus: int = 0, *, attempt: int = 1, **changes: object) -> list[Launch]:
+def gang(name: str, roles: Sequence[str], gpus: int = 0, *, attempt: int = 1, **changes: Any) -> list[Launch]:
     """What each execution of a job finds, by rank; every one has the ports that it asks for."""
     network = Network(str(changes.pop("network", Network.HOST)))
-    framework = Framework(name=FrameworkName(name), **changes)  # type: ignore[arg-type]
+    framework = Framework(name=FrameworkName(name), **changes)
     orders = [
         assignment(
             rank,

@@ -25,7 +25,7 @@ def test_a_new_stream_begins_with_a_whole_plan_whatever_its_revision() -> None:
 
     actions = agent.step(PlanReceived(plan=Plan(revision=1), stream=2))
 
-    assert {action.execution for action in actions if not isinstance(action, Prepare)} == {FIRST, SECOND}  # type: ignore[union-attr]
+    assert {action.execution for action in actions if not isinstance(action, Prepare)} == {FIRST, SECOND}  # type: ignore[union-attr]  # all others are of one execution
     assert agent.ledger.revision == 1
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,8 @@ from tests.builders import World, spec
 
 
 def restarting(size: int = 2, **rules: object) -> JobSpec:
-    policy = {"limit": 1, "infrastructure": 1, "backoff": timedelta(seconds=5), **rules}
-    return spec(size, max_per_node=1, restarts=RestartPolicy(**policy))  # type: ignore[arg-type]
+    policy: dict[str, Any] = {"limit": 1, "infrastructure": 1, "backoff": timedelta(seconds=5), **rules}
+    return spec(size, max_per_node=1, restarts=RestartPolicy(**policy))
 
 
 def failing_for(codes: str) -> JobSpec:

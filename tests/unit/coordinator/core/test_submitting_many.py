@@ -1,7 +1,7 @@
 """Many jobs that are accepted together or not at all."""
 
 from coordinator.core.answers import AllAccepted, NoneAccepted, RefusalCause, Refused
-from coordinator.core.events import JobsSubmitted
+from coordinator.core.events import JobsSubmitted, JobSubmitted
 from coordinator.core.limits import Limits
 from coordinator.core.requests.jobs import REFUSED
 from muster.domain.ids import NodeId
@@ -13,8 +13,8 @@ ONE_GPU = spec(1, gpus=1)
 TOO_LARGE = spec(1, gpus=9)
 
 
-def together(*jobs: object) -> JobsSubmitted:
-    return JobsSubmitted(jobs=jobs)  # type: ignore[arg-type]
+def together(*jobs: JobSubmitted) -> JobsSubmitted:
+    return JobsSubmitted(jobs=jobs)
 
 
 def test_all_are_accepted_in_order_and_placed_as_if_they_had_come_one_by_one() -> None:

@@ -1,6 +1,7 @@
 """What happened to a job, told to callers in pages and followed until its end."""
 
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -30,9 +31,9 @@ class Stored:
         self.jobs = job_operations(self.engine, Trusted(), OldAttempts(self.store), pace=0)
 
 
-async def told(jobs: JobOperations, **wanted: object) -> list[list[JobEvent]]:
+async def told(jobs: JobOperations, **wanted: Any) -> list[list[JobEvent]]:
     """The pages of a viewer."""
-    async with aclosing(jobs.events(of_all(Access.VIEWER), J, **wanted)) as pages:  # type: ignore[arg-type]
+    async with aclosing(jobs.events(of_all(Access.VIEWER), J, **wanted)) as pages:
         return [list(page) async for page in pages]
 
 

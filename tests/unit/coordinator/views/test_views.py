@@ -390,5 +390,5 @@ def test_a_dry_run_shows_what_could_be_accepted() -> None:
     w = world()
     answer = w.try_submit(PAIR, dry_run=True)
 
-    view = unaccepted_view(answer.job)  # type: ignore[union-attr]
+    view = unaccepted_view(answer.job)  # type: ignore[union-attr]  # it was accepted
     assert (view.id, view.phase, view.summary) == ("", JobPhase.QUEUED, "could be accepted")
