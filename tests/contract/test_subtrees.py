@@ -194,3 +194,16 @@ async def test_a_killer_ends_what_runs_although_its_record_is_damaged(tmp_path: 
             await asyncio.sleep(0)
         assert alive(numbers(it)) == []
         (it.directory.path / PROCESS_RECORD).write_bytes(whole)
+
+
+async def test_whoever_started_others_hears_of_a_stop_before_them(place: ProcessPlace, tmp_path: Path) -> None:
+    """Otherwise the shell could find its children ended, and end well, before the signal comes to it as well."""
+    pair = "sleep 60 & sleep 60 &"
+    text = f"trap 'exit 9' TERM; sh -c 'trap \"exit 8\" TERM; {pair} echo inner; wait' & {pair} echo outer; wait"
+    async with trial(place, tmp_path, Role(command=("/bin/sh", "-c", text))) as it:
+        await it.release()
+        await said(it, 2)
+        order = [each.pid for each in record_of(it).subtree(it.sandbox.execution).members()]
+        parents = {pid: found.parent for pid in order if (found := stat(pid)) is not None}
+        assert len(order) == 6
+        assert all(order.index(parent) < order.index(pid) for pid, parent in parents.items() if parent in parents)

@@ -46,7 +46,7 @@ class Subtree:
     """Cgroups in which nothing else runs."""
 
     def members(self) -> tuple[Process, ...]:
-        """Processes that have not ended, without the supervisor."""
+        """Processes that have not ended, without the supervisor; while that lives, each stands before its children."""
         if self.supervisor.runs:
             found = self._below_supervisor()
             if self.supervisor.runs:  # else its children may have been somebody else's by then
@@ -55,14 +55,17 @@ class Subtree:
         return _named(table, _closed(table, self._roots(table)) - {os.getpid(), self.supervisor.pid})
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal once to every process, also to those that are forked meanwhile."""
+        """Send a signal once to every process, also to those that are forked meanwhile.
+
+        Whoever started another hears of it first: a shell that waits for a program would else end well with its end.
+        """
         reached: set[Process] = set()
         for _ in range(STOP_ROUNDS):
-            fresh = set(self.members()) - reached
+            fresh = [each for each in self.members() if each not in reached]
             if not fresh:
                 return
             _send(number, fresh)
-            reached |= fresh
+            reached.update(fresh)
 
     def kill(self, limit: float) -> tuple[int, ...]:
         """Kill all of it; the pids that are still there after `limit` seconds, none as a rule."""
