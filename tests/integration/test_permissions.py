@@ -14,6 +14,7 @@ from muster.client.endpoint import Login, keep_login
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access, Permissions
 from muster.domain.jobs.job import JobSpec, Mount, Role, Security
+from muster.domain.jobs.rules.filling_in import filled_in
 from tests.integration.fleet import running_fleet
 from tests.integration.secured import secured
 
@@ -120,4 +121,4 @@ async def test_on_ones_own_machine_everything_is_open(tmp_path: Path) -> None:
         with pytest.raises(ConflictError, match="open for everything"):
             await fleet.client.projects.allow("default", OPENED)
         wish = replace(job(user="root", security=Security(privileged=True)), project="default")
-        assert (await fleet.client.jobs.submit(wish, queue_anyway=True)).spec == wish
+        assert (await fleet.client.jobs.submit(wish, queue_anyway=True)).spec == filled_in(wish)
