@@ -66,6 +66,9 @@ e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 chaos: setup     ## jobs on the fleet testbed while things break, for MINUTES; SEED decides which (docs/testing.md)
 	$(PY) -m tests.e2e.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
 
+frameworks: setup ## jobs of the real PyTorch, Lightning, JAX, XGBoost and LightGBM; the first run fetches 2.5 GB (docs/testing.md)
+	$(PYTEST) tests/frameworks
+
 fuzz: setup      ## what others send and write, at random for MINUTES; SEED decides what comes first (docs/testing.md)
 	$(PY) -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
@@ -98,4 +101,4 @@ docs: setup      ## print the documents that follow from the code
 story: setup     ## run a job and paste what is told of it into docs/events.md
 	$(PY) -m tests.integration.story_page
 
-.PHONY: help setup demo wheels test e2e chaos fuzz simulate soak bench check protos sync docs story
+.PHONY: help setup demo wheels test e2e chaos frameworks fuzz simulate soak bench check protos sync docs story
