@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from muster.domain.ids import JobId
     from muster.domain.jobs.disconnect import OnDisconnect
     from muster.domain.jobs.explanation import Explanation
+    from muster.domain.jobs.frameworks.dialect import Dialect
     from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
     from muster.domain.jobs.job import (
         InlineFile,
@@ -85,6 +86,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     "muster.domain.ids": ("JobId",),
     "muster.domain.jobs.disconnect": ("OnDisconnect",),
     "muster.domain.jobs.explanation": ("Explanation",),
+    "muster.domain.jobs.frameworks.dialect": ("Dialect",),
     "muster.domain.jobs.frameworks.framework": (
         "Framework",
         "FrameworkName",
@@ -140,6 +142,7 @@ __all__ = [
     "ConflictError",
     "Connection",
     "Credentials",
+    "Dialect",
     "ExecutionView",
     "ExhaustedError",
     "Explanation",

@@ -27,6 +27,9 @@ SPARES = 2
 WORKER_MODULE = "muster_worker.py"
 """The module `muster.worker` as it lies beside the roster files, for user code where Muster is not installed."""
 
+SHARED = 0o755
+"""Rights of a directory that everybody may read."""
+
 KEPT = 8
 """Spare directories at most: as many as a node with eight GPUs may need at once."""
 
@@ -72,6 +75,11 @@ class ExecutionDirectories:
         """Have the directories that every execution has, and note whose they are. Raises OSError."""
         self._make_directories(directory)
         note_first(directory, record)
+
+    def add_inputs(self, directory: ExecutionDirectory) -> None:
+        """Make the directory of inputs, which everybody may read. Raises OSError."""
+        directory.inputs.mkdir(exist_ok=True)
+        directory.inputs.chmod(SHARED)
 
     def clear(self, directory: ExecutionDirectory) -> None:
         """Remove an execution's directory, but keep what user code left in its outputs.

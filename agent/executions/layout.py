@@ -17,6 +17,8 @@ class ExecutionDirectory:
         self.config = self.path / "config"
         self.outputs = self.path / "outputs"
         self.work = self.path / "work"
+        self.inputs = self.path / "inputs"
+        """Made for dialects that have such a directory; nothing is in it."""
         self.home = self.path / "home"
         """Made by runtimes whose users need one."""
         self.log = self.path / "log.cri"

@@ -13,6 +13,7 @@ from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Remove
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
 from agent.core.launching.site import LaunchSite
 from agent.core.step import AgentState
+from agent.executions.layout import ExecutionDirectory
 from agent.executions.record import record_of
 from agent.logs.spool import LogSpool
 from agent.loop.exits import Exits
@@ -23,7 +24,8 @@ from agent.loop.workbench import OngoingWork, Workbench, ended
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.frameworks.dialect import Dialect
+from muster.domain.jobs.job import Role, RuntimeKind
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +99,8 @@ class Actions:
         directory, record = bench.directories.of(execution), record_of(assignment, bench.address, ports)
         if not bench.directories.take_spare(directory, record):
             await asyncio.to_thread(bench.directories.make, directory, record)
+        if Dialect.VALOHAI in assignment.dialects:
+            await asyncio.to_thread(bench.directories.add_inputs, directory)
         spool = LogSpool(directory.log, bench.log_limit)
         live = bench.live[execution] = LiveExecution(runtime.kind, directory, spool, record=record)
         bench.logs.follow(execution, spool)
@@ -107,15 +111,26 @@ class Actions:
     async def _arm(self, action: Arm) -> Armed:
         live = self._bench.live[action.assignment.execution]
         assert live.sandbox is not None
-        container = action.assignment.role.runtime is RuntimeKind.DOCKER
-        site = LaunchSite(
-            config=CONTAINER_CONFIG if container else str(live.directory.config),
-            outputs=CONTAINER_OUTPUTS if container else str(live.directory.outputs),
-            interface=self._bench.interface,
-        )
-        launched = launch(action.assignment, action.roster, site)
+        launched = launch(action.assignment, action.roster, self._site(action.assignment.role, live.directory))
         await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
         return Armed(execution=action.assignment.execution)
+
+    def _site(self, role: Role, directory: ExecutionDirectory) -> LaunchSite:
+        """The directories as user code of this role sees them."""
+        if role.runtime is RuntimeKind.DOCKER:
+            return LaunchSite(
+                config=CONTAINER_CONFIG,
+                outputs=CONTAINER_OUTPUTS,
+                workdir=role.workdir or "",
+                interface=self._bench.interface,
+            )
+        return LaunchSite(
+            config=str(directory.config),
+            outputs=str(directory.outputs),
+            inputs=str(directory.inputs),
+            workdir=str(directory.work / (role.workdir or "")),
+            interface=self._bench.interface,
+        )
 
     async def _start(self, execution: ExecutionId) -> Started:
         bench, live = self._bench, self._bench.live[execution]

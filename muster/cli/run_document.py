@@ -41,6 +41,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     priority: int | None = None
     project: str | None = None
     framework: str | None = None
+    dialects: Sequence[str] = ()
     labels: Mapping[str, str] | None = None
     success: str | None = None
     max_per_node: int | None = None
@@ -91,6 +92,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         priority=flags.priority,
         project=flags.project,
         framework=flags.framework,
+        dialects=list(flags.dialects) or None,
         labels=flags.labels,
         success=flags.success,
         max_per_node=flags.max_per_node,

@@ -44,6 +44,7 @@ class Builder:
             priority=job.priority,
             project=job.project or "",
             framework=None if job.framework is None else Framework(**job.framework.model_dump()),
+            dialects=tuple(job.dialects),
             labels=dict(job.labels),
             packing=job.placement,
             max_per_node=job.max_per_node,

@@ -32,7 +32,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(success=spec.success and str(spec.success)),
         **_present(project=spec.project or None),
         **_present(framework=_framework(spec.framework)),
-        **_present(labels=dict(spec.labels)),
+        **_present(dialects=list(map(str, spec.dialects)), labels=dict(spec.labels)),
         "priority": spec.priority,
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),

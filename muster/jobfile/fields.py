@@ -13,6 +13,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, Rendezvous
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
@@ -276,6 +277,7 @@ SuccessName = Annotated[
 FrameworkWord = Annotated[
     FrameworkName, BeforeValidator(partial(_one_of, FrameworkName)), _schema(enum=list(map(str, FrameworkName)))
 ]
+DialectWord = Annotated[Dialect, BeforeValidator(partial(_one_of, Dialect)), _schema(enum=list(map(str, Dialect)))]
 RendezvousName = Annotated[
     Rendezvous, BeforeValidator(partial(_one_of, Rendezvous)), _schema(enum=list(map(str, Rendezvous)))
 ]

@@ -354,6 +354,11 @@ class JobKeys(RoleDefaults):
         "word or map",
         "What user code is written for, so that it finds its peers as it is, see below and docs/frameworks.md.",
     )
+    dialects: Annotated[list[fields.DialectWord], Also({"uniqueItems": True})] = key(
+        "list of words: `slurm`, `valohai`, `runai`, `skypilot`",
+        "Other systems whose variables and files user code finds as well, see docs/dialects.md.",
+        [],
+    )
     labels: Annotated[
         dict[fields.NodeLabel, fields.JobLabel],
         AfterValidator(_few_labels),

@@ -3,7 +3,10 @@
 What is checked here makes a value of a message. What a valid job is says `muster.domain.jobs.rules.job_rules`.
 """
 
+from collections.abc import Iterable
+
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
@@ -54,6 +57,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         project=spec.project,
         labels=spec.labels,
         framework=framework_to_wire(spec.framework),
+        dialects=spec.dialects,
     )
 
 
@@ -77,7 +81,13 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         project=message.project,
         labels=dict(message.labels),
         framework=framework_from_wire(message.framework) if message.HasField("framework") else None,
+        dialects=dialects_from_wire(message.dialects, "JobSpec.dialects"),
     )
+
+
+def dialects_from_wire(words: Iterable[str], field: str) -> tuple[Dialect, ...]:
+    """The dialects of a job; raises WireError for words that are not known."""
+    return tuple(checks.word(Dialect, each, field) for each in words)
 
 
 def framework_to_wire(framework: Framework | None) -> pb.Framework | None:

@@ -143,9 +143,9 @@ class Trial:
 
 
 def directory_for(directory: Path, execution: ExecutionId) -> ExecutionDirectory:
-    """An execution's directory, as the agent makes it."""
+    """An execution's directory, as the agent makes it for any dialect."""
     own = ExecutionDirectory(directory / "executions", execution)
-    for path in (own.config, own.outputs, own.work):
+    for path in (own.config, own.outputs, own.work, own.inputs):
         path.mkdir(parents=True)
     return own
 

@@ -16,6 +16,7 @@ from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.gangs.log import Stream
 from muster.domain.gangs.roster import PortLease
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
+from muster.domain.jobs.frameworks.dialect import VALOHAI_REPOSITORY, Dialect
 from muster.domain.jobs.job import InlineFile, Mount, Network, Resources, Role, RuntimeKind, Ulimit
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared, refusal, script
@@ -229,6 +230,17 @@ async def test_mounts_below_allowed_directories_are_there(place: DockerPlace, tm
         assert it.printed() == [b"one"]
         assert (data / "x").exists()
         assert not (data / "set" / "x").exists()
+
+
+async def test_the_directories_are_where_valohai_has_them_for_whoever_asks(place: DockerPlace, tmp_path: Path) -> None:
+    code = "pwd; ls /valohai; cat /valohai/config/distributed.json; echo kept > /valohai/outputs/result"
+    role = script(f"{code}; touch /valohai/config/x", user="app", workdir=VALOHAI_REPOSITORY)
+    assignment = replace(assigned(role), dialects=(Dialect.VALOHAI,))
+    async with place.runtime() as runtime, prepared(runtime, tmp_path, assignment) as it:
+        assert await it.run() == Exit(code=1)
+        assert it.printed() == [b"/valohai/repository", b"config", b"inputs", b"outputs", b"repository", b"{}"]
+        assert it.printed(Stream.STDERR) == [b"touch: /valohai/config/x: Read-only file system"]
+        assert (it.directory.outputs / "result").read_text() == "kept\n"
 
 
 @pytest.mark.parametrize("source", ["/etc", "allowed/../../etc", "allowed/way-out", "allowed/missing"])

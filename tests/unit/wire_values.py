@@ -8,16 +8,10 @@ from hypothesis import strategies as st
 from muster.domain.fleet import access, node
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.jobs import disconnect, event, explanation, failure, job, lifecycle, view
+from muster.domain.jobs import disconnect, event, explanation, failure, job, lifecycle, restart, view
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
-from muster.domain.jobs.restart import (
-    MOST_RESTARTS,
-    SHORTEST_BACKOFF,
-    ExitCodes,
-    ExitRules,
-    RestartPolicy,
-    parse_exit_codes,
-)
+from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
@@ -116,9 +110,9 @@ roles = st.builds(
 )
 restarts = st.builds(
     RestartPolicy,
-    limit=st.integers(0, MOST_RESTARTS),
-    infrastructure=st.integers(0, MOST_RESTARTS),
-    backoff=st.timedeltas(min_value=SHORTEST_BACKOFF, max_value=LONGEST_SPAN),
+    limit=st.integers(0, restart.MOST_RESTARTS),
+    infrastructure=st.integers(0, restart.MOST_RESTARTS),
+    backoff=st.timedeltas(min_value=restart.SHORTEST_BACKOFF, max_value=LONGEST_SPAN),
 )
 frameworks = st.builds(
     Framework,
@@ -134,6 +128,7 @@ job_specs = st.builds(
     network=st.sampled_from(job.Network),
     success=optional(st.sampled_from(lifecycle.SuccessRule) | labels),
     framework=optional(frameworks),
+    dialects=tuples_of(st.sampled_from(Dialect)),
     priority=st.integers(-1000, 1000),
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),
@@ -216,6 +211,7 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         sequence=draw(st.integers(1, 2**63 - 1)),
         project=draw(labels),
         framework=draw(optional(frameworks)),
+        dialects=draw(tuples_of(st.sampled_from(Dialect))),
         attempt=draw(st.integers(1, 2**31 - 1)),
         rank=draw(st.integers(0, world_size - 1)),
         world_size=world_size,

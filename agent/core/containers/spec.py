@@ -1,18 +1,20 @@
 """What Docker is asked to create for an execution: the bodies of create requests, decided here and sent elsewhere."""
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePath
 from typing import TypeAlias, cast
 
+from agent.core.launching.dialects.valohai import CONTAINER_DIRECTORIES
 from agent.core.launching.job_user import USER_NAME, JobUser, numeric
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import Json, PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import DEFAULT_PIDS, InlineFile, Mount, Network, Role
 
 EXECUTION_LABEL = "muster.execution"
@@ -70,6 +72,7 @@ class ContainerSite:
     """Whether docker-init is installed: it passes signals on and reaps orphans, which few programs do as process 1."""
     config: PurePath
     outputs: PurePath
+    inputs: PurePath
     user: JobUser | None = None
     """The user of user code; None: the user that the role or the image names, which may be root."""
     home: PurePath | None = None
@@ -266,7 +269,7 @@ def _host_config(
         "LogConfig": _LOG_CONFIG,
         "RestartPolicy": {"Name": "no"},
         "NanoCpus": min(resources.cpu_millis * 1_000_000, site.cpus * 1_000_000_000),
-        "Mounts": _mounts(assignment.role, site, hosts),
+        "Mounts": _mounts(assignment, site, hosts),
         "Ulimits": [{"Name": each.name, "Soft": each.soft, "Hard": each.hard} for each in assignment.role.ulimits],
     }
     if holder is None:
@@ -304,11 +307,12 @@ def _rights(role: Role, site: ContainerSite) -> Body:
     return {**rights, "Privileged": True} if asked.privileged else rights
 
 
-def _mounts(role: Role, site: ContainerSite, hosts: PurePath | None) -> list[Json]:
+def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None) -> list[Json]:
     mounts = [
         Mount(source=str(site.config), target=CONTAINER_CONFIG),
         Mount(source=str(site.outputs), target=CONTAINER_OUTPUTS, read_only=False),
-        *role.mounts,
+        *assignment.role.mounts,
+        *(_valohai_mounts(assignment.role, site) if Dialect.VALOHAI in assignment.dialects else ()),
     ]
     if site.home is not None:
         mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))
@@ -318,3 +322,14 @@ def _mounts(role: Role, site: ContainerSite, hosts: PurePath | None) -> list[Jso
         {"Type": "bind", "Source": mount.source, "Target": mount.target, "ReadOnly": mount.read_only}
         for mount in mounts
     ]
+
+
+def _valohai_mounts(role: Role, site: ContainerSite) -> Iterator[Mount]:
+    """The directories of the container under Valohai's names. The one of inputs takes mounts of the job, so it can be
+    written to, and gives way to a mount of the job in its place.
+    """
+    taken = {mount.target.rstrip("/") for mount in role.mounts}
+    sources = {"config": site.config, "inputs": site.inputs, "outputs": site.outputs}
+    for name, target in CONTAINER_DIRECTORIES.items():
+        if target not in taken:
+            yield Mount(source=str(sources[name]), target=target, read_only=name == "config")

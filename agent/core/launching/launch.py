@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
+from agent.core.launching.dialects.known_dialects import spoken
 from agent.core.launching.frameworks.known_frameworks import surroundings, with_framework_port
 from agent.core.launching.frameworks.surroundings import if_short
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import Roster, config_files, host_names
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import PortRequest, RuntimeKind
 from muster.domain.jobs.ports import ports_of
 
@@ -21,10 +23,12 @@ CONTAINER_HOME = "/muster/home"
 
 def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     """Environment and files of one execution; what the job's own `env` says wins over defaults, never over identity."""
-    brought, address = surroundings(assignment, roster), roster.addresses[assignment.rank]
+    brought, told = surroundings(assignment, roster), spoken(assignment, roster, site)
+    address = roster.addresses[assignment.rank]
     env = {
         **assignment.role.env,
         **brought.env,
+        **told.env,
         **_identity(assignment, roster, site),
         **_rendezvous(assignment, roster),
         **_gpus(assignment),
@@ -33,11 +37,15 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     defaults = {
         "NPROC_PER_NODE": str(assignment.processes),
         **network_defaults(assignment, address, site),
+        **told.defaults,
         **brought.defaults,
     }
-    files = {**config_files(roster, assignment.rank), **brought.files}
+    public = Dialect.VALOHAI in assignment.dialects
+    rosters = config_files(roster, assignment.rank, also=told.host_names, public=public)
+    files = {**rosters, **brought.files, **told.files}
     container = assignment.role.runtime is RuntimeKind.DOCKER
-    return Launch(env=env, defaults=defaults, config_files=files, host_names=host_names(roster) if container else {})
+    names = {**host_names(roster), **told.host_names} if container else {}
+    return Launch(env=env, defaults=defaults, config_files=files, host_names=names)
 
 
 def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mapping[str, str]:

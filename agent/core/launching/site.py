@@ -18,5 +18,9 @@ class LaunchSite:
 
     config: str
     outputs: str
+    inputs: str = ""
+    """The directory of inputs, for dialects that have one."""
+    workdir: str = ""
+    """Empty where only the image knows it."""
     interface: NetworkInterface | None = None
     """None where the node does not know which interface has its address."""

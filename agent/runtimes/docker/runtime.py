@@ -216,6 +216,7 @@ class DockerRuntime:
             init=about.init,
             config=directory.config,
             outputs=directory.outputs,
+            inputs=directory.inputs,
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
         )

@@ -109,6 +109,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         sequence=job.sequence,
         project=spec.project,
         framework=spec.framework,
+        dialects=spec.dialects,
         attempt=execution.attempt,
         rank=execution.rank,
         world_size=spec.size,

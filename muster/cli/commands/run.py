@@ -122,6 +122,13 @@ async def run(
         str | None,
         typer.Option(help="What the program is written for: `pytorch`, `jax`, … (default: nothing in particular)."),
     ] = None,
+    dialect: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SYSTEM",
+            help="Another system whose variables the program looks for: `slurm`, `valohai`, …; may be repeated.",
+        ),
+    ] = None,
     success: Annotated[
         str | None,
         typer.Option(metavar="WHO", help="Which ranks must succeed: `all`, or `rank0` (default: all)."),
@@ -210,6 +217,7 @@ async def run(
         project=project,
         labels=labels_of(label, "--label") if label else None,
         framework=framework,
+        dialects=dialect or (),
         success=success,
         max_per_node=max_per_node,
         check_in_timeout=check_in_timeout,

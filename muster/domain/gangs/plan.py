@@ -10,6 +10,7 @@ from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
 
@@ -45,6 +46,7 @@ class Assignment:
     """The number of the job in its fleet."""
     project: str = DEFAULT_PROJECT
     framework: Framework | None = None
+    dialects: tuple[Dialect, ...] = ()
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
     fence: Fence = field(default_factory=Fence)

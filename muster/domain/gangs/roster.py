@@ -136,16 +136,26 @@ CONFIG_FILES = ("distributed.json", "distributed.yaml", "hostfile", "hosts")
 """Every member has these."""
 
 
-def config_files(roster: Roster, rank: int) -> dict[str, bytes]:
-    """The files of one member by name, all of `CONFIG_FILES`."""
+_NOBODY: Mapping[str, str] = {}
+
+
+def config_files(
+    roster: Roster, rank: int, *, also: Mapping[str, str] = _NOBODY, public: bool = False
+) -> dict[str, bytes]:
+    """The files of one member by name, all of `CONFIG_FILES`.
+
+    `also`: host names beside those of the roster, with their addresses. `public`: whether the address of a member
+    stands among its public ones, too.
+    """
     names = _names(roster)
     heads = {"config": _text(_config(roster, rank)), "master": _text(_master(roster))}
-    entries = _entries(roster, names)
+    entries = _entries(roster, names, public=public)
+    hosts = (*zip(roster.addresses, names, strict=True), *((address, name) for name, address in also.items()))
     return {
         "distributed.json": _json(heads, entries, rank).encode(),
         "distributed.yaml": _yaml(heads, entries, rank).encode(),
         "hostfile": _hostfile(roster).encode(),
-        "hosts": "".join(map("%s\t%s\n".__mod__, zip(roster.addresses, names, strict=True))).encode(),
+        "hosts": "".join(map("%s\t%s\n".__mod__, hosts)).encode(),
     }
 
 
@@ -201,7 +211,7 @@ def _master(roster: Roster) -> Json:
     return {"address": roster.master_address, "port": roster.master_port}
 
 
-def _entries(roster: Roster, names: Sequence[str]) -> list[str]:
+def _entries(roster: Roster, names: Sequence[str], *, public: bool) -> list[str]:
     """The members, each on one line, as `_text` would write it in many times the time: each of a gang writes all."""
     lines = zip(
         count(),
@@ -218,8 +228,9 @@ def _entries(roster: Roster, names: Sequence[str]) -> list[str]:
     stem = f"exec-{execution_id(roster.job, roster.attempt, 0)[:-1]}"
     return [
         f'{{"announce_time": "{checked_in}", "identity": {node}, "job_id": "{stem}{rank}", "member_id": "{rank}", '
-        f'"network": {{"exposed_ports": {exposed}, "local_ips": [{address}], "public_ips": []}}, "rank": {rank}, '
-        f'"role": {role}, "name": {name}, "node": {node}, "address": {address}, "ports": {ports}, "gpus": {gpus}}}'
+        f'"network": {{"exposed_ports": {exposed}, "local_ips": [{address}], '
+        f'"public_ips": [{address if public else ""}]}}, "rank": {rank}, "role": {role}, "name": {name}, '
+        f'"node": {node}, "address": {address}, "ports": {ports}, "gpus": {gpus}}}'
         for rank, role, name, node, address, checked_in, ports, exposed, gpus in lines
     ]
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
@@ -210,6 +211,8 @@ class JobSpec:
     """
     framework: Framework | None = None
     """What user code is written for, so that it finds its peers as it is; None: nothing beyond what every job gets."""
+    dialects: tuple[Dialect, ...] = ()
+    """Other systems whose variables and files user code finds as well; their order means nothing."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What people find the job by; nothing is placed by them."""
 

@@ -485,6 +485,7 @@ class Assignment(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     PROJECT_FIELD_NUMBER: _builtins.int
     FRAMEWORK_FIELD_NUMBER: _builtins.int
+    DIALECTS_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -529,6 +530,10 @@ class Assignment(_message.Message):
     def framework(self) -> _model_pb2.Framework:
         """What user code is written for; absent: nothing beyond what every job gets."""
 
+    @_builtins.property
+    def dialects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Other systems whose variables and files user code finds."""
+
     def __init__(
         self,
         *,
@@ -550,10 +555,11 @@ class Assignment(_message.Message):
         sequence: _builtins.int = ...,
         project: _builtins.str = ...,
         framework: _model_pb2.Framework | None = ...,
+        dialects: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

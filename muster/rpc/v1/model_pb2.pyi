@@ -592,6 +592,7 @@ class JobSpec(_message.Message):
     PROJECT_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     FRAMEWORK_FIELD_NUMBER: _builtins.int
+    DIALECTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -632,6 +633,10 @@ class JobSpec(_message.Message):
     def framework(self) -> Global___Framework:
         """What user code is written for; absent: nothing beyond what every job gets."""
 
+    @_builtins.property
+    def dialects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Other systems whose variables and files user code finds: `slurm`, `valohai`, `runai`, `skypilot`."""
+
     def __init__(
         self,
         *,
@@ -649,10 +654,11 @@ class JobSpec(_message.Message):
         project: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         framework: Global___Framework | None = ...,
+        dialects: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "framework", b"framework", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "framework", b"framework", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_per_node: _TypeAlias = _typing.Literal["max_per_node"]  # noqa: Y015
     _WhichOneofArgType__max_per_node: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node"]  # noqa: Y015

@@ -17,7 +17,7 @@ from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.plans.encoded import EncodedOnce
 from muster.wire.plans.rosters import roster_from_bytes, roster_to_bytes
-from muster.wire.specs import framework_from_wire, framework_to_wire, role_from_wire, role_to_wire
+from muster.wire.specs import dialects_from_wire, framework_from_wire, framework_to_wire, role_from_wire, role_to_wire
 
 PART = 4 * 1024 * 1024
 """Bytes of one message of a plan, unless a single role or roster has more."""
@@ -276,6 +276,7 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         sequence=assignment.sequence,
         project=assignment.project,
         framework=framework_to_wire(assignment.framework),
+        dialects=assignment.dialects,
         attempt=assignment.attempt,
         rank=assignment.rank,
         world_size=assignment.world_size,
@@ -308,6 +309,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         sequence=checks.between(sent.sequence, 1, _MAX_REVISION, "Assignment.sequence"),
         project=checks.label(sent.project, "Assignment.project"),
         framework=framework_from_wire(sent.framework) if sent.HasField("framework") else None,
+        dialects=dialects_from_wire(sent.dialects, "Assignment.dialects"),
         attempt=checks.between(sent.attempt, 1, checks.MAX_COUNT, "Assignment.attempt"),
         rank=checks.between(sent.rank, 0, world_size - 1, "Assignment.rank"),
         world_size=world_size,

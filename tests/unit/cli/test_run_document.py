@@ -32,6 +32,7 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
         lost_after="1h",
         on_disconnect="stop",
         max_per_node=2,
+        dialects=("slurm", "valohai"),
     )
 
     assert run_document(flags, {"HERE": "x"}) == {
@@ -43,6 +44,7 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
         "ports": ["ring", {"name": "http", "port": 8080}],
         "mounts": ["/a:/b"],
         "resources": {"gpus": 0, "memory": "1Gi"},
+        "dialects": ["slurm", "valohai"],
         "max_per_node": 2,
         "timeouts": {"check_in": "5m", "lost_after": "1h"},
         "on_disconnect": "stop",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from muster import wire
 from muster.domain.errors import InvalidJobError
 from muster.domain.fault import spell
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
@@ -26,6 +27,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
+from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import faults, refuse_faults
 from muster.domain.jobs.secret_use import SecretUse
 from muster.jobfile import JobFileError, dump_job, job_from
@@ -50,6 +52,10 @@ def role(spec: JobSpec = PROCESS, **changes: Any) -> JobSpec:
 
 def framed(name: str, spec: JobSpec = PROCESS, **changes: Any) -> JobSpec:
     return replace(spec, framework=Framework(name=FrameworkName(name), **changes))
+
+
+def spoken(name: str, spec: JobSpec = PROCESS) -> JobSpec:
+    return replace(spec, dialects=(Dialect(name),))
 
 
 def needs(**resources: Any) -> JobSpec:
@@ -104,6 +110,35 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (
         framed("tensorflow", role(env={"TF_CONFIG": "{}"})),
         "roles[0].env.TF_CONFIG: is set by framework tensorflow; take it out of env",
+    ),
+    (job(dialects=(Dialect.SLURM, Dialect.SLURM)), 'dialects[1]: "slurm" is the dialect of dialects[0], too'),
+    (
+        spoken("slurm", role(env={"SLURM_NTASKS": "8"})),
+        "roles[0].env.SLURM_NTASKS: is set by the dialect slurm; take it out of env",
+    ),
+    (
+        spoken("runai", role(secrets=(SecretUse(secret="a", env={"JOB_NAME": "k"}),))),
+        "roles[0].secrets[0].env: sets JOB_NAME, which the dialect runai sets; use another name",
+    ),
+    (
+        spoken("valohai", role(env={"VALOHAI_PORT": "1"})),
+        "roles[0].env.VALOHAI_PORT: tells valohai-utils that it is in a deployment; take it out of env",
+    ),
+    (
+        spoken("valohai", role(CONTAINER, mounts=(Mount(source="/a", target="/valohai/outputs/b"),))),
+        "roles[0].mounts[0].target: covers /valohai/outputs/b, which the dialect valohai fills itself",
+    ),
+    (
+        spoken("valohai", role(CONTAINER, mounts=(Mount(source="/a", target="/valohai"),))),
+        "roles[0].mounts[0].target: covers /valohai, which the dialect valohai fills itself",
+    ),
+    (
+        spoken("valohai", role(CONTAINER, files=(InlineFile(path="/valohai/config/x", content=b""),))),
+        'roles[0].files[0].path: "/valohai/config/x" is in a directory that the dialect valohai fills itself',
+    ),
+    (
+        spoken("valohai", role(CONTAINER, secrets=(SecretUse(secret="a", directory="/valohai/inputs/a"),))),
+        'roles[0].secrets[0].directory: "/valohai/inputs/a" is in a directory that the dialect valohai fills itself',
     ),
     (job(network=Network.BRIDGE), "network: bridge needs an image"),
     (job(MIXED, network=Network.BRIDGE), "network: bridge needs an image; role a has none"),
@@ -256,6 +291,22 @@ def test_a_command_written_as_one_text_is_refused_and_not_run_letter_by_letter()
     wrong = role(command="echo hi")
 
     assert [str(fault) for fault in faults(wrong)] == ["roles[0].command: must be a list of words, not one text"]
+
+
+def test_a_word_that_is_no_dialect_is_refused_with_the_one_that_was_meant() -> None:
+    [fault] = faults(job(dialects=("slrum",)))
+    assert str(fault) == 'dialects[0]: must be slurm, valohai, runai or skypilot, not "slrum"; did you mean "slurm"?'
+    [line] = from_a_file(job(dialects=("slrum",)))
+    assert line == fault.message
+
+
+def test_inputs_of_valohai_may_be_mounted_and_its_containers_begin_in_the_repository() -> None:
+    mounts = tuple(Mount(source="/a", target=target) for target in ("/valohai/inputs", "/valohai/inputs/images"))
+    spec = filled_in(spoken("valohai", role(CONTAINER, mounts=mounts)))
+    assert list(faults(spec)) == []
+    assert spec.roles[0].workdir == "/valohai/repository"
+    assert filled_in(spoken("valohai", role(CONTAINER, workdir="/app"))).roles[0].workdir == "/app"
+    assert filled_in(spoken("valohai")).roles[0].workdir is None
 
 
 def test_a_value_that_is_no_text_is_refused_with_its_name() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import (
     MOST_PROCESSES,
     MOST_RESTARTS_IN_PLACE,
@@ -38,6 +39,7 @@ from muster.domain.jobs.restart import (
     RestartPolicy,
     parse_exit_codes,
 )
+from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_values import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.visible_text import hidden_in
@@ -197,8 +199,11 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         restarts=restarts,
         on_disconnect=st.sampled_from(OnDisconnect),
         framework=st.none() | frameworks,
+        dialects=st.lists(st.sampled_from(Dialect), max_size=2, unique=True).map(tuple),
         labels=st.dictionaries(st.sampled_from(["paper", "team/owner", "1"]), names, max_size=2),
     )
 
 
-any_job = jobs(containers(), [Network.HOST, Network.BRIDGE]) | jobs(processes | containers(), [Network.HOST])
+any_job = (jobs(containers(), [Network.HOST, Network.BRIDGE]) | jobs(processes | containers(), [Network.HOST])).map(
+    filled_in
+)

@@ -1,4 +1,4 @@
-"""What a framework brings to an execution beyond what every job gets."""
+"""What a framework or a dialect brings to an execution beyond what every job gets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +17,8 @@ class Surroundings:
     """Variables that the image or the job may replace."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Name in the configuration directory → content."""
+    host_names: Mapping[str, str] = field(default_factory=dict)
+    """Host name → address, beside the names of the roster."""
 
 
 def if_short(name: str, value: str) -> dict[str, str]:

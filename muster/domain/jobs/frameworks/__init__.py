@@ -1,1 +1,1 @@
-"""The frameworks that a job can name, and the roles that they know."""
+"""The frameworks and dialects that a job can name, and the roles that frameworks know."""

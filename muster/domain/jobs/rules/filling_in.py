@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from muster.domain.jobs.frameworks.dialect import VALOHAI_REPOSITORY, Dialect
 from muster.domain.jobs.frameworks.framework import FrameworkName
 from muster.domain.jobs.frameworks.tensorflow_roles import chief_of, needs_chief
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import SuccessRule
 
 
@@ -12,7 +13,14 @@ def filled_in(spec: JobSpec) -> JobSpec:
     """The job with everything said that follows from what it says; harmless when repeated."""
     if spec.framework is not None and spec.framework.processes is None and not spec.framework.is_launched:
         spec = replace(spec, framework=replace(spec.framework, processes=1))
+    if Dialect.VALOHAI in spec.dialects:
+        spec = replace(spec, roles=tuple(map(_in_repository, spec.roles)))
     return spec if spec.success is not None else replace(spec, success=_success(spec))
+
+
+def _in_repository(role: Role) -> Role:
+    """The role with the working directory that Valohai's containers have; a plain process has one of its own."""
+    return role if role.image is None or role.workdir is not None else replace(role, workdir=VALOHAI_REPOSITORY)
 
 
 def _success(spec: JobSpec) -> SuccessRule | str:

@@ -13,6 +13,7 @@ from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Reso
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.dialect_rules import dialect_faults
 from muster.domain.jobs.rules.framework_rules import framework_faults
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
@@ -59,6 +60,8 @@ def _in_values(spec: JobSpec) -> Iterator[Fault]:
     yield from _roles(spec)
     if spec.framework is not None:
         yield from framework_faults(spec, spec.framework)
+    if spec.dialects:
+        yield from dialect_faults(spec)
 
 
 def refuse_faults(spec: JobSpec) -> JobSpec:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from muster.domain.fault import Fault
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import JobSpec, Role
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
@@ -24,7 +25,7 @@ _MODULES = {
 
 def warnings(spec: JobSpec) -> Iterator[Fault]:
     """Each thing that its user probably did not mean; a job with some of them is valid all the same."""
-    if spec.framework is None and spec.size > 1:
+    if spec.framework is None and Dialect.RUNAI not in spec.dialects and spec.size > 1:
         for number, role in enumerate(spec.roles):
             launcher = next(filter(None, map(_lonely_launcher, _commands(role))), None)
             if launcher is not None and not any(name.startswith("PET_") for name in role.env):

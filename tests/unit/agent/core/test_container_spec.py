@@ -13,7 +13,6 @@ from agent.core.containers.spec import (
     Image,
     arguments,
     candidates,
-    checked_mount,
     container_name,
     holder_body,
     hosts_file,
@@ -28,7 +27,8 @@ from agent.core.launching.job_user import NOBODY, JobUser, user_of
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import GpuUuid, JobId, execution_id
-from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import InlineFile, Mount, Network, Resources, Role, Security, Ulimit
 
 SITE = ContainerSite(
@@ -36,6 +36,7 @@ SITE = ContainerSite(
     cpus=8,
     init=True,
     config=PurePosixPath("/executions/j-1-2/config"),
+    inputs=PurePosixPath("/executions/j-1-2/inputs"),
     outputs=PurePosixPath("/executions/j-1-2/outputs"),
     user=NOBODY,
     home=PurePosixPath("/executions/j-1-2/home"),
@@ -313,35 +314,26 @@ def test_inline_files_are_below_the_working_directory_unless_absolute() -> None:
     assert inline_paths(Role(files=(near, far)), IMAGE) == {"/srv/a/b.py": near, "/etc/app.conf": far}
 
 
-def test_a_mount_below_an_allowed_directory_has_its_source_resolved() -> None:
-    mount = Mount(source="/data/link", target="/in//put/", read_only=False)
-    roots = (PurePosixPath("/mnt"), PurePosixPath("/srv"))
-    assert checked_mount(mount, PurePosixPath("/srv/set"), roots) == Mount(
-        source="/srv/set", target="/in/put", read_only=False
+def test_with_the_dialect_valohai_the_directories_are_there_under_its_names_too() -> None:
+    inside = Mount(source="/data", target="/valohai/inputs/images")
+    spoken = replace(assignment(Role(image="i", mounts=(inside,))), dialects=(Dialect.VALOHAI,))
+    limits: Any = user_body(spoken, SITE, IMAGE, LAUNCH, holder=None, hosts=None)["HostConfig"]
+    assert [(each["Source"], each["Target"], each["ReadOnly"]) for each in limits["Mounts"][2:6]] == [
+        ("/data", "/valohai/inputs/images", True),
+        ("/executions/j-1-2/config", "/valohai/config", True),
+        ("/executions/j-1-2/inputs", "/valohai/inputs", False),
+        ("/executions/j-1-2/outputs", "/valohai/outputs", False),
+    ]
+
+
+def test_a_mount_in_place_of_valohais_inputs_is_all_that_is_there() -> None:
+    spoken = replace(
+        assignment(Role(image="i", mounts=(Mount(source="/data", target="/valohai/inputs/"),))),
+        dialects=(Dialect.VALOHAI,),
     )
-
-
-@pytest.mark.parametrize("source", ["/etc", "/srvother", "/"])
-def test_a_mount_from_elsewhere_is_refused_with_the_name_of_the_setting(source: str) -> None:
-    with pytest.raises(ExecutionError, match="mount_roots: /srv") as caught:
-        checked_mount(Mount(source=source, target="/in"), PurePosixPath(source), (PurePosixPath("/srv"),))
-    assert caught.value.kind is FailureKind.INVALID_OPTION
-
-
-@pytest.mark.parametrize("source", ["/srv", "/srv/agent", "/srv/agent/trust", "/srv/run/docker.sock"])
-def test_what_only_agent_and_engine_may_see_is_not_mounted(source: str) -> None:
-    private = (PurePosixPath("/srv/agent"), PurePosixPath("/srv/run/docker.sock"))
-    with pytest.raises(ExecutionError, match="only the agent, the engine or the node itself may see") as caught:
-        checked_mount(Mount(source=source, target="/in"), PurePosixPath(source), (PurePosixPath("/srv"),), private)
-    assert caught.value.kind is FailureKind.INVALID_OPTION
-
-
-@pytest.mark.parametrize(
-    "target", ["/", "in", "/muster", "/muster/config/x", "/proc", "/dev/shm", "/in/../sys", "//proc", "//"]
-)
-def test_a_mount_over_what_the_container_needs_is_refused(target: str) -> None:
-    with pytest.raises(ExecutionError):
-        checked_mount(Mount(source="/srv", target=target), PurePosixPath("/srv"), (PurePosixPath("/srv"),))
+    limits: Any = user_body(spoken, SITE, IMAGE, LAUNCH, holder=None, hosts=None)["HostConfig"]
+    inputs = [each["Source"] for each in limits["Mounts"] if each["Target"].startswith("/valohai/inputs")]
+    assert inputs == ["/data"]
 
 
 def test_names_of_containers_tell_their_part() -> None:

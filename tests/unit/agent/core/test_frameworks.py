@@ -1,7 +1,6 @@
 """Each framework finds its peers in variables and files, whatever the number and the roles of the executions."""
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,79 +9,21 @@ import yaml
 
 from agent.core.launching.frameworks.boosting import lightgbm
 from agent.core.launching.launch import launch, port_requests
-from agent.core.launching.site import LaunchSite, NetworkInterface
-from muster.domain.gangs.plan import Assignment, Launch
-from muster.domain.gangs.roster import Member, PortLease, Roster
-from muster.domain.ids import GpuUuid, NodeId
+from muster.domain.gangs.plan import Launch
+from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
-from muster.domain.jobs.job import Network, PortRequest, Resources, Role
+from muster.domain.jobs.job import Network, PortRequest, Role
 from muster.domain.jobs.rules.framework_rules import ALWAYS_SET
-from tests.unit.agent.core.ledger_builders import JOB, NOW, assignment, execution, roster
+from tests.unit.agent.core.gang_builders import SITE, found, framed, member, workers
+from tests.unit.agent.core.ledger_builders import JOB, assignment, roster
 
-SITE = LaunchSite(config="/muster/config", outputs="/muster/outputs", interface=NetworkInterface(name="eno1"))
 SIZES = [1, 2, 3, 12]
-
-
-def gang(name: str, roles: Sequence[str], gpus: int = 0, *, attempt: int = 1, **changes: Any) -> list[Launch]:
-    """What each execution of a job finds, by rank; every one has the ports that it asks for."""
-    network = Network(str(changes.pop("network", Network.HOST)))
-    framework = Framework(name=FrameworkName(name), **changes)
-    orders = [
-        assignment(
-            rank,
-            size=len(roles),
-            attempt=attempt,
-            sequence=7,
-            framework=framework,
-            network=network,
-            gpus=tuple(GpuUuid(f"GPU-{rank}-{number}") for number in range(gpus)),
-            role=Role(
-                name=role,
-                count=roles.count(role),
-                image="trainer:1" if network is Network.BRIDGE else None,
-                command=("train",),
-                resources=Resources(gpus=gpus, cpu_millis=8000),
-            ),
-        )
-        for rank, role in enumerate(roles)
-    ]
-    members = Roster.of(job=JOB, job_name="train", attempt=attempt, network=network, members=map(_member, orders))
-    return [launch(order, members, SITE) for order in orders]
-
-
-def _member(order: Assignment) -> Member:
-    requests = port_requests(order)
-    return Member(
-        rank=order.rank,
-        execution=execution(order.rank, order.attempt),
-        role=order.role.name,
-        node=NodeId(f"node-{order.rank}"),
-        address=f"10.0.0.{order.rank + 1}",
-        checked_in_at=NOW,
-        ports=tuple(
-            PortLease(
-                name=each.name,
-                host_port=20000 + 10 * order.rank + place,
-                container_port=each.port or 20000 + 10 * order.rank + place,
-            )
-            for place, each in enumerate(requests)
-        ),
-        gpus=order.gpus,
-    )
-
-
-def workers(size: int) -> list[str]:
-    return ["worker"] * size
-
-
-def found(launched: Launch) -> Mapping[str, str]:
-    return {**launched.defaults, **launched.env}
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_torchrun_is_told_all_that_it_needs_to_start_without_options(size: int, attempt: int) -> None:
-    for rank, launched in enumerate(gang("pytorch", workers(size), gpus=8, attempt=attempt)):
+    for rank, launched in enumerate(framed("pytorch", workers(size), gpus=8, attempt=attempt)):
         told = {name: value for name, value in launched.env.items() if name.startswith("PET_")}
         assert told == {
             "PET_NNODES": str(size),
@@ -97,7 +38,7 @@ def test_torchrun_is_told_all_that_it_needs_to_start_without_options(size: int, 
 
 
 def test_with_c10d_torchrun_finds_an_endpoint_and_no_master() -> None:
-    told = gang("pytorch", workers(2), rendezvous=Rendezvous.C10D, restarts_in_place=2)[1].env
+    told = framed("pytorch", workers(2), rendezvous=Rendezvous.C10D, restarts_in_place=2)[1].env
     assert (told["PET_RDZV_BACKEND"], told["PET_RDZV_ENDPOINT"]) == ("c10d", "10.0.0.1:20000")
     assert told["PET_MAX_RESTARTS"] == "2"
     assert {"PET_MASTER_ADDR", "PET_NODE_RANK"} & told.keys() == set()
@@ -107,7 +48,7 @@ def test_with_c10d_torchrun_finds_an_endpoint_and_no_master() -> None:
     ("gpus", "said", "processes"), [(0, None, 1), (1, None, 1), (8, None, 8), (8, 2, 2), (0, 4, 4)]
 )
 def test_the_number_of_processes_is_said_or_that_of_the_gpus(gpus: int, said: int | None, processes: int) -> None:
-    told = found(gang("pytorch", workers(2), gpus, processes=said)[0])
+    told = found(framed("pytorch", workers(2), gpus, processes=said)[0])
     assert {told["PET_NPROC_PER_NODE"], told["NPROC_PER_NODE"], told["MUSTER_PROCESSES"]} == {str(processes)}
     assert ("LOCAL_RANK" in told, "LOCAL_WORLD_SIZE" in told) == (processes == 1, processes == 1)
     assert told["OMP_NUM_THREADS"] == str(8 // processes)
@@ -117,7 +58,7 @@ def test_the_number_of_processes_is_said_or_that_of_the_gpus(gpus: int, said: in
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("gpus", [0, 1, 8])
 def test_accelerate_has_a_configuration_that_counts_all_processes(size: int, gpus: int) -> None:
-    for rank, launched in enumerate(gang("pytorch", workers(size), gpus)):
+    for rank, launched in enumerate(framed("pytorch", workers(size), gpus)):
         said = yaml.safe_load(launched.config_files["accelerate.yaml"])
         assert (said["num_machines"], said["machine_rank"]) == (size, rank)
         assert said["num_processes"] == size * max(1, gpus)
@@ -128,7 +69,7 @@ def test_accelerate_has_a_configuration_that_counts_all_processes(size: int, gpu
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("network", Network)
 def test_all_tensorflow_workers_have_one_cluster_and_a_task_of_their_own(size: int, network: Network) -> None:
-    configs = [_tf_config(each) for each in gang("tensorflow", workers(size), network=network)]
+    configs = [_tf_config(each) for each in framed("tensorflow", workers(size), network=network)]
     assert [config.pop("task") for config in configs] == [{"type": "worker", "index": rank} for rank in range(size)]
     assert all(config == configs[0] for config in configs)
     places = [place for role in configs[0]["cluster"].values() for place in role]
@@ -137,7 +78,7 @@ def test_all_tensorflow_workers_have_one_cluster_and_a_task_of_their_own(size: i
 
 def test_tensorflows_roles_are_those_of_the_job_and_the_evaluator_is_in_no_cluster() -> None:
     roles = ["chief", "worker", "worker", "ps", "evaluator"]
-    configs = [_tf_config(each) for each in gang("tensorflow", roles)]
+    configs = [_tf_config(each) for each in framed("tensorflow", roles)]
     assert {role: len(places) for role, places in configs[0]["cluster"].items()} == {"chief": 1, "worker": 2, "ps": 1}
     assert [config["task"] for config in configs] == [
         {"type": "chief", "index": 0},
@@ -149,7 +90,7 @@ def test_tensorflows_roles_are_those_of_the_job_and_the_evaluator_is_in_no_clust
 
 
 def test_tensorflow_finds_the_same_in_its_file() -> None:
-    launched = gang("tensorflow", workers(2))[1]
+    launched = framed("tensorflow", workers(2))[1]
     assert json.loads(launched.config_files["tf_config.json"]) == _tf_config(launched)
 
 
@@ -159,7 +100,7 @@ def _tf_config(launched: Launch) -> Any:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_jax_finds_its_coordinator_its_number_and_its_devices(size: int) -> None:
-    for rank, launched in enumerate(gang("jax", workers(size), gpus=4)):
+    for rank, launched in enumerate(framed("jax", workers(size), gpus=4)):
         told = launched.env
         assert told["JAX_COORDINATOR_ADDRESS"] == "10.0.0.1:20000"
         assert (told["JAX_NUM_PROCESSES"], told["JAX_PROCESS_ID"]) == (str(size), str(rank))
@@ -172,12 +113,12 @@ def test_jax_finds_its_coordinator_its_number_and_its_devices(size: int) -> None
 
 
 def test_jax_without_gpus_is_told_of_no_devices() -> None:
-    assert "JAX_LOCAL_DEVICE_IDS" not in gang("jax", workers(2))[0].env
+    assert "JAX_LOCAL_DEVICE_IDS" not in framed("jax", workers(2))[0].env
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_xgboost_finds_the_tracker_of_rank_0(size: int) -> None:
-    for rank, launched in enumerate(gang("xgboost", workers(size))):
+    for rank, launched in enumerate(framed("xgboost", workers(size))):
         told = launched.env
         assert (told["DMLC_TRACKER_URI"], told["DMLC_TRACKER_PORT"]) == ("10.0.0.1", "20000")
         assert (told["DMLC_NUM_WORKER"], told["DMLC_TASK_ID"], told["DMLC_ROLE"]) == (str(size), str(rank), "worker")
@@ -186,7 +127,7 @@ def test_xgboost_finds_the_tracker_of_rank_0(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_lightgbm_has_the_same_list_of_machines_everywhere(size: int) -> None:
-    launches = gang("lightgbm", workers(size))
+    launches = framed("lightgbm", workers(size))
     lists = {launched.env["LIGHTGBM_MACHINES"] for launched in launches}
     assert len(lists) == 1
     machines = lists.pop().split(",")
@@ -201,7 +142,7 @@ def test_lightgbm_has_the_same_list_of_machines_everywhere(size: int) -> None:
 def test_what_a_framework_sets_is_what_the_rule_book_keeps_out_of_env(name: FrameworkName) -> None:
     without = launch(assignment(), roster(), SITE).env.keys()
     c10d = {} if name is not FrameworkName.PYTORCH else {"rendezvous": Rendezvous.C10D}
-    several = [gang(name, workers(2), gpus=1), gang(name, workers(2), gpus=1, **c10d)]
+    several = [framed(name, workers(2), gpus=1), framed(name, workers(2), gpus=1, **c10d)]
     brought = {variable for launches in several for each in launches for variable in each.env} - without
     assert {each for each in brought if not each.startswith("MUSTER_")} == ALWAYS_SET[name]
 
@@ -215,7 +156,7 @@ def test_a_port_that_the_job_declares_itself_is_not_leased_twice() -> None:
 
 def test_lists_of_very_large_gangs_stay_out_of_the_environment() -> None:
     lease = PortLease(name="lightgbm", host_port=20001, container_port=20001)
-    members = [replace(_member(assignment(rank, size=6000)), ports=(lease,)) for rank in range(6000)]
+    members = [replace(member(assignment(rank, size=6000)), ports=(lease,)) for rank in range(6000)]
     brought = lightgbm(Roster.of(job=JOB, job_name="train", attempt=1, network=Network.HOST, members=members))
     assert brought.env == {}
     assert len(brought.files["mlist.txt"].splitlines()) == 6000
