@@ -10,6 +10,7 @@ from pathlib import Path
 ENVIRONMENTS: Mapping[str, tuple[str, ...]] = {
     "torch": ("torch==2.13.*", "numpy==2.4.*", "accelerate==1.15.*", "lightning==2.6.*"),
     "jax": ("jax==0.10.*", "xgboost==3.2.*", "lightgbm==4.7.*", "numpy==2.4.*"),
+    "valohai": ("valohai-utils==0.8.*",),
 }
 """What pip installs into each, by the name of the environment."""
 CACHE = Path.home() / ".cache" / "muster" / "frameworks"
