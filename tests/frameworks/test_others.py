@@ -20,8 +20,8 @@ PROGRAMS = Path(__file__).with_name("programs")
 
 async def lines(directory: Path, name: FrameworkName, file: str, workers: int) -> list[str]:
     """The last line of each execution, by rank; the job must succeed."""
+    words = (str(interpreter("jax")), str(PROGRAMS / file))
     async with running_fleet(directory, "a", "b") as fleet:
-        words = (str(interpreter("jax")), str(PROGRAMS / file))
         job = await fleet.run(command(*words, workers=workers, framework=Framework(name=name)))
         printed = [line for line in await fleet.output(job.id, follow=True) if line.text]
         assert job.phase is JobPhase.SUCCEEDED, (job.summary, printed)

@@ -18,8 +18,8 @@ PROGRAM = Path(__file__).with_name("programs") / "valohai_calls.py"
 
 @pytest.mark.parametrize("workers", [1, 3])
 async def test_every_call_of_valohai_utils_is_right(tmp_path: Path, workers: int) -> None:
+    words = (str(interpreter("valohai")), str(PROGRAM))
     async with running_fleet(tmp_path, "a", "b") as fleet:
-        words = (str(interpreter("valohai")), str(PROGRAM))
         job = await fleet.run(command(*words, workers=workers, dialects=(Dialect.VALOHAI,)))
         told = await _told(fleet, job)
         assert [each["rank"] for each in told] == list(range(workers))
@@ -47,8 +47,9 @@ async def test_every_call_of_valohai_utils_is_right(tmp_path: Path, workers: int
 
 async def test_without_the_dialect_valohai_utils_finds_no_distributed_task(tmp_path: Path) -> None:
     code = "import valohai; print(valohai.distributed.is_distributed_task(), valohai.execution().config is None)"
+    words = (str(interpreter("valohai")), "-c", code)
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.run(command(str(interpreter("valohai")), "-c", code, workers=2))
+        job = await fleet.run(command(*words, workers=2))
         assert sorted(await fleet.texts(job.id, follow=True)) == ["0 False True", "1 False True"]
 
 
