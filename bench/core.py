@@ -27,12 +27,13 @@ from coordinator.core.records import Execution
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
+from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit
-from muster.domain.jobs.job import JobSpec, Resources, Role, RuntimeKind
+from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Resources, Role, RuntimeKind
 
 BEGAN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 GPUS = 8
@@ -54,7 +55,7 @@ class Fleet:
     """A cluster with all its nodes busy."""
 
     def __init__(self, nodes: int) -> None:
-        self.cluster: Cluster = load((), BEGAN)
+        self.cluster: Cluster = load((Project(name=DEFAULT_PROJECT, created_at=BEGAN),), BEGAN)
         self.now = BEGAN
         self.jobs = 0
         self.nodes = [NodeId(f"node{number}") for number in range(nodes)]
@@ -82,7 +83,8 @@ class Fleet:
         """What a client asks for."""
         self.jobs += 1
         role = Role(count=count, command=("train",), resources=Resources(gpus=gpus, cpu_millis=1000 * gpus))
-        return JobSubmitted(job=JobId(f"j{self.jobs}"), spec=JobSpec(name=f"train-{self.jobs}", roles=(role,)))
+        spec = JobSpec(name=f"train-{self.jobs}", project=DEFAULT_PROJECT, roles=(role,))
+        return JobSubmitted(job=JobId(f"j{self.jobs}"), spec=spec)
 
     def queue(self, jobs: int) -> None:
         """So many jobs that wait, all taken in with one turn."""

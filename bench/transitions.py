@@ -14,10 +14,11 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import JobSubmitted, NodeConnected
 from coordinator.core.records import Execution
 from coordinator.engine.engine import Engine
+from coordinator.service.known_projects import make_default_project
 from coordinator.store.records.sql import SqlStore
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import AttemptId, JobId, NodeId
-from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
+from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Packing, Resources, Role
 
 GANGS, SIZE = 32, 32
 STAGES = (Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING, Stage.EXITED)
@@ -33,6 +34,7 @@ async def measure(setting: Setting) -> None:
     rates, waits = [], []
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(engine.run(), name="engine")
+        await make_default_project(engine)
         await asyncio.gather(*(_connect(engine, number) for number in range(SIZE)))
         for turn in range(setting.repeats(7, 3) + 1):
             began = time.perf_counter()
@@ -66,7 +68,7 @@ async def _gang(engine: Engine, name: str) -> list[float]:
     """From submit to end, each stage of all its executions in one round of reports; how long the answers took."""
     job, waits = JobId(name), []
     one = Role(count=SIZE, command=("train",), resources=Resources(cpu_millis=10))
-    spec = JobSpec(name=name, roles=(one,), packing=Packing.SPREAD, max_per_node=1)
+    spec = JobSpec(name=name, project=DEFAULT_PROJECT, roles=(one,), packing=Packing.SPREAD, max_per_node=1)
     await engine.apply(JobSubmitted(job=job, spec=spec))
 
     def members(cluster: Cluster, _: object) -> list[Execution]:

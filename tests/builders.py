@@ -25,8 +25,7 @@ from coordinator.core.loading import load
 from coordinator.core.notes import Note
 from coordinator.core.placement.capacity import Capacities, Capacity
 from coordinator.core.placement.placement import Available
-from coordinator.core.records import Attempt, Execution, Record
-from coordinator.core.scheduling.order import by_priority
+from coordinator.core.records import Attempt, Execution, Put, Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import plans
 from coordinator.core.turn.turn import Turn
@@ -34,13 +33,14 @@ from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import snapshot_of
 from coordinator.story.job_events import event_changes
 from coordinator.story.moves import told
+from muster.domain.fleet.access import Project
 from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease, Roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
-from muster.domain.jobs.job import JobSpec, PortRequest, Resources, Role, RuntimeKind, Timeouts
+from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, PortRequest, Resources, Role, RuntimeKind, Timeouts
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.invariants import Witness, lasting, validate
 
@@ -156,11 +156,12 @@ class Follower:
 class World:
     """A coordinator's core between a store and agents, all driven by hand; holds the invariants after every turn."""
 
-    def __init__(self, *nodes: tuple[str, int]) -> None:
-        """Nodes by name and number of GPUs; all of them are connected."""
+    def __init__(self, *nodes: tuple[str, int], projects: Iterable[str] = (DEFAULT_PROJECT,)) -> None:
+        """Nodes by name and number of GPUs, all of them connected; and projects."""
         self.now = AT
         self.store = MemoryStore()
-        self.cluster = Cluster(by_priority)
+        self.store.commit(puts_of(projects))
+        self.cluster = reload(self.store, AT)
         self.effects: list[Effect] = []
         self.notes: list[Note] = []
         """What all turns have noted."""
@@ -317,6 +318,11 @@ class World:
 
     def last_plan(self, node: str) -> Plan:
         return self.followers[NodeId(node)].plans[-1]
+
+
+def puts_of(projects: Iterable[str]) -> list[Put]:
+    """What stores projects of these names."""
+    return [Put(record=Project(name=name, created_at=AT)) for name in projects]
 
 
 def reload(store: MemoryStore, now: datetime) -> Cluster:

@@ -55,6 +55,7 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
             _it_has_what_it_asked_for(job, member)
     _a_job_ends_with_its_last_execution_and_says_why(cluster, job)
     _names_and_keys_lead_to_it(cluster, job)
+    _its_project_is_there_while_it_goes_on(cluster, job)
 
 
 def fits_into_its_nodes(cluster: Cluster) -> None:
@@ -97,6 +98,12 @@ class Witness:
         if execution.node is not None:
             seat = (execution.node, execution.gpus)
             assert seat == self._seats.setdefault(name, seat), f"{name} changed its seat"
+
+
+def _its_project_is_there_while_it_goes_on(cluster: Cluster, job: Job) -> None:
+    project = cluster.projects.get(job.spec.project)
+    assert project is not None or job.ended_at is not None, f"{job.id} goes on in a project that is not there"
+    assert project is None or project.created_at <= job.submitted_at, f"{job.id} is older than its project"
 
 
 def _ranks_are_a_permutation(job: Job, attempt: Attempt, members: list[Execution]) -> None:

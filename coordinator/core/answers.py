@@ -26,7 +26,7 @@ class AllAccepted:
 class RefusalCause(Enum):
     """What kind of no it is."""
 
-    UNKNOWN = auto()  #: there is no such job or node
+    UNKNOWN = auto()  #: there is no such job, node or project
     CONFLICT = auto()  #: it does not fit the present state
     IMPOSSIBLE = auto()  #: no node could ever do it
     EXHAUSTED = auto()  #: there is too much already
@@ -64,4 +64,11 @@ class ProjectKept:
     """The record as it was; None: it is new."""
 
 
-Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectGone:
+    """The project as it was; it is there no longer."""
+
+    project: Project
+
+
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone

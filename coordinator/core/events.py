@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
+from muster.domain.fleet.project_use import ProjectUse
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
@@ -172,6 +173,8 @@ class ProjectAdded:
 
     name: str
     """Checked by the edge."""
+    uses: tuple[ProjectUse, ...] = ()
+    """What is left outside the core of an older project of that name."""
     cause: EventCause = UNKNOWN_CAUSE
 
 
@@ -181,6 +184,16 @@ class ProjectChanged:
 
     name: str
     permissions: Permissions
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectRemoved:
+    """An admin wants a project to be there no longer."""
+
+    name: str
+    uses: tuple[ProjectUse, ...] = ()
+    """What uses it outside the core; whoever sends the event sees to it that nothing is added until the answer."""
     cause: EventCause = UNKNOWN_CAUSE
 
 
@@ -206,5 +219,6 @@ Event = (
     | UncordonRequested
     | ProjectAdded
     | ProjectChanged
+    | ProjectRemoved
     | TimePassed
 )

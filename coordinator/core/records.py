@@ -166,6 +166,13 @@ class DropNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropProject:
+    """Forget a project; ended jobs that were submitted there stay."""
+
+    project: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeepEvent:
     """Store an event of a job after those that are there, unless one with its id is there already."""
 
@@ -180,4 +187,4 @@ class DropEvents:
     attempt: int
 
 
-Change = Put | DropJob | DropExecutions | DropNode | KeepEvent | DropEvents
+Change = Put | DropJob | DropExecutions | DropNode | DropProject | KeepEvent | DropEvents

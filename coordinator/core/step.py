@@ -22,6 +22,7 @@ from coordinator.core.events import (
     PlanTooLarge,
     ProjectAdded,
     ProjectChanged,
+    ProjectRemoved,
     RemovalRequested,
     StopRequested,
     TimePassed,
@@ -75,6 +76,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return projects.add(turn, event)
         case ProjectChanged():
             return projects.change(turn, event)
+        case ProjectRemoved():
+            return projects.remove(turn, event)
         case TimePassed():
             return _pass_time(turn)
         case _:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.core.records import Change, DropEvents, DropExecutions, DropJob, DropNode, KeepEvent
+from coordinator.core.records import Change, DropEvents, DropExecutions, DropJob, DropNode, DropProject, KeepEvent
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.records.reserve import ReservingStore
 from coordinator.store.records.sql import SqlStore
@@ -111,6 +111,26 @@ def test_projects_come_by_name_as_they_were_put_last(store: Store) -> None:
     store.commit(puts(project("a", any_user=True)))
 
     assert store.load().projects == (project("a", any_user=True), project("b"))
+
+
+def test_a_project_is_dropped_alone_and_its_jobs_stay(open_store: Open) -> None:
+    first = open_store()
+    first.commit([*gang("a"), *puts(project(job("a").spec.project), project("b"))])
+    before = first.load()
+
+    first.commit([DropProject(project=job("a").spec.project)])
+    first.close()
+
+    assert open_store().load() == replace(before, projects=(project("b"),))
+
+
+def test_a_project_of_a_name_that_was_dropped_is_the_new_one(store: Store) -> None:
+    store.commit(puts(project("a", any_user=True)))
+
+    store.commit([DropProject(project="a"), *puts(project("a"))])
+    assert store.load().projects == (project("a"),)
+    store.commit([*puts(project("a", any_user=True)), DropProject(project="a")])
+    assert store.load().projects == ()
 
 
 def test_a_record_replaces_the_one_with_its_key(store: Store) -> None:
@@ -236,6 +256,7 @@ def test_dropping_what_is_not_there_changes_nothing(store: Store) -> None:
         [
             DropJob(job=JobId("b")),
             DropNode(node=NodeId("b")),
+            DropProject(project="b"),
             DropExecutions(job=JobId("b"), attempt=1),
             DropExecutions(job=JobId("a"), attempt=2),
         ]
@@ -278,11 +299,12 @@ IMPOSSIBLE: dict[str, list[Change]] = {
 
 @pytest.mark.parametrize("last", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_a_batch_with_an_impossible_change_changes_nothing(store: Store, last: list[Change]) -> None:
-    store.commit([*gang("a"), *puts(node())])
+    store.commit([*gang("a"), *puts(node(), project())])
     before = store.load()
+    drops = (DropNode(node=NodeId("node-1")), DropProject(project="vision"))
 
     with pytest.raises(StoreError):
-        store.commit([*gang("b", sequence=2), *puts(node("node-2")), DropNode(node=NodeId("node-1")), *last])
+        store.commit([*gang("b", sequence=2), *puts(node("node-2")), *drops, *last])
 
     assert store.load() == before
     store.commit(gang("b", sequence=2))

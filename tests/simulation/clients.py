@@ -60,15 +60,15 @@ class Clients:
             if isinstance(answer, Accepted):
                 self.watcher.check_stop(job)
 
-        self._insist(lambda: StopRequested(job=job), stopped)
+        self.insist(lambda: StopRequested(job=job), stopped)
 
     def delete(self, job: JobId, *, force: bool) -> None:
         self.watcher.deletable[job] = None
-        self._insist(lambda: DeleteRequested(job=job, force=force))
+        self.insist(lambda: DeleteRequested(job=job, force=force))
 
     def remove_node(self, node: NodeId) -> None:
         """An operator gives up a node that has lost its power for good, and again if its last words bring it back."""
-        self._insist(lambda: RemovalRequested(node=node))
+        self.insist(lambda: RemovalRequested(node=node))
         self._world.after(100.0, lambda: self.remove_node(node))
 
     def cordon_node(self, node: NodeId, spell: float, *, restart_jobs: bool) -> None:
@@ -79,13 +79,13 @@ class Clients:
 
         def uncordon() -> None:
             self.watcher.uncordoned.add(node)
-            self._insist(lambda: UncordonRequested(node=node), lambda _: self._in_maintenance.discard(node))
+            self.insist(lambda: UncordonRequested(node=node), lambda _: self._in_maintenance.discard(node))
 
         if node in self._in_maintenance:
             return
         self._in_maintenance.add(node)
         self.watcher.uncordoned.discard(node)
-        self._insist(lambda: CordonRequested(node=node, restart_jobs=restart_jobs), cordoned)
+        self.insist(lambda: CordonRequested(node=node, restart_jobs=restart_jobs), cordoned)
 
     def _submit(self, key: str, spec: JobSpec) -> None:
         anyway, dry_run = self._chance.random() < 0.7, self._chance.random() < 0.03
@@ -103,7 +103,7 @@ class Clients:
 
         taken = None if dry_run else self._submitted
         for _ in range(2 if self._chance.random() < 0.05 else 1):  # some clients ask twice at once
-            self._insist(request, taken)
+            self.insist(request, taken)
 
     def _submitted(self, answer: Answer) -> None:
         if isinstance(answer, Refused):
@@ -131,7 +131,7 @@ class Clients:
     def _delete_with_force(self, job: JobId) -> None:
         self.delete(job, force=True)
 
-    def _insist(self, request: Callable[[], Event], taken: Callable[[Answer], None] | None = None) -> None:
+    def insist(self, request: Callable[[], Event], taken: Callable[[Answer], None] | None = None) -> None:
         """Ask until there is an answer."""
         self._pending += 1
         done = False

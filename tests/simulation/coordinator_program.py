@@ -20,22 +20,24 @@ from coordinator.core.events import (
     NodeDisconnected,
 )
 from coordinator.core.loading import load
-from coordinator.core.records import Change, Record
+from coordinator.core.records import Change, Put, Record
 from coordinator.core.scheduling.order import by_priority
 from coordinator.core.step import finish, step
 from coordinator.core.turn.batching import BATCH, HOLD, OpenTurn
 from coordinator.core.turn.turn import Turn
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import Snapshot, snapshot_of
+from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Inventory
 from muster.domain.gangs.plan import Plan
 from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.jobs.job import DEFAULT_PROJECT
 from tests.simulation.coordinator_parts import Asked, Observer, Question, Reply, Session
 from tests.simulation.cores import Core
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
 from tests.simulation.network import Stream
 from tests.simulation.weakness import Weakness
-from tests.simulation.world import Clock, Life, Timer, Violation, World
+from tests.simulation.world import EPOCH, Clock, Life, Timer, Violation, World
 
 REST = 1.0
 """Seconds for which a store that failed is left alone, as in the engine."""
@@ -51,6 +53,7 @@ class CoordinatorProgram:
     ) -> None:
         self.weakness = Weakness()
         self.store = MemoryStore()
+        self.store.commit([Put(record=Project(name=DEFAULT_PROJECT, created_at=EPOCH))])  # as the first start does
         self.logs: dict[ExecutionId, int] = {}
         """Bytes of each log that are kept."""
         self.crashed: Callable[[], None] = lambda: None

@@ -11,7 +11,7 @@ from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness
-from tests.simulation.scenario import GIB, Scale, Scenario, anything
+from tests.simulation.scenario import GIB, PASSING_PROJECT, Scale, Scenario, anything
 from tests.simulation.weakness import Weakness
 
 
@@ -265,6 +265,15 @@ def _half_started(spec: JobSpec) -> JobSpec:
     return replace(pair, roles=(role,), max_per_node=2)
 
 
+def _passing_projects(scenario: Scenario) -> Scenario:
+    """A project comes and goes under most of the jobs, while the coordinator dies around its commits."""
+    specs = (
+        (at, replace(spec, project=PASSING_PROJECT) if number % 4 else spec)
+        for number, (at, spec) in enumerate(scenario.specs)
+    )
+    return replace(_fickle(scenario), specs=tuple(specs), project_spell=20.0)
+
+
 def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
@@ -306,5 +315,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "lonely": (0.05, _lonely),
     "fickle": (0.05, _fickle),
     "ambushed": (0.05, _ambushed),
+    "projects": (0.05, _passing_projects),
 }
 """Families by name: how often, and what it makes of what was drawn."""

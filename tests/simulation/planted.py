@@ -10,8 +10,8 @@ from agent.core.events import Event as AgentEvent
 from agent.core.step import AgentState, Now
 from agent.core.step import step as agent_step
 from agent.core.stream import StreamAction, StreamEvent, StreamState, advance
-from coordinator.core.answers import Answer, Noted
-from coordinator.core.events import Event, ExecutionsReported, NodeConnected, StopRequested
+from coordinator.core.answers import Answer, Noted, ProjectGone
+from coordinator.core.events import Event, ExecutionsReported, NodeConnected, ProjectRemoved, StopRequested
 from coordinator.core.step import step
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.fence import LEASE, PeerWord
@@ -39,6 +39,25 @@ def _keeping_stops_in_memory(turn: Turn, event: Event) -> Answer:
     answer = step(turn, event)
     if isinstance(event, StopRequested) and event.job in turn.cluster.jobs:
         turn.put(replace(turn.cluster.jobs[event.job], stop_requested_at=None))
+    return answer
+
+
+def _removing_used_projects(turn: Turn, event: Event) -> Answer:
+    """Removes a project whatever goes on in it."""
+    if not isinstance(event, ProjectRemoved) or event.name not in turn.cluster.projects:
+        return step(turn, event)
+    project = turn.cluster.projects[event.name]
+    turn.forget(project)
+    return ProjectGone(project=project)
+
+
+def _removing_from_memory(turn: Turn, event: Event) -> Answer:
+    """Leaves the removal of a project out of the commit."""
+    before = turn.cluster.projects.get(event.name) if isinstance(event, ProjectRemoved) else None
+    answer = step(turn, event)
+    if before is not None and isinstance(answer, ProjectGone):
+        turn.put(before)
+        turn.cluster.drop_project(before.name)
     return answer
 
 
@@ -109,6 +128,8 @@ LAST_WORDS_FORGOTTEN = Cores(step=_forgetting_last_words)
 OLD_PLAN_APPLIED = Cores(agent=_taking_old_plans)
 CONTACT_FROM_ACKNOWLEDGEMENT = Cores(agent=_counting_from_acknowledgements)
 STOP_NOT_STORED = Cores(step=_keeping_stops_in_memory)
+USED_PROJECT_REMOVED = Cores(step=_removing_used_projects)
+REMOVAL_NOT_STORED = Cores(step=_removing_from_memory)
 SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)
 CONNECTED_NEVER_SAID = Cores(agent=_never_connected)
 

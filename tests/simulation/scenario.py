@@ -5,7 +5,7 @@ from datetime import timedelta
 from random import Random
 
 from muster.domain.jobs.disconnect import OnDisconnect
-from muster.domain.jobs.job import JobSpec, Packing, PortRequest, Resources, Role, Timeouts
+from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Packing, PortRequest, Resources, Role, Timeouts
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from tests.simulation.agent_program import Frailty
@@ -15,6 +15,8 @@ from tests.simulation.truth import Behaviour, Parts
 from tests.simulation.weakness import Weakness
 
 GIB = 1 << 30
+PASSING_PROJECT = "vision"
+"""The second project, which comes and goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,8 @@ class Scenario:
     """Whether nodes are cut off from the coordinator alone, so that what counts as lost must be dead by then."""
     ambush: float = 0.0
     """How often the nodes of a gang are cut off just as its user code starts, per start."""
+    project_spell: float = 0.0
+    """Seconds for which a second project is there, or is away, on average; 0: there is only the default one."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 
@@ -148,6 +152,7 @@ def _spec(chance: Random, number: int) -> JobSpec:
         roles = (_role(chance, "master", most=1), *roles)
     return JobSpec(
         name=chance.choice(("train", f"job-{number}")),
+        project=DEFAULT_PROJECT,
         roles=roles,
         success=chance.choice((SuccessRule.ALL, SuccessRule.ALL, SuccessRule.RANK0)),
         priority=chance.choice((0, 0, 0, 5, -5)),

@@ -15,6 +15,7 @@ from tests.simulation.cores import REAL, Cores
 from tests.simulation.families import draw
 from tests.simulation.faults import Faults
 from tests.simulation.peers import Peers
+from tests.simulation.project_admin import ProjectAdmin
 from tests.simulation.scenario import SMALL, Scale
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
@@ -61,6 +62,7 @@ class Simulation:
                 clock, node, self.coordinator, self.peers, self.scenario.frailty, cores
             )
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
+        self.admin = ProjectAdmin(self.world, self.clients, self.watcher, self.scenario)
         self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.clients, self.scenario)
 
     def run(self) -> Outcome:
@@ -96,6 +98,7 @@ class Simulation:
         sights["job again"] = len(cluster.attempts) - len(cluster.jobs)
         sights["lost while it runs"] = self.watcher.lost_while_running
         sights["fenced"] = self.watcher.fences
+        sights["project removed"], sights["project kept"] = self.admin.removed, self.admin.refused
         return sights
 
     def _trouble(self) -> None:
@@ -103,6 +106,7 @@ class Simulation:
         for agent in self.agents.values():
             self.world.after(agent.node.chance.random() * 3, agent.start)
         self.clients.begin()
+        self.admin.begin()
         self.faults.begin()
         self.world.run_until(round(self.scenario.seconds * SECOND))
         self.faults.mend()

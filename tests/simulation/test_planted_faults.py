@@ -47,6 +47,18 @@ def test_an_order_to_stop_that_is_acknowledged_and_not_stored_is_found() -> None
     assert "acknowledged, but it is not stored" in str(outcome.problem)
 
 
+def test_a_project_that_is_removed_under_its_jobs_is_found() -> None:
+    outcome = _first_problem(planted.USED_PROJECT_REMOVED, "projects")
+
+    assert "goes on in a project that is not there" in str(outcome.problem)
+
+
+def test_a_removal_of_a_project_that_is_acknowledged_and_not_stored_is_found() -> None:
+    outcome = _first_problem(planted.REMOVAL_NOT_STORED, "projects")
+
+    assert "ProjectGone was acknowledged for vision, but it is not stored" in str(outcome.problem)
+
+
 def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:
     outcome = _first_problem(planted.CONNECTED_NEVER_SAID, "lonely")
 

@@ -30,7 +30,7 @@ def test_small_fleets_come_through_their_troubles(outcomes: list[Outcome]) -> No
 
 def test_what_succeeded_may_run_on_where_all_peers_have_lost_the_coordinator() -> None:
     """Rank 0 has ended well, no other attempt will come, and two nodes that are cut off together go on together."""
-    assert Simulation(TOGETHER_SEED).run().problem is None
+    assert Simulation(TOGETHER_SEED, family="lonely").run().problem is None
 
 
 def test_a_large_fleet_comes_through_its_troubles() -> None:
@@ -44,6 +44,7 @@ def test_there_was_something_to_come_through(outcomes: list[Outcome]) -> None:
     """Jobs ended in every way, and user code was stopped on nodes that were cut off."""
     seen = sum((outcome.sights for outcome in outcomes), Counter[str]())
     ways = ["job succeeded", "job failed", "job stopped", "job again", "execution lost", "fenced"]
+    ways += ["project removed", "project kept"]
     kinds = ["exit_code", "signal", "check_in_timeout", "time_limit", "agent_restarted", "node_lost", "runtime"]
 
     assert [sight for sight in (*ways, *(f"failure {kind}" for kind in kinds)) if not seen[sight]] == []

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from coordinator.core.answers import Answer, ProjectGone, ProjectKept
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.records import Attempt, Change, DropJob, DropNode, Execution, Job, Node, Put
+from coordinator.core.records import Attempt, Change, DropJob, DropNode, DropProject, Execution, Job, Node, Put
+from muster.domain.fleet.access import Project
 from muster.domain.gangs.plan import Assignment, Goal
 from muster.domain.gangs.roster import Member
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
@@ -53,6 +55,7 @@ class Watcher:
         """Nodes that an operator wants to take jobs again."""
         self._attempts: dict[tuple[JobId, int], Attempt] = {}
         self._jobs: dict[JobId, Job] = {}
+        self._projects: set[str] = set()
         self.on_start: Callable[[SimulatedNode, Sandbox], None] | None = None
         """Told whenever user code has started."""
 
@@ -130,6 +133,12 @@ class Watcher:
         if stored is not None and stored.ended_at is None and stored.stop_requested_at is None:
             raise Violation(f"the order to stop {job} was acknowledged, but it is not stored", job)
 
+    def check_project(self, name: str, answer: Answer) -> None:
+        """An admin was told what became of a project, and nobody else changes it; so that must be stored."""
+        stored = name in self._projects
+        if isinstance(answer, ProjectGone if stored else ProjectKept):
+            raise Violation(f"{type(answer).__name__} was acknowledged for {name}, but it is not stored", name)
+
     def stepped(self, cluster: Cluster, changes: tuple[Change, ...]) -> None:
         """Look at the jobs that changed, and at the whole cluster after every few steps."""
         self._unchecked += 1
@@ -171,6 +180,10 @@ class Watcher:
                     self._check_attempt(attempt)
                 case Put(record=Job() as job):
                     self._jobs[job.id] = job
+                case Put(record=Project() as project):
+                    self._projects.add(project.name)
+                case DropProject(project=name):
+                    self._projects.discard(name)
 
     def _drop(self, job: JobId) -> None:
         if job not in self.deletable:

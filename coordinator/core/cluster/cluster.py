@@ -149,6 +149,10 @@ class Cluster:
         self.presence.forget(node)
         self.deadlines.forget_node(node)
 
+    def drop_project(self, name: str) -> None:
+        """Forget a project; ended jobs of that name stay."""
+        self.records.drop(self.records.projects[name])
+
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""
         self.deadlines.watch_lease(node, now + LEASE)

@@ -77,6 +77,11 @@ class JobIndex:
         """Jobs from the newest on, or from the newest below a sequence number; as `in_all` tells them."""
         return in_all(list(self._orders(among)), before)
 
+    def count_in(self, project: str, *, live: bool = False) -> int:
+        """How many jobs a project has; `live`: how many of them have not ended."""
+        jobs = self._projects.get(project)
+        return 0 if jobs is None else len(jobs.listed.order(live=live))
+
     def newest_named(self, name: str, seen: Projects = None) -> JobId | None:
         """The newest job of a name."""
         named = (project.named[name] for project in self._seen(seen) if name in project.named)

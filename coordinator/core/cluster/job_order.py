@@ -37,8 +37,8 @@ class JobOrder:
     def __init__(self) -> None:
         self._places: list[Place] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._places)
+    def __len__(self) -> int:
+        return len(self._places)
 
     def add(self, place: Place) -> None:
         """Have a job among them; it must not be."""

@@ -10,6 +10,7 @@ from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted
 from coordinator.core.placement import placement
 from coordinator.core.placement.placement import Available, NoFit
 from coordinator.core.records import Job
+from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible
 from coordinator.core.turn.turn import Turn
 from muster.domain.ids import JobId
@@ -83,15 +84,11 @@ def delete(turn: Turn, event: DeleteRequested) -> Answer:
 
 def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: bool = True) -> Refused | None:
     """Why a job is not taken; `by_node` with what each node lacks, which takes long on a large fleet."""
-    known = _spec_of_key(cluster, event.idempotency_key, ahead)
-    if known is not None and known != event.spec:
-        message = (
-            "its idempotency key was used for another job before; a key stands for one job of one project, "
-            "so submit this one with a new key"
-        )
-        return Refused(cause=RefusalCause.TAKEN, message=message)
-    if cluster.job_of_key(event.idempotency_key) is not None:
-        return None
+    if event.spec.project not in cluster.projects:
+        return unknown_project(event.spec.project)  # it was removed since the edge looked
+    taken = _taken(cluster, event, ahead)
+    if taken is not None or cluster.job_of_key(event.idempotency_key) is not None:
+        return taken
     never = None if event.queue_anyway else possible(cluster, event.spec)
     if never is not None:
         return Refused(
@@ -112,6 +109,18 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
 def _too_large(never: NoFit) -> str:
     """Whether it is the fleet that is too small for a job, or every node of it."""
     return "the fleet is too small for it" if never.found or not never.nodes else "no node could ever run it"
+
+
+def _taken(cluster: Cluster, event: JobSubmitted, ahead: _Ahead) -> Refused | None:
+    """Why the key of a job cannot be its key; None where it can."""
+    known = _spec_of_key(cluster, event.idempotency_key, ahead)
+    if known is None or known == event.spec:
+        return None
+    message = (
+        "its idempotency key was used for another job before; a key stands for one job of one project, "
+        "so submit this one with a new key"
+    )
+    return Refused(cause=RefusalCause.TAKEN, message=message)
 
 
 def _spec_of_key(cluster: Cluster, key: str, ahead: _Ahead) -> JobSpec | None:

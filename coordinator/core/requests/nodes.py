@@ -180,7 +180,7 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
         attempts.lose(turn, turn.cluster.executions[name], failure)
         turn.put(replace(turn.cluster.executions[name], log_complete=True))  # as complete as it will ever be
     turn.notice(event.node, NodeEventKind.REMOVED)
-    turn.drop_node(event.node)
+    turn.forget(turn.cluster.nodes[event.node])
     return Noted()
 
 

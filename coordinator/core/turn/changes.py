@@ -9,12 +9,14 @@ from coordinator.core.records import (
     DropExecutions,
     DropJob,
     DropNode,
+    DropProject,
     Execution,
     Job,
     Node,
     Put,
     Record,
 )
+from muster.domain.fleet.access import Project
 from muster.domain.ids import AttemptId, JobId, NodeId
 
 
@@ -27,6 +29,7 @@ class Changes:
         """What has changed as it was before; None: it was not there."""
         self._jobs: dict[JobId, None] = {}
         self._nodes: dict[NodeId, None] = {}
+        self._projects: dict[str, None] = {}
         self._members: dict[AttemptId, None] = {}
 
     @property
@@ -40,7 +43,7 @@ class Changes:
         return (
             bool(self._puts)
             and all(isinstance(record, Execution) for record in self._puts.values())
-            and not (self._jobs or self._nodes)
+            and not (self._jobs or self._nodes or self._projects)
         )
 
     def put(self, before: Record | None, after: Record) -> None:
@@ -67,6 +70,12 @@ class Changes:
         self._puts.pop(key_of_record(node), None)
         self._nodes[node.name] = None
 
+    def drop_project(self, project: Project) -> None:
+        """Note that a project is forgotten."""
+        self.forget(project)
+        self._puts.pop(key_of_record(project), None)
+        self._projects[project.name] = None
+
     def drop_members(self, attempt: AttemptId) -> None:
         """Note that the store forgets the executions of an attempt."""
         self._members[attempt] = None
@@ -76,6 +85,7 @@ class Changes:
         return (
             *(DropJob(job=job) for job in self._jobs),
             *(DropNode(node=node) for node in self._nodes),
+            *(DropProject(project=project) for project in self._projects),
             *(Put(record=record) for record in self._puts.values()),
             *(DropExecutions(job=job, attempt=number) for job, number in self._members),
         )

@@ -7,10 +7,11 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import ClearanceDue
 from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs
 from coordinator.core.notes import TurnNotes
-from coordinator.core.records import Attempt, Change, Execution, Job, Record
+from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from coordinator.core.turn.changes import Changes
 from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
+from muster.domain.fleet.access import Project
 from muster.domain.fleet.node_event import NodeEvent, NodeEventKind
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State, Trigger, advance
@@ -124,12 +125,17 @@ class Turn:
         self.put(replace(self.cluster.attempts[attempt_id], executions_dropped=True))
         self._changes.drop_members(attempt_id)
 
-    def drop_node(self, node: NodeId) -> None:
-        """Forget a node that runs nothing and has no stream."""
-        self._changes.drop_node(self.cluster.nodes[node])
-        self.sends.forget(node)
-        self.cluster.drop_node(node)
-        self.reconsider_queue()
+    def forget(self, record: Node | Project) -> None:
+        """Forget a node that runs nothing and has no stream, or a project in which no job is live."""
+        match record:
+            case Node(name=node):
+                self._changes.drop_node(record)
+                self.sends.forget(node)
+                self.cluster.drop_node(node)
+                self.reconsider_queue()
+            case Project(name=project):
+                self._changes.drop_project(record)
+                self.cluster.drop_project(project)
 
     # what nodes are told
 

@@ -1,9 +1,9 @@
 """A store without a disk: for unit tests and the simulator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from coordinator.core.records import (
     Attempt,
@@ -12,16 +12,21 @@ from coordinator.core.records import (
     DropExecutions,
     DropJob,
     DropNode,
+    DropProject,
     Execution,
     Job,
     KeepEvent,
     Node,
     Put,
+    Record,
 )
 from coordinator.store.store import Snapshot, StoreError, snapshot
 from muster.domain.fleet.access import Project
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.event import JobEvent
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class MemoryStore:
@@ -54,54 +59,72 @@ class MemoryStore:
         every = self._jobs.get(job, _Kept()).events.values()
         return tuple(islice((event for event in every if event.number > after), most))
 
-    def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901 - one line for each kind of change
+    def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, or none if one is impossible."""
-        jobs: dict[JobId, _Kept] = {}
-        nodes: dict[NodeId, Node | None] = {}
-        projects: dict[str, Project] = {}
+        draft = _Draft(self._jobs)
         for change in changes:
             match change:
                 case Put(record=record):
-                    if isinstance(record, Node):
-                        nodes[record.name] = record
-                    elif isinstance(record, Project):
-                        projects[record.name] = record
-                    else:
-                        self._draft(jobs, record.id if isinstance(record, Job) else record.job).put(record)
+                    draft.put(record)
                 case DropJob(job=job):
-                    jobs[job] = _Kept()
+                    draft.jobs[job] = _Kept()
                 case DropExecutions(job=job, attempt=number):
-                    self._draft(jobs, job).drop(number)
-                case DropNode(node=name):
-                    nodes[name] = None
+                    draft.of_job(job).drop(number)
+                case DropNode(node=node):
+                    draft.nodes[node] = None
+                case DropProject(project=project):
+                    draft.projects[project] = None
                 case KeepEvent(event=event):
-                    self._draft(jobs, event.job).keep(replace(event, number=next(self._numbers)))
+                    draft.of_job(event.job).keep(replace(event, number=next(self._numbers)))
                 case DropEvents(job=job, attempt=number):
-                    self._draft(jobs, job).drop_events(number)
+                    draft.of_job(job).drop_events(number)
                 case _:
                     assert_never(change)
-        for job, kept in jobs.items():
+        for job, kept in draft.jobs.items():
             kept.check(job)
-        self._keep(jobs, nodes)
-        self._projects.update(projects)
+        _settle(self._jobs, {job: None if kept.job is None else kept for job, kept in draft.jobs.items()})
+        _settle(self._nodes, draft.nodes)
+        _settle(self._projects, draft.projects)
 
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def _draft(self, jobs: dict[JobId, "_Kept"], job: JobId) -> "_Kept":
-        if job not in jobs:
-            jobs[job] = self._jobs.get(job, _Kept()).copy()
-        return jobs[job]
 
-    def _keep(self, jobs: dict[JobId, "_Kept"], nodes: dict[NodeId, Node | None]) -> None:
-        for job, kept in jobs.items():
-            self._jobs[job] = kept
-            if kept.job is None:
-                del self._jobs[job]
-        for name, node in nodes.items():
-            self._nodes.pop(name, None)
-            if node:
-                self._nodes[name] = node
+class _Draft:
+    """What a commit makes of the records that it touches; None: it drops one."""
+
+    def __init__(self, kept: Mapping[JobId, "_Kept"]) -> None:
+        self._kept = kept
+        self.jobs: dict[JobId, _Kept] = {}
+        self.nodes: dict[NodeId, Node | None] = {}
+        self.projects: dict[str, Project | None] = {}
+
+    def put(self, record: Record) -> None:
+        match record:
+            case Node():
+                self.nodes[record.name] = record
+            case Project():
+                self.projects[record.name] = record
+            case Job():
+                self.of_job(record.id).put(record)
+            case Attempt() | Execution():
+                self.of_job(record.job).put(record)
+            case _:
+                assert_never(record)
+
+    def of_job(self, job: JobId) -> "_Kept":
+        """What belongs to a job, to be changed."""
+        if job not in self.jobs:
+            self.jobs[job] = self._kept.get(job, _Kept()).copy()
+        return self.jobs[job]
+
+
+def _settle(kept: dict[Key, Value], drafted: Mapping[Key, Value | None]) -> None:
+    """Keep what was drafted, the newest last."""
+    for key, value in drafted.items():
+        kept.pop(key, None)
+        if value is not None:
+            kept[key] = value
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from coordinator.core.records import (
     DropExecutions,
     DropJob,
     DropNode,
+    DropProject,
     Execution,
     Job,
     KeepEvent,
@@ -56,6 +57,7 @@ class SqlStore:
         members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
         self._delete_members = delete(schema.executions).where(*members)
         self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
+        self._delete_project = delete(schema.projects).where(schema.projects.c.name == bindparam("key"))
         self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
 
     @classmethod
@@ -112,6 +114,9 @@ class SqlStore:
                     case DropNode(node=node):
                         self._write(connection, batch)
                         connection.execute(self._delete_node, {"key": node})
+                    case DropProject(project=name):
+                        self._write(connection, batch)
+                        connection.execute(self._delete_project, {"key": name})
                     case _:
                         assert_never(change)
             self._write(connection, batch)

@@ -163,6 +163,11 @@ class Project:
     permissions: Permissions = Permissions()
 
 
+def no_project(name: str) -> str:
+    """What is said of a project that is not there, or of which the caller must not know."""
+    return f"there is no project {name!r}; `muster projects list` shows yours"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrolledNode:
     """A node that has joined; only who has its key speaks for it."""

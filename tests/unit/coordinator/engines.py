@@ -2,19 +2,21 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from coordinator.core.events import JobSubmitted, NodeConnected
 from coordinator.core.records import Change, Put
+from coordinator.core.turn.batching import HOLD
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.engine.engine import Engine
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import StoreError
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase
-from tests.builders import inventory, spec
+from tests.builders import inventory, puts_of, spec
+from tests.unit.coordinator.trust.memory_trust import PROJECTS
 
 A = NodeId("a")
 J = JobId("j")
@@ -67,9 +69,16 @@ def connection(session: AgentStream, identity: str = "identity", node: NodeId = 
     )
 
 
-def engine_on(store: MemoryStore) -> Engine:
-    """One that keeps its records there and no logs."""
-    return Engine(store, lambda _: None)
+def engine_on(
+    store: MemoryStore,
+    projects: Iterable[str] = PROJECTS,
+    *,
+    forget_logs: Callable[[JobId], None] = lambda _: None,
+    hold: float = HOLD,
+) -> Engine:
+    """One that keeps its records there and no logs, with these projects: those of `Trusted` unless they are said."""
+    MemoryStore.commit(store, puts_of(projects))  # also into a store that keeps nothing new, or waits with it
+    return Engine(store, forget_logs, hold=hold)
 
 
 @asynccontextmanager

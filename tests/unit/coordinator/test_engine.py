@@ -130,7 +130,7 @@ async def test_many_events_are_one_commit() -> None:
 
 async def test_reports_that_only_say_how_far_executions_are_wait_for_those_that_order_something() -> None:
     store = StoreThatCounts()
-    engine = Engine(store, lambda _: None, hold=math.inf)
+    engine = engine_on(store, hold=math.inf)
     async with working(engine):
         await engine.apply(connection(engine.streams.open()))
         await engine.apply(JobSubmitted(job=J, spec=spec(3)))
@@ -250,7 +250,7 @@ async def test_an_engine_begins_with_what_is_stored() -> None:
 
 async def test_logs_are_forgotten_once_the_deletion_is_durable() -> None:
     store, forgotten = MemoryStore(), list[tuple[JobId, int]]()
-    engine = Engine(store, lambda job: forgotten.append((job, len(store.load().jobs))))
+    engine = engine_on(store, forget_logs=lambda job: forgotten.append((job, len(store.load().jobs))))
     async with working(engine):
         await engine.apply(submission())
         await engine.apply(DeleteRequested(job=J, force=True))

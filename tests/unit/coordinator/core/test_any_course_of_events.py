@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
+from coordinator.core.answers import Accepted
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.events import ProjectAdded, ProjectRemoved
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import RestartPolicy
@@ -61,6 +63,15 @@ class Course:
         wanted = self.chance.choice(SPECS)
         key = self.chance.choice(["", "", f"key of {SPECS.index(wanted)}"])
         self.submitted.append(self.world.submit(wanted, idempotency_key=key))
+
+    def a_project_is_added_removed_or_used(self) -> None:
+        """What is asked of a project that comes and goes; much of it is refused."""
+        name = "vision"
+        wanted = (ProjectAdded(name=name), ProjectRemoved(name=name), ProjectRemoved(name="default"))
+        event = self.chance.choice((*wanted, self.world.submission(spec(1, gpus=1, project=name))))
+        [answer] = self.world.turn(event)
+        if isinstance(answer, Accepted):
+            self.submitted.append(answer.job.id)
 
     def stop(self) -> None:
         if self.submitted:
@@ -184,6 +195,7 @@ class Course:
 
 HAPPENINGS: dict[Callable[[Course], None], int] = {
     Course.submit: 6,
+    Course.a_project_is_added_removed_or_used: 4,
     Course.stop: 1,
     Course.delete: 1,
     Course.work: 40,
@@ -209,6 +221,7 @@ def facts(cluster: Cluster) -> dict[str, object]:
         "attempts": dict(zip(cluster.attempts, lasting(cluster.attempts.values()), strict=True)),
         "executions": dict(zip(cluster.executions, lasting(cluster.executions.values()), strict=True)),
         "nodes": cluster.nodes,
+        "projects": cluster.projects,
         "queue": [job.id for job in cluster.queue],
         "usage": {node: cluster.load.used(node) for node in cluster.nodes},
         "planned": {node: {each.id for each in cluster.load.planned(node)} for node in cluster.nodes},

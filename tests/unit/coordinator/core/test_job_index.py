@@ -16,7 +16,7 @@ from coordinator.views.jobs import LOOKED_AT, jobs_page, resolve
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec, Role
-from tests.builders import World
+from tests.builders import World, spec
 
 AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 THEIRS = 3000
@@ -72,15 +72,15 @@ class Counted(dict[JobId, Job]):
 def fill(w: World, count: int) -> None:
     """Have so many newer jobs of another project, which nobody may have to look at."""
     known = next(iter(w.cluster.jobs.values()))
-    spec = replace(known.spec, name="train", project="theirs")
+    theirs = replace(known.spec, name="train", project="theirs")
     for number in range(w.cluster.submits.next_sequence, w.cluster.submits.next_sequence + count):
-        w.cluster.put(replace(known, id=JobId(f"k{number:05}"), sequence=number, spec=spec))
+        w.cluster.put(replace(known, id=JobId(f"k{number:05}"), sequence=number, spec=theirs))
 
 
 @pytest.fixture(scope="module")
 def crowded() -> World:
     """Three jobs of one project, and very many newer ones of another."""
-    w = World()
+    w = World(projects=["mine"])
     for number in range(3):
         submit(w, f"mine-{number}", "mine")
     fill(w, THEIRS)
@@ -110,7 +110,7 @@ def test_a_page_is_made_without_a_look_at_the_jobs_of_others(crowded: World) -> 
 
 
 def test_of_other_projects_nothing_is_found() -> None:
-    w = World()
+    w = World(projects=["mine", "theirs"])
     mine, theirs, other = submit(w, "train", "mine"), submit(w, "train", "theirs"), submit(w, "other", "theirs")
 
     assert resolve(w.cluster, "train") == theirs
@@ -121,7 +121,7 @@ def test_of_other_projects_nothing_is_found() -> None:
 
 
 def test_of_several_projects_the_newest_of_a_name_is_found_and_pages_are_newest_first() -> None:
-    w = World()
+    w = World(projects=["p0", "p1", "p2"])
     jobs = [submit(w, "train", f"p{number % 3}") for number in range(9)]
 
     assert resolve(w.cluster, "train", {"p0", "p2"}) == jobs[8]
@@ -137,7 +137,7 @@ def test_of_several_projects_the_newest_of_a_name_is_found_and_pages_are_newest_
 def test_the_beginning_of_very_many_ids_is_not_counted_to_the_end() -> None:
     w = World()
     for number in range(9):
-        submit(w, str(number), "p")
+        submit(w, str(number), "default")
 
     with pytest.raises(ConflictError, match=r"^more than 5 jobs have an id that begins with 'j' \(j001, .*, …\)"):
         resolve(w.cluster, "j")
@@ -145,7 +145,7 @@ def test_the_beginning_of_very_many_ids_is_not_counted_to_the_end() -> None:
 
 def test_a_page_for_which_many_jobs_are_looked_at_ends_early_and_nothing_is_left_out() -> None:
     w = World()
-    oldest = submit(w, "rare", "mine")
+    oldest = submit(w, "rare", "default")
     fill(w, LOOKED_AT + 5)
     looked: list[JobId] = []
 
@@ -188,8 +188,8 @@ def test_those_are_found_that_every_condition_allows(
 ) -> None:
     index, there = JobIndex(), list[Job]()
     for number, (project, owner, labels, ended) in enumerate(jobs):
-        spec = JobSpec(name="a", project=project, labels=labels, roles=(Role(command=("a",)),))
-        job = Job(id=JobId(f"j{number}"), spec=spec, owner=owner, sequence=number + 1, submitted_at=AT)
+        asked = JobSpec(name="a", project=project, labels=labels, roles=(Role(command=("a",)),))
+        job = Job(id=JobId(f"j{number}"), spec=asked, owner=owner, sequence=number + 1, submitted_at=AT)
         index.put(None, job)
         if ended:
             before, job = job, replace(job, ended_at=AT)
@@ -208,6 +208,9 @@ def test_those_are_found_that_every_condition_allows(
 
     expected = [job.id for number, job in reversed(list(enumerate(there))) if number not in gone and allowed(job)]
     assert [job for _, job in index.newest_first(among=among) if job is not None] == expected
+    for live in (False, True):
+        counted = index.newest_first(among=Among(projects=["p0"], live=live))
+        assert index.count_in("p0", live=live) == sum(1 for _ in counted)
     # Whoever stops after any step, and goes on below the number that it told, misses none and gets none twice.
     before, found = None, list[JobId]()
     while (step := next(index.newest_first(before, among), None)) is not None:
@@ -218,12 +221,12 @@ def test_those_are_found_that_every_condition_allows(
 
 def test_jobs_of_one_person_with_a_label_are_found_without_a_look_at_the_others() -> None:
     w = World()
-    rare = w.submit(JobSpec(name="a", labels={"paper": "icml"}, roles=(Role(command=("a",)),)), queue_anyway=True)
+    rare = w.submit(spec(1, labels={"paper": "icml"}), queue_anyway=True)
     mine = w.cluster.jobs[rare]
     for number in range(2, THEIRS):  # Ada has very many jobs, and of others there are as many with the label
-        spec = replace(mine.spec, labels={} if number % 2 else mine.spec.labels)
+        theirs = replace(mine.spec, labels={} if number % 2 else mine.spec.labels)
         owner = "ada" if number % 2 else "bea"
-        w.cluster.put(replace(mine, id=JobId(f"k{number:05}"), owner=owner, sequence=number, spec=spec))
+        w.cluster.put(replace(mine, id=JobId(f"k{number:05}"), owner=owner, sequence=number, spec=theirs))
     among = Among(owners=["local"], labels={"paper": "icml"})
 
     steps = [job for _, job in w.cluster.job_index.newest_first(among=among)]

@@ -107,7 +107,7 @@ def test_a_job_that_has_ended_is_deleted_with_everything_of_it() -> None:
     w.tell_all(job, Stage.EXITED, log_complete=True)
     w.delete(job)
 
-    assert w.store.load() == Snapshot(nodes=w.store.load().nodes)
+    assert w.store.load() == Snapshot(nodes=w.store.load().nodes, projects=w.store.load().projects)
     assert w.effects == [AnnounceJob(job=job), ForgetLogs(job=job)]
 
 

@@ -118,7 +118,7 @@ def test_the_same_key_is_the_same_submit_even_when_the_job_could_not_be_accepted
 
 @pytest.mark.parametrize("other", [spec(2), spec(1, project="of-others")])
 def test_a_key_with_another_job_is_refused_and_says_nothing_of_the_first(other: JobSpec) -> None:
-    w = World(("a", 0))
+    w = World(("a", 0), projects=["default", "of-others"])
     w.submit(spec(1), idempotency_key="k")
     w.restart()
 
@@ -183,5 +183,5 @@ def test_an_id_that_is_taken_is_refused_and_the_job_stays_as_it_is() -> None:
 
 
 def test_nothing_is_stored_before_the_first_event() -> None:
-    assert World().store.load() == Snapshot()
+    assert World(projects=()).store.load() == Snapshot()
     assert JobId("j001") not in World().cluster.jobs

@@ -104,7 +104,7 @@ async def test_what_a_turn_that_failed_has_deleted_is_there_again_as_it_was() ->
 
 
 def records_of(cluster: Cluster) -> list[Record]:
-    return [*cluster.nodes.values(), *cluster.executions.values(), *cluster.attempts.values(), *cluster.jobs.values()]
+    return list(cluster.records)
 
 
 async def test_an_engine_that_waits_for_its_store_ends_when_it_is_told_to() -> None:
