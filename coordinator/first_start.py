@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -68,7 +68,7 @@ async def renew_server(authority: FleetAuthority) -> None:
             await asyncio.sleep(min(left, _LONGEST_SLEEP))
 
 
-def opened_secrets(settings: CoordinatorSettings, store: SecretStore) -> Secrets:
+def opened_secrets(settings: CoordinatorSettings, store: SecretStore, projects: Container[str]) -> Secrets:
     """The secrets of this coordinator, after what its settings say of their key; a change is in the audit log."""
     file = settings.state / "trust" / "secrets.key"
     what = f"secrets key: {settings.secrets_key}"
@@ -78,7 +78,7 @@ def opened_secrets(settings: CoordinatorSettings, store: SecretStore) -> Secrets
     elif settings.secrets_key == "replace":
         for lost in forget_unreadable(store, file, done):
             log.warning("secret forgotten, its key is lost", extra={"project": lost.project, "secret": lost.name})
-    return Secrets.open(store, file)
+    return Secrets.open(store, file, projects)
 
 
 def local_token(state: Path) -> str:

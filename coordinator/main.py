@@ -104,7 +104,7 @@ async def run(
             with garbage.not_looked_for():
                 engine = Engine(store, forget, directory.fleet_key())
                 registry = Registry(trust, KnownProjects(engine))
-            secrets = opened_secrets(settings, trust)
+            secrets = opened_secrets(settings, trust, registry.projects)
             logins = None if settings.login is None else _login_desk(settings.login, registry)
             audit = AuditLog(registry)
             parts = Parts(

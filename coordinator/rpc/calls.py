@@ -30,6 +30,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Get": "projects.get",
         "Add": "projects.add",
         "Allow": "projects.allow",
+        "Remove": "projects.remove",
     },
     "SecretService": {
         "Put": "secrets.set",

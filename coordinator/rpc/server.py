@@ -224,7 +224,9 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     )
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
-    projects = ProjectOperations(operations, parts.engine, parts.registry, open_for_all=authority is None)
+    projects = ProjectOperations(
+        operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
+    )
     projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects), server)
     logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)

@@ -292,7 +292,7 @@ def _resolved(operation: Operation, cluster: Cluster, name: str) -> JobId:
     except UnknownNameError:
         operation.unseen()
         raise
-    operation.require_in(cluster.jobs[job].spec.project)
+    operation.require_access(cluster.jobs[job].spec.project)  # which may have been removed since the job has ended
     operation.target = job
     return job
 

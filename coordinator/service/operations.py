@@ -13,7 +13,7 @@ from coordinator.service.rules import RULES, AccessScope, Audited
 from coordinator.trust.audit.log import AuditLog, shortened
 from coordinator.trust.caller import Caller, CallerKind
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
-from muster.domain.fleet.access import Access, AuditEntry
+from muster.domain.fleet.access import Access, AuditEntry, no_project
 
 _KNOWN = frozenset({CallerKind.USER, CallerKind.SERVICE, CallerKind.LOCAL})
 _NODES = frozenset({CallerKind.NODE, CallerKind.LOCAL})
@@ -41,8 +41,9 @@ class Operations:
 class Operation:
     """One operation while it goes on.
 
-    Entering raises PermissionDeniedError unless the caller may do it. What is about a project asks `require_in` before
-    anything else, as only the service knows which project that is. Leaving writes the audit entry.
+    Entering raises PermissionDeniedError unless the caller may do it. What is about a project asks `require_in`, or
+    `require_access`, before anything else, as only the service knows which project that is. Leaving writes the audit
+    entry.
     """
 
     __slots__ = ("_asked", "_audit", "_call", "_name", "_noted", "_projects", "_rule", "caller", "target")
@@ -84,16 +85,24 @@ class Operation:
         return EventCause(f"call {self._call} {self._name}", self.caller.name)
 
     def require_in(self, project: str) -> None:
-        """Raise PermissionDeniedError unless the caller may do it in this project.
+        """Raise PermissionDeniedError unless the caller may do it in this project, which must be there.
 
         Raises UnknownNameError for a project that is not there, or of which the caller must not know.
         """
+        if project not in self._projects:
+            raise self._unknown(project)
+        self.require_access(project)
+
+    def require_access(self, project: str) -> None:
+        """Raise PermissionDeniedError unless the caller may do it in this project, even if that was removed.
+
+        What outlives its project, as jobs that have ended do, is asked about so. Raises UnknownNameError for a project
+        of which the caller must not know.
+        """
+        if not self.caller.may(Access.VIEWER, project):
+            raise self._unknown(project)
         self._asked = True
-        who = self.caller
-        if project not in self._projects or not who.may(Access.VIEWER, project):
-            self.unseen()
-            raise UnknownNameError(f"there is no project {project!r}; `muster projects list` shows yours")
-        if not who.may(self._rule.access, project):
+        if not self.caller.may(self._rule.access, project):
             raise self._denied()
 
     def unseen(self) -> None:
@@ -146,6 +155,11 @@ class Operation:
         where = "every project" if scope is AccessScope.EVERYWHERE else "the project"
         needed = "a node's certificate" if scope is AccessScope.NODE else f"{access} access to {where}"
         return PermissionDeniedError(f"{self.caller.name or 'a stranger'} may not do that; it needs {needed}")
+
+    def _unknown(self, project: str) -> UnknownNameError:
+        """Write down that the caller asked for a project that is not there, or of which it must not know; the error."""
+        self.unseen()
+        return UnknownNameError(no_project(project))
 
     def _failed(self, target: str, cause: Cause, reason: str) -> None:
         if cause is Cause.PERMISSION_DENIED:

@@ -1,28 +1,35 @@
 """Operations on projects: which there are, and what each is opened for."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coordinator.core.answers import ProjectKept, Refused
-from coordinator.core.events import ProjectAdded, ProjectChanged
+from coordinator.clock import wall_time
+from coordinator.core.answers import ProjectGone, ProjectKept, Refused
+from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.causes import error_of
-from coordinator.service.operations import Operations
+from coordinator.service.operations import Operation, Operations
 from coordinator.trust.accounts import project_name
 from coordinator.trust.caller import Caller
 from coordinator.trust.permissions import changes
 from coordinator.trust.registry import Registry
-from muster.domain.errors import ConflictError
-from muster.domain.fleet.access import OPEN, Access, Permissions, Project
+from coordinator.trust.secrets.secrets import Secrets
+from muster.domain.errors import ConflictError, UnknownNameError
+from muster.domain.fleet.access import OPEN, Access, Permissions, Project, no_project
+from muster.domain.fleet.project_use import ProjectUse
 
 
 class ProjectOperations:
     """What callers may do with projects; in a fleet of one machine all are `open_for_all`."""
 
-    def __init__(self, operations: Operations, engine: Engine, registry: Registry, *, open_for_all: bool) -> None:
+    def __init__(
+        self, operations: Operations, engine: Engine, registry: Registry, secrets: Secrets, *, open_for_all: bool
+    ) -> None:
         self._operations = operations
         self._engine = engine
         self._registry = registry
+        self._secrets = secrets
         self._open_for_all = open_for_all
 
     async def list(self, caller: Caller) -> Sequence[Project]:
@@ -37,14 +44,15 @@ class ProjectOperations:
         """One project; raises UnknownNameError for one that the caller may not look at."""
         async with self._operations.begin(caller, "projects.get", name) as operation:
             operation.require_in(name)
-            return self._seen(
-                await self._engine.query(lambda cluster, _: cluster.projects[name], after=Freshness.COMMITTED)
-            )
+            found = await self._engine.query(lambda cluster, _: cluster.projects.get(name), after=Freshness.COMMITTED)
+            if found is None:
+                raise UnknownNameError(no_project(name))
+            return self._seen(found)
 
     async def add(self, caller: Caller, name: str) -> Project:
-        """Make a project; raises ConflictError where there is one of that name."""
+        """Make a project; raises ConflictError where there is one of that name, or something is left of one."""
         async with self._operations.begin(caller, "projects.add", name) as operation:
-            kept = await self._kept(ProjectAdded(name=project_name(name)))
+            kept = await self._kept(ProjectAdded(name=project_name(name), uses=self._uses_of(name)))
             await self._registry.note((operation.done(),))
             return kept.project
 
@@ -57,6 +65,31 @@ class ProjectOperations:
             assert kept.before is not None
             await self._registry.note((operation.done(changes(kept.before.permissions, kept.project.permissions)),))
             return kept.project
+
+    async def remove(self, caller: Caller, name: str) -> Project:
+        """Forget a project that nothing uses; the project as it was. Its jobs that have ended stay.
+
+        Raises ConflictError with what uses it, and what to do about each.
+        """
+        async with self._operations.begin(caller, "projects.remove", name) as operation:
+            removing = asyncio.create_task(self._gone(operation, name), name="removal of a project")
+            # Shielded: a caller who goes away must not let others write while the core still decides.
+            return self._seen(await asyncio.shield(removing))
+
+    async def _gone(self, operation: Operation, name: str) -> Project:
+        """Remove a project while nobody can be given anything of it; the project as it was."""
+        async with self._registry.changes.writing, self._secrets.writing:
+            event = ProjectRemoved(name=name, uses=self._uses_of(name), cause=operation.cause)
+            answer = await self._engine.apply(event)
+        if isinstance(answer, Refused):
+            raise error_of(answer)
+        assert isinstance(answer, ProjectGone)
+        await self._registry.note((operation.done(),))
+        return answer.project
+
+    def _uses_of(self, name: str) -> tuple[ProjectUse, ...]:
+        """What uses a project outside the engine."""
+        return (*self._secrets.uses_of(name), *self._registry.uses_of(name, wall_time()))
 
     async def _kept(self, event: ProjectAdded | ProjectChanged) -> ProjectKept:
         """What a project is once it is durable; raises what the core refuses."""

@@ -85,6 +85,7 @@ RULES: Mapping[str, OperationRule] = {
     "projects.get": OperationRule(AccessScope.PROJECT),
     "projects.add": _ADMIN_CHANGE,
     "projects.allow": _ADMIN_CHANGE,
+    "projects.remove": _ADMIN_CHANGE,
     "secrets.set": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
     "secrets.list": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.LATER),
     "secrets.remove": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),

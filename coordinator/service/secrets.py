@@ -58,5 +58,5 @@ class SecretOperations:
         """Forget a secret; raises UnknownNameError."""
         project = caller.meant_project(project)
         async with self._operations.begin(caller, "secrets.remove", f"{project}/{name}") as operation:
-            operation.require_in(project)
+            operation.require_access(project)
             await self._secrets.remove(project, name, operation.done())

@@ -1,7 +1,7 @@
 """Accounts: the part of the registry that tells who may do what where."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -28,9 +28,10 @@ class Accounts:
         self.projects = projects
 
     async def add_account(self, account: Account, entry: AuditEntry) -> Account:
-        """A new account; ConflictError if its name is taken."""
+        """A new account; ConflictError if its name is taken, UnknownNameError for a project that is not there."""
         named(account.name, "an account")
         async with self._changes.writing:
+            self.require_projects(account.grants)
             if account.name in self.accounts:
                 raise ConflictError(f"there is an account {account.name} already")
             await self._changes.commit([account], entry)
@@ -55,8 +56,8 @@ class Accounts:
                     f"{name} logs in through the identity provider, so what it may follows from its groups there: name "
                     "them with --oidc-grant; access that it has can be taken away, until it logs in again",
                 )
-            if project != EVERYWHERE:
-                kept_as(self.projects, project, "project")
+            if access is not None or project not in account.grants:
+                self.require_projects((project,))
             grants = {key: value for key, value in account.grants.items() if key != project}
             if access is not None:
                 grants[project] = access
@@ -79,10 +80,11 @@ class Accounts:
         """What the containers of a project may do beyond the default."""
         return kept_as(self.projects, project, "project").permissions
 
-    def require_projects(self, grants: Mapping[str, Access]) -> None:
+    def require_projects(self, names: Iterable[str]) -> None:
         """Raise UnknownNameError unless all of these projects are there."""
-        for project in grants.keys() - {EVERYWHERE}:
-            kept_as(self.projects, project, "project")
+        for project in names:
+            if project != EVERYWHERE:
+                kept_as(self.projects, project, "project")
 
     def _keep_an_admin(self, accounts: Mapping[str, Account]) -> None:
         had, has = (any(_is_admin(account) for account in each.values()) for each in (self.accounts, accounts))

@@ -29,6 +29,7 @@ from muster.domain.fleet.access import (
     Project,
     narrowed,
 )
+from muster.domain.fleet.project_use import ProjectUse, UseKind, use_by
 from muster.trust.tokens import ApiToken, TokenFormError, digest, is_secret_of, parse_api_token
 
 ADMIN = "admin"
@@ -122,6 +123,7 @@ class Registry(Accounts):
         stored = StoredToken(token=token, digest=digest(secret.secret))
         async with self._changes.writing:
             self.account(token.account)  # nobody removes it meanwhile: the token would be that of the next of its name
+            self.require_projects(token.projects)
             await self._changes.commit([stored], entry)
             self.tokens[token.id] = stored
         return token
@@ -182,6 +184,12 @@ class Registry(Accounts):
         """Every API token with its last use, oldest first."""
         every = [self.uses.told(stored.token) for stored in self.tokens.values()]
         return sorted(every, key=lambda token: token.created_at)
+
+    def uses_of(self, project: str, now: datetime) -> tuple[ProjectUse, ...]:
+        """Accounts with access to a project, and tokens that count now and were made for it."""
+        granted = sorted(account.name for account in self.accounts.values() if project in account.grants)
+        issued = [token.id for token in self.issued_tokens() if token.valid(now) and project in token.projects]
+        return (*use_by(UseKind.GRANT, granted), *use_by(UseKind.TOKEN, issued))
 
     async def keep_uses(self) -> None:
         """Write down which tokens were used since this was done last: all in one transaction."""

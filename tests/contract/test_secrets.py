@@ -26,6 +26,7 @@ from muster.domain.jobs.secret_use import SecretUse
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 VALUE = b"swordfish-7f3a"
 ENTRY = AuditEntry(at=NOW, who="ada", what="secrets.set", target="", origin="", result="ok")
+PROJECTS = ("vision", "other")
 WANDB = Role(command=("x",), secrets=(SecretUse(secret="wandb", directory="/muster/secrets/wandb"),))
 
 
@@ -59,7 +60,7 @@ def key_file(directory: Path) -> Path:
 
 
 async def keep(store: SqlTrust, directory: Path, *names: str) -> Secrets:
-    secrets = Secrets.open(store, key_file(directory))
+    secrets = Secrets.open(store, key_file(directory), PROJECTS)
     for name in names:
         await secrets.put(secret(name), {"key": VALUE}, ENTRY, again=False)
     return secrets
@@ -69,7 +70,7 @@ async def test_a_secret_outlives_the_coordinator_and_is_given_as_it_was(tmp_path
     with trust(tmp_path) as store:
         await keep(store, tmp_path, "wandb")
     with trust(tmp_path) as store:
-        again = Secrets.open(store, key_file(tmp_path))
+        again = Secrets.open(store, key_file(tmp_path), PROJECTS)
         assert dict(again.of_project("vision")) == {"wandb": secret()}
         assert await again.delivered("vision", WANDB) == (
             DeliveredSecret(name="wandb", kind=SecretKind.GENERIC, values={"key": VALUE}),
@@ -119,7 +120,7 @@ async def test_a_row_that_was_moved_or_changed_is_not_opened(tmp_path: Path, cha
         await keep(store, tmp_path, "other", "third")
     _run(tmp_path, change)
     with trust(tmp_path) as store:
-        secrets = Secrets.open(store, key_file(tmp_path))
+        secrets = Secrets.open(store, key_file(tmp_path), PROJECTS)
         (moved,) = (each.secret for each in store.load_secrets() if each.secret.name != "third")
         role = Role(command=("x",), secrets=(SecretUse(secret=moved.name, directory="/a"),))
         with pytest.raises(ConflictError, match=r"cannot be opened: it was changed, or belongs somewhere else"):
@@ -130,7 +131,7 @@ async def test_a_project_has_at_most_so_many_and_others_are_not_held_up(tmp_path
     with trust(tmp_path) as store:
         sealed = b"\x01" + bytes(40)
         store.commit_trust([StoredSecret(secret=secret(f"s{n}"), sealed=sealed) for n in range(MAX_SECRETS)])
-        secrets = Secrets(store, load_or_make(key_file(tmp_path), ()))
+        secrets = Secrets(store, load_or_make(key_file(tmp_path), ()), PROJECTS)
         with pytest.raises(ExhaustedError, match="project vision has 200 secrets, which is the most"):
             await secrets.put(secret("more"), {"key": VALUE}, ENTRY, again=False)
         await secrets.put(secret("s0"), {"key": VALUE}, ENTRY, again=True)
@@ -145,15 +146,15 @@ async def test_without_its_key_a_coordinator_with_secrets_does_not_start(tmp_pat
         backup = key_file(tmp_path).read_bytes()
         key_file(tmp_path).unlink()
         with pytest.raises(MusterError, match=r"secrets\.key is gone, and with it the key .* Put a backup"):
-            Secrets.open(store, key_file(tmp_path))
+            Secrets.open(store, key_file(tmp_path), PROJECTS)
         add_key(key_file(tmp_path), ())
         with pytest.raises(MusterError, match=r"secrets\.key is another key than that of the secrets"):
-            Secrets.open(store, key_file(tmp_path))
+            Secrets.open(store, key_file(tmp_path), PROJECTS)
         key_file(tmp_path).write_text("rubbish\n")
         with pytest.raises(MusterError, match=r"does not hold a key of 32 bytes in hexadecimal"):
-            Secrets.open(store, key_file(tmp_path))
+            Secrets.open(store, key_file(tmp_path), PROJECTS)
         key_file(tmp_path).write_bytes(backup)
-        assert await Secrets.open(store, key_file(tmp_path)).delivered("vision", WANDB)
+        assert await Secrets.open(store, key_file(tmp_path), PROJECTS).delivered("vision", WANDB)
 
 
 async def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ async def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
         await keep(store, tmp_path, "wandb")
         key_file(tmp_path).chmod(0o640)
         with pytest.raises(MusterError, match=r"secrets\.key can be read by others than its owner: `chmod 600"):
-            Secrets.open(store, key_file(tmp_path))
+            Secrets.open(store, key_file(tmp_path), PROJECTS)
 
 
 @pytest.mark.parametrize("left", [None, "rubbish\n"])
@@ -185,13 +186,13 @@ async def test_a_rotated_key_opens_everything_and_the_old_one_nothing(tmp_path: 
         old, before = key_file(tmp_path).read_text(), {each.sealed for each in store.load_secrets()}
         rotate_key(store, key_file(tmp_path), ENTRY)
         assert key_file(tmp_path).read_text().splitlines()[1:] == old.splitlines()  # until the next start
-        secrets = Secrets.open(store, key_file(tmp_path))
+        secrets = Secrets.open(store, key_file(tmp_path), PROJECTS)
         assert key_file(tmp_path).read_text().splitlines()[1:] == []
         assert not before & {each.sealed for each in store.load_secrets()}
         assert (await secrets.delivered("vision", WANDB))[0].values == {"key": VALUE}
         key_file(tmp_path).write_text(old)
         with pytest.raises(MusterError, match="is another key"):
-            Secrets.open(store, key_file(tmp_path))
+            Secrets.open(store, key_file(tmp_path), PROJECTS)
 
 
 async def test_what_was_put_later_is_known_by_when_it_was_made(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:
             logs=logs,
             registry=registry,
             audit=AuditLog(registry),
-            secrets=Secrets.open(trust, directory / "trust" / "secrets.key"),
+            secrets=Secrets.open(trust, directory / "trust" / "secrets.key", registry.projects),
             **more,
         )
         async with asyncio.TaskGroup() as tasks:

@@ -9,7 +9,7 @@ from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.fleet.access import AuditEntry
 from muster.domain.fleet.secret import Secret, SecretKind
-from muster.domain.jobs.job import Role
+from muster.domain.jobs.job import DEFAULT_PROJECT, Role
 from muster.domain.jobs.secret_use import SecretUse
 from tests.integration.programs import ROOT
 
@@ -39,14 +39,16 @@ async def put(state: Path) -> None:
         updated_at=NOW,
         updated_by="ada",
     )
-    await Secrets.open(store, key_file(state)).put(secret, {"key": b"swordfish"}, ENTRY, again=False)
+    await Secrets.open(store, key_file(state), (DEFAULT_PROJECT,)).put(
+        secret, {"key": b"swordfish"}, ENTRY, again=False
+    )
     store.close()
 
 
 async def given(state: Path) -> list[bytes]:
     """What of the secret is left."""
     store = SqlTrust.open(state / "coordinator.db")
-    secrets = Secrets.open(store, key_file(state))
+    secrets = Secrets.open(store, key_file(state), (DEFAULT_PROJECT,))
     role = WANDB if "wandb" in secrets.of_project("default") else Role(command=("x",))
     found = [value for each in await secrets.delivered("default", role) for value in each.values.values()]
     store.close()

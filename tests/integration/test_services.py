@@ -108,7 +108,7 @@ async def parts(directory: Path) -> AsyncIterator[Parts]:
             logs=logs,
             registry=registry,
             audit=AuditLog(registry),
-            secrets=Secrets.open(trust, directory / "secrets.key"),
+            secrets=Secrets.open(trust, directory / "secrets.key", registry.projects),
         )
     finally:
         logs.close()

@@ -35,3 +35,8 @@ class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
         return project_to_wire(
             await self._projects.allow(caller(), request.project, permissions_from_wire(request.permissions))
         )
+
+    @translated
+    async def Remove(self, request: pb.RemoveProjectRequest, context: Context) -> pb.Project:
+        """Forget a project that nothing uses."""
+        return project_to_wire(await self._projects.remove(caller(), request.name))

@@ -36,7 +36,6 @@ class AccountOperations:
     async def add(self, caller: Caller, name: str, kind: AccountKind, grants: Mapping[str, Access]) -> Account:
         """Make an account with this access; raises ConflictError where there is one of that name."""
         async with self._operations.begin(caller, "accounts.add", name) as operation:
-            self._registry.require_projects(grants)
             account = Account(name=name, kind=kind, created_at=wall_time(), grants=grants)
             how = ", ".join(f"{access} for {project}" for project, access in grants.items())
             return await self._registry.add_account(account, operation.done(how))

@@ -1,5 +1,6 @@
 """Operations by which people log in whom the identity provider knows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -12,7 +13,7 @@ from coordinator.trust.caller import Caller
 from coordinator.trust.places import place_of
 from coordinator.trust.registry import Registry
 from muster.domain.errors import MusterError, UnknownNameError
-from muster.domain.fleet.access import Account, AuditEntry, IssuedToken
+from muster.domain.fleet.access import Access, Account, AuditEntry, IssuedToken
 from muster.trust.tokens import new_api_token
 
 LOGIN = "login"
@@ -71,13 +72,19 @@ class LoginOperations:
 
     async def _let_in(self, person: Person, desk: LoginDesk, operation: Operation) -> FinishedLogin:
         now, secret, settings, registry = wall_time(), new_api_token(), desk.settings, self._registry
-        grants = grants_of(person.groups, settings.grants, registry.projects)
-        if not grants:
+
+        def granted() -> Mapping[str, Access]:
+            return grants_of(person.groups, settings.grants, registry.projects)
+
+        if not granted():
             await self._shut_out(person, operation)
             raise no_access(person)
         token = IssuedToken(id=secret.id, account="", note=LOGIN, created_at=now, expires_at=now + settings.ttl)
 
         def decided() -> Account:
+            grants = granted()  # while nobody else writes: a project may have been removed since
+            if not grants:
+                raise no_access(person)
             return account_of(person, grants, registry.accounts, now)
 
         def done(account: Account) -> AuditEntry:

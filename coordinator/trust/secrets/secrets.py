@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +10,8 @@ from typing import Protocol
 from coordinator.trust.records import RemovedSecret, StoredSecret, TrustChange
 from coordinator.trust.secrets import sealing_keys
 from muster.domain.errors import ConflictError, ExhaustedError, InvalidJobError, UnknownNameError
-from muster.domain.fleet.access import AuditEntry
+from muster.domain.fleet.access import AuditEntry, no_project
+from muster.domain.fleet.project_use import ProjectUse, UseKind, use_by
 from muster.domain.fleet.secret import (
     KEY_RULES,
     MAX_SECRET,
@@ -48,35 +49,45 @@ class SecretStore(Protocol):
 class Secrets:
     """Every secret there is. Nobody reads a value but the executions that get it."""
 
-    def __init__(self, store: SecretStore, keys: Sequence[SealingKey]) -> None:
+    def __init__(self, store: SecretStore, keys: Sequence[SealingKey], projects: Container[str]) -> None:
+        """`projects`: those that there are, kept by somebody else."""
         self._store = store
         self._keys = tuple(keys)
-        self._writing = asyncio.Lock()
+        self._projects = projects
+        self.writing = asyncio.Lock()
+        """Held from the look at what is known until memory has what is durable."""
         self._known: dict[str, dict[str, Secret]] = {}
         for stored in store.load_secrets():
             self._remember(stored.secret)
 
     @classmethod
-    def open(cls, store: SecretStore, file: Path) -> "Secrets":
+    def open(cls, store: SecretStore, file: Path, projects: Container[str]) -> "Secrets":
         """The secrets of a store, with the key in that file; raises MusterError where that is not the one."""
         kept = store.load_secrets()
         keys = sealing_keys.load_or_make(file, {key_name(each.sealed) for each in kept})
         if len(keys) > 1:
             store.commit_trust([sealed_anew(each, keys) for each in kept])
             keys = sealing_keys.keep_keys(file, keys[:1])
-        return cls(store, keys)
+        return cls(store, keys, projects)
 
     def of_project(self, project: str) -> Mapping[str, Secret]:
         """What is known of the secrets of a project, by name."""
         return self._known.get(project, {})
 
+    def uses_of(self, project: str) -> tuple[ProjectUse, ...]:
+        """The secrets that keep a project from being removed."""
+        return use_by(UseKind.SECRET, sorted(self.of_project(project)))
+
     async def put(self, secret: Secret, values: Mapping[str, bytes], entry: AuditEntry, *, again: bool) -> Secret:
         """The secret with these values from now on; one of its name is replaced if it may be put `again`.
 
-        Raises InvalidJobError, ConflictError, or ExhaustedError where the project has too many.
+        Raises InvalidJobError, ConflictError, UnknownNameError for a project that is not there, or ExhaustedError where
+        it has too many.
         """
         _check(secret, values)
-        async with self._writing:
+        async with self.writing:
+            if secret.project not in self._projects:
+                raise UnknownNameError(no_project(secret.project))
             there = self.of_project(secret.project)
             before = there.get(secret.name)
             if before is not None and not again:
@@ -92,7 +103,7 @@ class Secrets:
 
     async def remove(self, project: str, name: str, entry: AuditEntry) -> None:
         """Forget a secret; UnknownNameError."""
-        async with self._writing:
+        async with self.writing:
             if name not in self.of_project(project):
                 raise UnknownNameError(f"project {project} has no secret {name[:80]!r}")
             await asyncio.to_thread(self._store.commit_trust, [RemovedSecret(project=project, name=name)], (entry,))

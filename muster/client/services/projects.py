@@ -49,3 +49,14 @@ class ProjectsClient:
         """
         request = pb.AllowRequest(project=project, permissions=permissions_to_wire(permissions))
         return project_from_wire(await self._calls.ask(self._stub.Allow, request))
+
+    async def remove(self, name: str) -> Project:
+        """Forget a project that nothing uses; the project as it was. Its jobs that have ended stay.
+
+        Raises ConflictError with what uses it, and what to do about each: jobs that have not ended, secrets, access of
+        accounts, tokens.
+
+        >>> await client.projects.remove("vision")
+        """
+        request = pb.RemoveProjectRequest(name=name)
+        return project_from_wire(await self._calls.ask(self._stub.Remove, request, pauses=()))

@@ -39,3 +39,13 @@ class SyncProjectsClient:
         >>> client.projects.allow("vision", Permissions(host_paths=("/data",)))
         """
         return self._loop.run(self._own.allow(project, permissions))
+
+    def remove(self, name: str) -> Project:
+        """Forget a project that nothing uses; the project as it was. Its jobs that have ended stay.
+
+        Raises ConflictError with what uses it, and what to do about each: jobs that have not ended, secrets, access of
+        accounts, tokens.
+
+        >>> client.projects.remove("vision")
+        """
+        return self._loop.run(self._own.remove(name))

@@ -55,6 +55,11 @@ class ProjectServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.AllowRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
                 _registered_method=True)
+        self.Remove = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/Remove',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
+                _registered_method=True)
 
 
 class ProjectServiceServicer(object):
@@ -89,6 +94,14 @@ class ProjectServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Remove(self, request, context):
+        """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
+        kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ProjectServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -110,6 +123,11 @@ def add_ProjectServiceServicer_to_server(servicer, server):
             'Allow': grpc.unary_unary_rpc_method_handler(
                     servicer.Allow,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.AllowRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.SerializeToString,
+            ),
+            'Remove': grpc.unary_unary_rpc_method_handler(
+                    servicer.Remove,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.SerializeToString,
             ),
     }
@@ -221,6 +239,33 @@ class ProjectService(object):
             target,
             '/muster.rpc.v1.ProjectService/Allow',
             muster_dot_rpc_dot_v1_dot_projects__pb2.AllowRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Remove(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/Remove',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
             options,
             channel_credentials,

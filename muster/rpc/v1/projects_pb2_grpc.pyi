@@ -41,6 +41,10 @@ class ProjectServiceStub:
     """Makes a project."""
     Allow: _grpc.UnaryUnaryMultiCallable[_projects_pb2.AllowRequest, _projects_pb2.Project]
     """Opens a project for this and nothing else; jobs that were accepted stay what they were."""
+    Remove: _grpc.UnaryUnaryMultiCallable[_projects_pb2.RemoveProjectRequest, _projects_pb2.Project]
+    """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
+    kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
+    """
 
 @_typing.type_check_only
 class ProjectServiceAsyncStub(ProjectServiceStub):
@@ -55,6 +59,10 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Makes a project."""
     Allow: _aio.UnaryUnaryMultiCallable[_projects_pb2.AllowRequest, _projects_pb2.Project]  # type: ignore[assignment]
     """Opens a project for this and nothing else; jobs that were accepted stay what they were."""
+    Remove: _aio.UnaryUnaryMultiCallable[_projects_pb2.RemoveProjectRequest, _projects_pb2.Project]  # type: ignore[assignment]
+    """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
+    kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
+    """
 
 class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
     """Projects. Whoever may not look at one is told that it is not there."""
@@ -90,5 +98,15 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_projects_pb2.Project, _abc.Awaitable[_projects_pb2.Project]]:
         """Opens a project for this and nothing else; jobs that were accepted stay what they were."""
+
+    @_abc_1.abstractmethod
+    def Remove(
+        self,
+        request: _projects_pb2.RemoveProjectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.Project, _abc.Awaitable[_projects_pb2.Project]]:
+        """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
+        kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
+        """
 
 def add_ProjectServiceServicer_to_server(servicer: ProjectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,10 +1,14 @@
 """Callers for tests of operations, and an audit log that is read back."""
 
+from collections.abc import Container, Mapping
+
 from coordinator.service.operations import Operations
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.registry import Registry
-from muster.domain.fleet.access import EVERYWHERE, Access, AuditEntry
+from coordinator.trust.secrets.secrets import Secrets
+from muster.domain.fleet.access import EVERYWHERE, Access, AuditEntry, Project
+from muster.trust.sealing import new_sealing_key
 from tests.unit.coordinator.trust.memory_trust import PROJECTS, MemoryTrust
 
 HERE = "ipv4:10.0.0.1:7"
@@ -20,12 +24,17 @@ def of_all(access: Access, name: str = "root") -> Caller:
     return Caller(kind=CallerKind.USER, name=name, grants={EVERYWHERE: access}, origin=HERE)
 
 
-class Trusted:
-    """Callers that are known, with the projects `default`, `red` and `blue`, and what was written down."""
+def secrets_in_memory(projects: Container[str]) -> Secrets:
+    """Secrets of these projects, of which there are none yet."""
+    return Secrets(MemoryTrust(), [new_sealing_key()], projects)
 
-    def __init__(self, store: MemoryTrust | None = None) -> None:
+
+class Trusted:
+    """Callers that are known, with the projects `default`, `red` and `blue` or others, and what was written down."""
+
+    def __init__(self, store: MemoryTrust | None = None, projects: Mapping[str, Project] = PROJECTS) -> None:
         self.store = store or MemoryTrust()
-        self.registry = Registry(self.store, PROJECTS)
+        self.registry = Registry(self.store, projects)
         self.audit = AuditLog(self.registry)
         self.operations = Operations(self.registry.projects, self.audit)
 

@@ -75,6 +75,19 @@ async def test_a_project_that_the_caller_must_not_know_of_is_as_if_it_were_not_t
     assert await trusted.told() == [("ada", "secrets.list", project, "not found among what the caller may see")]
 
 
+async def test_what_outlives_its_project_is_asked_about_by_access_alone() -> None:
+    trusted = Trusted()
+
+    async with trusted.operations.begin(of_all(Access.ADMIN), "secrets.remove", "nowhere/db") as operation:
+        operation.require_access("nowhere")
+    with pytest.raises(PermissionDeniedError, match="it needs operator access to the project"):
+        async with trusted.operations.begin(of_all(Access.VIEWER), "secrets.remove", "nowhere/db") as operation:
+            operation.require_access("nowhere")
+    with pytest.raises(UnknownNameError, match="there is no project 'nowhere'"):
+        async with trusted.operations.begin(person(red=Access.ADMIN), "secrets.remove", "nowhere/db") as operation:
+            operation.require_access("nowhere")
+
+
 async def test_an_operation_about_a_project_that_asks_for_none_is_a_fault() -> None:
     trusted = Trusted()
 

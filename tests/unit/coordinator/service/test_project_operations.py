@@ -12,7 +12,7 @@ from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import OPEN, Access, Permissions
 from tests.unit.coordinator.engines import engine_on, working
-from tests.unit.coordinator.service.callers import Trusted, of_all, person
+from tests.unit.coordinator.service.callers import Trusted, of_all, person, secrets_in_memory
 
 ADMIN = of_all(Access.ADMIN)
 Fleet = tuple[Trusted, Engine, ProjectOperations]
@@ -23,9 +23,11 @@ async def fleet(
     *projects: str, of_one_machine: bool = False
 ) -> AsyncIterator[tuple[Trusted, Engine, ProjectOperations]]:
     """A fleet with these projects, and its audit log from then on."""
-    trusted, engine = Trusted(), engine_on(MemoryStore())
+    engine = engine_on(MemoryStore(), ())
+    trusted = Trusted(projects=KnownProjects(engine))
+    secrets = secrets_in_memory(trusted.registry.projects)
     async with working(engine):
-        made = ProjectOperations(trusted.operations, engine, trusted.registry, open_for_all=of_one_machine)
+        made = ProjectOperations(trusted.operations, engine, trusted.registry, secrets, open_for_all=of_one_machine)
         for name in projects:
             await made.add(ADMIN, name)
         await trusted.audit.flush()

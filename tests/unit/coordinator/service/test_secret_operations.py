@@ -3,30 +3,17 @@
 import pytest
 
 from coordinator.service.secrets import SecretOperations
-from coordinator.trust.records import StoredSecret
-from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.fleet.secret import SecretKind
-from muster.trust.sealing import new_sealing_key
-from tests.unit.coordinator.service.callers import Trusted, of_all, person
-from tests.unit.coordinator.trust.memory_trust import MemoryTrust
+from tests.unit.coordinator.service.callers import Trusted, of_all, person, secrets_in_memory
+from tests.unit.coordinator.trust.memory_trust import PROJECTS
 
 OPERATOR = person(red=Access.OPERATOR)
 
 
-class SecretsInMemory(MemoryTrust):
-    """A store that has none at its start."""
-
-    def load_secrets(self) -> list[StoredSecret]:
-        return []
-
-    def load_secret(self, project: str, name: str) -> StoredSecret | None:
-        raise NotImplementedError
-
-
 def operations(trusted: Trusted) -> SecretOperations:
-    return SecretOperations(trusted.operations, Secrets(SecretsInMemory(), [new_sealing_key()]))
+    return SecretOperations(trusted.operations, secrets_in_memory(PROJECTS))
 
 
 async def test_what_is_set_is_listed_without_its_values() -> None:

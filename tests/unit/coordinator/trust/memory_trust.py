@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from coordinator.store.store import StoreError
-from coordinator.trust.records import AuditWish, TrustChange, TrustSnapshot
+from coordinator.trust.records import AuditWish, StoredSecret, TrustChange, TrustSnapshot
 from muster.domain.fleet.access import AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, Project
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -31,6 +31,12 @@ class MemoryTrust:
         self.entries += entries
 
     def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:
+        raise NotImplementedError
+
+    def load_secrets(self) -> list[StoredSecret]:
+        return []
+
+    def load_secret(self, project: str, name: str) -> StoredSecret | None:
         raise NotImplementedError
 
     def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
