@@ -122,12 +122,12 @@ def _add_nodes(app: typer.Typer) -> None:
 
 
 def _add_trust(app: typer.Typer) -> None:
-    from muster.cli.commands import tokens, trust
+    from muster.cli.commands import projects, tokens, trust
 
     app.add_typer(trust.users, name="users")
     app.add_typer(trust.accounts, name="accounts")
     app.add_typer(tokens.tokens, name="tokens")
-    app.add_typer(trust.projects, name="projects")
+    app.add_typer(projects.projects, name="projects")
 
 
 def _add_audit(app: typer.Typer) -> None:

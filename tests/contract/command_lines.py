@@ -107,6 +107,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("users remove ada"),
     Line("accounts remove ci"),
     Line("secrets remove wandb --project vision"),
+    Line("projects add sound"),
+    Line("projects remove sound --yes -o json"),
     Line("audit --since 1h --until 1s --user admin -n 5 --oldest -o wide"),
     Line("audit --page nonsense", USAGE),
     Line("audit verify"),

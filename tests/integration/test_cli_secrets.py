@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import os
-import pty
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +10,11 @@ import pytest
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.fleet.secret import SecretKind
-from muster.domain.jobs.job import Role
+from muster.domain.jobs.job import DEFAULT_PROJECT, Role
 from muster.domain.jobs.secret_use import SecretUse
-from tests.integration.programs import ROOT
 from tests.integration.secured import Secured, secured
+from tests.integration.terminal import PROGRAM, environment, typed
 
-PROGRAM = (sys.executable, "-c", "from muster.cli.main import main; main()", "secrets")
 VALUE = b"swordfish-7f3a"
 
 
@@ -29,51 +25,21 @@ class Done:
     err: str
 
 
-def environment(fleet: Secured) -> dict[str, str]:
-    authority = fleet.directory / "authority.pem"
-    authority.write_bytes(fleet.authority.certificate)
-    ours = {
-        "MUSTER_COORDINATOR": fleet.doors.clients,
-        "MUSTER_TOKEN": fleet.admin_token,
-        "MUSTER_TLS_CA": str(authority),
-    }
-    return {**os.environ, **ours, "MUSTER_HOME": "/nowhere", "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-
-
 async def muster(fleet: Secured, *arguments: str, stdin: bytes = b"") -> Done:
     """How the program ends."""
-    pipe = asyncio.subprocess.PIPE
+    pipe, words = asyncio.subprocess.PIPE, (*PROGRAM, "secrets", *arguments)
     program = await asyncio.create_subprocess_exec(
-        *PROGRAM, *arguments, env=environment(fleet), cwd=fleet.directory, stdin=pipe, stdout=pipe, stderr=pipe
+        *words, env=environment(fleet), cwd=fleet.directory, stdin=pipe, stdout=pipe, stderr=pipe
     )
     out, err = await asyncio.wait_for(program.communicate(stdin), 60)
     return Done(await program.wait(), out.decode(), err.decode())
-
-
-async def typed(fleet: Secured, *arguments: str, answers: bytes) -> bytes:
-    """What somebody sees who answers the program at a terminal."""
-    mine, theirs = pty.openpty()
-    program = await asyncio.create_subprocess_exec(
-        *PROGRAM, *arguments, env=environment(fleet), stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    seen = b""
-    for answer in answers.splitlines(keepends=True):
-        while not seen.endswith(b": "):
-            seen += await asyncio.to_thread(os.read, mine, 1000)
-        os.write(mine, answer)
-        seen += b"|"
-    assert await asyncio.wait_for(program.wait(), 60) == 0
-    seen += os.read(mine, 10_000)
-    os.close(mine)
-    return seen
 
 
 async def kept(fleet: Secured, name: str) -> dict[str, bytes]:
     """The values that a job would be given."""
     store = SqlTrust.open(fleet.directory / "coordinator.db")
     try:
-        secrets = Secrets.open(store, fleet.directory / "trust" / "secrets.key")
+        secrets = Secrets.open(store, fleet.directory / "trust" / "secrets.key", (DEFAULT_PROJECT,))
         role = Role(command=("x",), secrets=(SecretUse(secret=name, directory="/x"),))
         (given,) = await secrets.delivered("default", role)
     finally:
@@ -95,7 +61,7 @@ async def test_values_come_from_files_and_from_stdin(tmp_path: Path) -> None:
 async def test_who_is_asked_does_not_see_what_he_types(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet:
         seen = await typed(
-            fleet, "set", "gh", "--kind", "registry", "server=ghcr.io", answers=b"robot\n" + VALUE + b"\n"
+            fleet, "secrets", "set", "gh", "--kind", "registry", "server=ghcr.io", answers=b"robot\n" + VALUE + b"\n"
         )
         assert b"username: " in seen
         assert b"password: " in seen

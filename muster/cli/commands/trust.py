@@ -1,4 +1,4 @@
-"""Commands for those who let others in: users, accounts, tokens, projects, and the join tokens of nodes."""
+"""Commands for those who let others in: users, service accounts, and the join tokens of nodes."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -6,12 +6,11 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from muster.cli.commands import permissions
 from muster.cli.commands.tokens import Ttl, show, span_of
 from muster.cli.context import answers, session_of
 from muster.cli.options import Output, complete_nodes
-from muster.cli.output.documents import Format, text_of
-from muster.cli.output.screen import print_dim, say, say_lines, screen
+from muster.cli.output.documents import Format
+from muster.cli.output.screen import print_dim, say
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import Access, AccountKind
 from muster.domain.jobs.job import DEFAULT_PROJECT
@@ -34,15 +33,6 @@ Examples:
 """,
     no_args_is_help=True,
 )
-projects = typer.Typer(
-    help="""Make projects, and say who may do what in them.
-
-Examples:
-  muster projects
-  muster projects grant vision ada --access member
-""",
-    no_args_is_help=True,
-)
 join_tokens = typer.Typer(
     help="""Make, list and revoke tokens with which machines join as nodes.
 
@@ -60,7 +50,7 @@ ProjectOf: TypeAlias = Annotated[
         help="Project in which the account may do that; `*`: in all, and with nodes, accounts and the audit log."
     ),
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the account or project.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the account.")]
 
 
 @users.command("add")
@@ -137,97 +127,6 @@ async def remove_service(context: typer.Context, name: Name) -> None:
       muster accounts list; muster accounts remove ci
     """
     await _remove(context, name, AccountKind.SERVICE)
-
-
-@projects.command("add")
-@answers
-async def add_project(context: typer.Context, name: Name) -> None:
-    """Make a project.
-
-    Examples:
-      muster projects add vision
-      muster projects add vision; muster projects grant vision ada
-    """
-    async with session_of(context).client() as client:
-        project = await client.projects.add(name)
-    say(f"project {project.name} is there; `muster projects grant {project.name} ACCOUNT` lets somebody in")
-
-
-projects.command("allow")(permissions.allow)
-
-
-@projects.command("list")
-@answers
-async def list_projects(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List the projects that you have access to.
-
-    Examples:
-      muster projects list
-      muster projects list -o yaml
-    """
-    async with session_of(context).client() as client:
-        found = await client.projects.list()
-    from muster.cli.output.trust import projects_table
-
-    show(found, output, projects_table(found))
-
-
-@projects.command("show")
-@answers
-async def show_project(
-    context: typer.Context,
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")],
-    *,
-    output: Output = Format.TABLE,
-) -> None:
-    """Show a project, and what it is opened for.
-
-    Examples:
-      muster projects show vision
-      muster projects show vision -o json
-    """
-    async with session_of(context).client() as client:
-        found = await client.projects.get(project)
-    if not output.for_people:
-        say_lines(text_of(found, output))
-        return
-    from muster.cli.output.trust import project_facts
-
-    screen().print(project_facts(found))
-
-
-@projects.command("grant")
-@answers
-async def grant(
-    context: typer.Context,
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project; `*` for all.")],
-    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the person or service account.")],
-    *,
-    access: AccessOf = Access.MEMBER,
-) -> None:
-    """Give an account access to a project, in place of what it had.
-
-    Examples:
-      muster projects grant vision ada
-      muster projects grant vision grace --access admin
-    """
-    await _grant(context, account, project, access)
-
-
-@projects.command("revoke")
-@answers
-async def revoke_grant(
-    context: typer.Context,
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project; `*` for all.")],
-    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the person or service account.")],
-) -> None:
-    """Take the access of an account to a project away.
-
-    Examples:
-      muster projects revoke vision ada
-      muster projects revoke '*' grace
-    """
-    await _grant(context, account, project, None)
 
 
 @join_tokens.command("create")
@@ -345,14 +244,6 @@ async def _remove(context: typer.Context, name: str, kind: AccountKind) -> None:
     async with session_of(context).client() as client:
         await client.accounts.remove(name, kind)
     say(f"{name} is forgotten")
-
-
-async def _grant(context: typer.Context, account: str, project: str, access: Access | None) -> None:
-    async with session_of(context).client() as client:
-        changed = await client.accounts.grant(account, project, access)
-    from muster.cli.output.trust import grants_text
-
-    say(f"{changed.name}: {grants_text(changed.grants)}")
 
 
 def _label(text: str) -> tuple[str, str]:
