@@ -1,22 +1,22 @@
 """Operations on projects: which there are, and what each is opened for."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
 from coordinator.clock import wall_time
-from coordinator.core.answers import ProjectGone, ProjectKept, Refused
+from coordinator.completion import completed
+from coordinator.core.answers import Answer, ProjectGone, ProjectKept, Refused
 from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.causes import error_of
-from coordinator.service.operations import Operation, Operations
+from coordinator.service.operations import Operations
 from coordinator.trust.accounts import project_name
 from coordinator.trust.caller import Caller
 from coordinator.trust.permissions import changes
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import ConflictError, UnknownNameError
-from muster.domain.fleet.access import OPEN, Access, Permissions, Project, no_project
+from muster.domain.fleet.access import OPEN, Access, AuditEntry, Permissions, Project, no_project
 from muster.domain.fleet.project_use import ProjectUse
 
 
@@ -53,7 +53,7 @@ class ProjectOperations:
         """Make a project; raises ConflictError where there is one of that name, or something is left of one."""
         async with self._operations.begin(caller, "projects.add", name) as operation:
             kept = await self._kept(ProjectAdded(name=project_name(name), uses=self._uses_of(name)))
-            await self._registry.note((operation.done(),))
+            await self._note(operation.done())
             return kept.project
 
     async def allow(self, caller: Caller, name: str, permissions: Permissions) -> Project:
@@ -63,7 +63,7 @@ class ProjectOperations:
                 raise ConflictError("the projects of `muster up` are open for everything; there is nothing to allow")
             kept = await self._kept(ProjectChanged(name=name, permissions=permissions))
             assert kept.before is not None
-            await self._registry.note((operation.done(changes(kept.before.permissions, kept.project.permissions)),))
+            await self._note(operation.done(changes(kept.before.permissions, kept.project.permissions)))
             return kept.project
 
     async def remove(self, caller: Caller, name: str) -> Project:
@@ -72,20 +72,11 @@ class ProjectOperations:
         Raises ConflictError with what uses it, and what to do about each.
         """
         async with self._operations.begin(caller, "projects.remove", name) as operation:
-            removing = asyncio.create_task(self._gone(operation, name), name="removal of a project")
-            # Shielded: a caller who goes away must not let others write while the core still decides.
-            return self._seen(await asyncio.shield(removing))
-
-    async def _gone(self, operation: Operation, name: str) -> Project:
-        """Remove a project while nobody can be given anything of it; the project as it was."""
-        async with self._registry.changes.writing, self._secrets.writing:
-            event = ProjectRemoved(name=name, uses=self._uses_of(name), cause=operation.cause)
-            answer = await self._engine.apply(event)
-        if isinstance(answer, Refused):
-            raise error_of(answer)
-        assert isinstance(answer, ProjectGone)
-        await self._registry.note((operation.done(),))
-        return answer.project
+            async with self._registry.changes.writing, self._secrets.writing:
+                answer = await self._answer(ProjectRemoved(name=name, uses=self._uses_of(name), cause=operation.cause))
+            assert isinstance(answer, ProjectGone)
+            await self._note(operation.done())
+            return self._seen(answer.project)
 
     def _uses_of(self, name: str) -> tuple[ProjectUse, ...]:
         """What uses a project outside the engine."""
@@ -93,11 +84,19 @@ class ProjectOperations:
 
     async def _kept(self, event: ProjectAdded | ProjectChanged) -> ProjectKept:
         """What a project is once it is durable; raises what the core refuses."""
-        answer = await self._engine.apply(event)
-        if isinstance(answer, Refused):
-            raise error_of(answer)
+        answer = await self._answer(event)
         assert isinstance(answer, ProjectKept)
         return answer
+
+    async def _answer(self, event: ProjectAdded | ProjectChanged | ProjectRemoved) -> Answer:
+        """What the core says; a caller who goes away waits for it, so that locks are held and the entry is written."""
+        answer = await completed(self._engine.apply(event))
+        if isinstance(answer, Refused):
+            raise error_of(answer)
+        return answer
+
+    async def _note(self, entry: AuditEntry) -> None:
+        await completed(self._registry.note((entry,)))
 
     def _seen(self, project: Project) -> Project:
         return replace(project, permissions=OPEN) if self._open_for_all else project

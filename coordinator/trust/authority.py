@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from coordinator.completion import completed
 from coordinator.trust.rotation import Rotation, RotationFile, RotationStage
 from muster.domain.errors import ConflictError, MusterError
 from muster.domain.ids import NodeId
@@ -81,8 +82,8 @@ class FleetAuthority:
         async with self._changing:
             finishing = self.rotation.finishing()
             assert finishing.next is not None
-            await asyncio.to_thread(self._file.write, finishing)
-            over = await asyncio.to_thread(self._file.place, finishing)
+            await completed(asyncio.to_thread(self._file.write, finishing))
+            over = await completed(asyncio.to_thread(self._file.place, finishing))
             self._identity, self.rotation = finishing.next, over
             self.renew_server(now)
         self._tell()
@@ -90,7 +91,7 @@ class FleetAuthority:
     async def _step(self, decide: Callable[[], Rotation]) -> None:
         async with self._changing:
             rotation = decide()
-            await asyncio.to_thread(self._file.write, rotation)
+            await completed(asyncio.to_thread(self._file.write, rotation))
             self.rotation = rotation
         self._tell()
 

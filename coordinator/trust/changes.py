@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from coordinator.completion import completed
 from coordinator.trust.records import TrustChange, TrustStore
 from muster.domain.fleet.access import AuditEntry
 from muster.domain.ids import NodeId
@@ -19,5 +20,8 @@ class TrustChanges:
         """Called when a node, or with None anybody, may do less than before."""
 
     async def commit(self, changes: Sequence[TrustChange], entry: AuditEntry) -> None:
-        """Make changes durable, all or none, together with their entry of the audit log."""
-        await asyncio.to_thread(self._store.commit_trust, changes, (entry,))
+        """Make changes durable, all or none, together with their entry of the audit log.
+
+        A caller who goes away meanwhile still learns whether they are: memory must not differ from what is durable.
+        """
+        await completed(asyncio.to_thread(self._store.commit_trust, changes, (entry,)))

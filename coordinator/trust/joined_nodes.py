@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from coordinator.completion import completed
 from coordinator.trust.accounts import kept_as
 from coordinator.trust.caller import Caller, CallerKind, RefusedError
 from coordinator.trust.changes import TrustChanges
@@ -111,7 +112,7 @@ class JoinedNodes:
             same = known is not None and known.revoked_at is None
             labels = {**(known.labels if known is not None and same else {}), **stored.token.labels}
             node = EnrolledNode(name=name, key=key, enrolled_at=entry.at, token=shown.id, labels=labels, epoch=epoch)
-            used = await asyncio.to_thread(self._store.enrol, shown.id, node, entry)
+            used = await completed(asyncio.to_thread(self._store.enrol, shown.id, node, entry))
             if used is None:
                 raise RefusedError(_NO_JOIN, f"join token {shown.id} has no use left")
             self.tokens[shown.id] = replace(stored, token=used)

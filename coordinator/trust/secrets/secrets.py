@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from coordinator.completion import completed
 from coordinator.trust.records import RemovedSecret, StoredSecret, TrustChange
 from coordinator.trust.secrets import sealing_keys
 from muster.domain.errors import ConflictError, ExhaustedError, InvalidJobError, UnknownNameError
@@ -97,7 +98,7 @@ class Secrets:
             if before is None and len(there) >= MAX_SECRETS:
                 raise ExhaustedError(f"project {secret.project} has {MAX_SECRETS} secrets, which is the most")
             fresh = secret if before is None else replace(secret, created_at=before.created_at)
-            await asyncio.to_thread(self._store.commit_trust, [_sealed(fresh, values, self._keys[0])], (entry,))
+            await self._commit(_sealed(fresh, values, self._keys[0]), entry)
             self._remember(fresh)
         return fresh
 
@@ -106,7 +107,7 @@ class Secrets:
         async with self.writing:
             if name not in self.of_project(project):
                 raise UnknownNameError(f"project {project} has no secret {name[:80]!r}")
-            await asyncio.to_thread(self._store.commit_trust, [RemovedSecret(project=project, name=name)], (entry,))
+            await self._commit(RemovedSecret(project=project, name=name), entry)
             del self._known[project][name]
 
     async def delivered(self, project: str, role: Role) -> tuple[DeliveredSecret, ...]:
@@ -120,6 +121,10 @@ class Secrets:
         whole = [await self._opened(project, name) for name in pulling]
         _check_uses(project, {secret.name: secret for secret in whole}, role.secrets)
         return (*whole, *[_part(project, await self._opened(project, name), use) for name, use in named.items()])
+
+    async def _commit(self, change: TrustChange, entry: AuditEntry) -> None:
+        """Make a change durable; a caller who goes away meanwhile still learns whether it is."""
+        await completed(asyncio.to_thread(self._store.commit_trust, [change], (entry,)))
 
     async def _opened(self, project: str, name: str) -> DeliveredSecret:
         stored = await asyncio.to_thread(self._store.load_secret, project, name)

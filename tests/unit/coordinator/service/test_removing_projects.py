@@ -244,7 +244,6 @@ async def test_a_removal_whose_caller_has_gone_away_goes_on_and_lets_nothing_in_
     async with fleet(store) as f, asyncio.TaskGroup() as tasks:
         removing = await begun_removal(f, store, tasks)
         removing.cancel()
-        await asyncio.wait([removing])
         granting = asyncio.create_task(f.accounts.grant(ADMIN, "ci", "red", Access.MEMBER))
         await all_else_has_had_its_turn()
         assert not granting.done()
@@ -252,6 +251,7 @@ async def test_a_removal_whose_caller_has_gone_away_goes_on_and_lets_nothing_in_
 
         with pytest.raises(UnknownNameError, match=NO_RED):
             await granting
+        await asyncio.wait([removing])
         assert removing.cancelled()
         assert await entries(f) == [("root", "projects.remove", "red", "ok")]
 

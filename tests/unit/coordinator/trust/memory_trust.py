@@ -1,5 +1,6 @@
-"""A trust store without a disk."""
+"""Trust stores without a disk."""
 
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -48,3 +49,17 @@ class MemoryTrust:
 
     def prune_audit(self, before: datetime, most: int | None, now: datetime) -> int:
         raise NotImplementedError
+
+
+class TrustThatWaits(MemoryTrust):
+    """A store whose commits take until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = threading.Event()
+        self.let_go = threading.Event()
+
+    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
+        self.entered.set()
+        self.let_go.wait(60)
+        super().commit_trust(changes, entries)

@@ -1,18 +1,24 @@
 """What becomes of changes of trust that meet each other."""
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from coordinator.trust.caller import RefusedError
 from coordinator.trust.records import TokensUsed
 from coordinator.trust.registry import Registry
+from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import UnknownNameError
 from muster.domain.fleet.access import Access, Account, AccountKind, AuditEntry, EnrolledNode, IssuedToken
+from muster.domain.fleet.project_use import UseKind
+from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.ids import NodeId
+from muster.trust.sealing import new_sealing_key
 from muster.trust.tokens import new_api_token
-from tests.unit.coordinator.trust.memory_trust import NOW, PROJECTS, MemoryTrust
+from tests.unit.coordinator.trust.memory_trust import NOW, PROJECTS, MemoryTrust, TrustThatWaits
 
 ENTRY = AuditEntry(at=NOW, who="admin", what="", target="", origin="", result="ok")
 
@@ -98,3 +104,54 @@ async def test_certificates_of_a_former_authority_count_no_more_and_those_of_the
     assert registry.joined.caller_with(name, "key", NOW, "next") == streams[1]
     with pytest.raises(RefusedError, match="of an authority that counts no more: make a token"):
         registry.joined.caller_with(name, "key", NOW, "former")
+
+
+async def let_go_after_cancelling(store: TrustThatWaits, change: Coroutine[Any, Any, object]) -> None:
+    """Have the caller of a change go away while the change is being stored."""
+    calling = asyncio.create_task(change)
+    await asyncio.to_thread(store.entered.wait, 60)
+    calling.cancel()
+    await asyncio.sleep(0)
+    store.let_go.set()
+    await asyncio.wait([calling])
+    assert calling.cancelled()
+
+
+async def test_a_token_that_is_revoked_counts_no_more_although_its_revoker_goes_away_meanwhile() -> None:
+    store = TrustThatWaits()
+    store.let_go.set()
+    registry, less = Registry(store, PROJECTS), list[NodeId | None]()
+    await registry.add_account(Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants={}), ENTRY)
+    secret = new_api_token()
+    await registry.add_token(secret, IssuedToken(id=secret.id, account="ada", note="", created_at=NOW), ENTRY)
+    store.entered.clear()
+    store.let_go.clear()
+    registry.changes.on_less = less.append
+
+    await let_go_after_cancelling(store, registry.revoke_token(secret.id, NOW, ENTRY))
+
+    with pytest.raises(RefusedError):
+        registry.caller_with(str(secret), NOW)
+    assert less == [None]
+
+
+async def test_what_is_stored_is_known_although_its_giver_goes_away_meanwhile() -> None:
+    for_accounts, for_secrets = TrustThatWaits(), TrustThatWaits()
+    registry, secrets = Registry(for_accounts, PROJECTS), Secrets(for_secrets, [new_sealing_key()], PROJECTS)
+    ada = Account(name="ada", kind=AccountKind.USER, created_at=NOW, grants={"red": Access.MEMBER})
+    db = Secret(
+        project="red",
+        name="db",
+        kind=SecretKind.GENERIC,
+        keys=("user",),
+        created_at=NOW,
+        updated_at=NOW,
+        updated_by="ada",
+    )
+
+    await let_go_after_cancelling(for_accounts, registry.add_account(ada, ENTRY))
+    await let_go_after_cancelling(for_secrets, secrets.put(db, {"user": b"u"}, ENTRY, again=False))
+
+    assert registry.accounts == {"ada": ada}
+    assert [use.kind for use in registry.uses_of("red", NOW)] == [UseKind.GRANT]
+    assert dict(secrets.of_project("red")) == {"db": db}
