@@ -1,5 +1,6 @@
 """Operations of callers: each asks the table whether its caller may, and writes down how it ended."""
 
+import asyncio
 import secrets
 from collections.abc import Container
 from itertools import count
@@ -16,6 +17,8 @@ from muster.domain.errors import MusterError, PermissionDeniedError, UnknownName
 from muster.domain.fleet.access import Access, AuditEntry, no_project
 
 _KNOWN = frozenset({CallerKind.USER, CallerKind.SERVICE, CallerKind.LOCAL})
+_HOW_IT_ENDED = frozenset({Audited.ALL, Audited.LATER})
+_CANCELLED = "cancelled: its caller went away, and it may have been carried out"
 _NODES = frozenset({CallerKind.NODE, CallerKind.LOCAL})
 
 
@@ -72,12 +75,12 @@ class Operation:
     ) -> None:
         if error is None:
             assert self._asked, f"{self._name} has not asked whether its caller may"
-            if self._rule.audited in {Audited.ALL, Audited.LATER} and not self._noted:
+            if self._rule.audited in _HOW_IT_ENDED and not self._noted:
                 self.ended(self.target)
             if self._rule.audited is Audited.ALL:
                 await self._audit.kept()
-        elif isinstance(error, MusterError) and not self._noted:
-            self.failed(self.target, error)
+        elif not self._noted:
+            self._broke_off(error)
 
     @property
     def cause(self) -> EventCause:
@@ -133,6 +136,16 @@ class Operation:
     def done(self, how: str = "") -> AuditEntry:
         """The entry for a change that has succeeded; `how` says what came of it."""
         return self.entry(self.target, f"ok, {how}" if how else "ok")
+
+    def _broke_off(self, error: BaseException) -> None:
+        """Write down why it ended without an answer."""
+        match error:
+            case MusterError():
+                self.failed(self.target, error)
+            case asyncio.CancelledError() if self._rule.audited in _HOW_IT_ENDED:
+                self._audit.note(self._entry(self.target, _CANCELLED))
+            case Exception():
+                self._failed(self.target, Cause.INTERNAL, str(error))
 
     def _may(self) -> bool:
         who, rule = self.caller, self._rule

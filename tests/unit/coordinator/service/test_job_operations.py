@@ -1,5 +1,6 @@
 """What callers may do with jobs; no transport is involved."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from muster.domain.ids import JobId
 from muster.domain.jobs.job import Mount
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.builders import spec
-from tests.unit.coordinator.engines import connection, engine_on, working
+from tests.unit.coordinator.engines import StoreThatWaits, connection, engine_on, working
 from tests.unit.coordinator.service.callers import Trusted, of_all, person
 from tests.unit.coordinator.service.job_operations import job_operations
 
@@ -73,6 +74,26 @@ async def test_jobs_of_another_project_are_as_if_they_were_not_there() -> None:
     refused = {(what, target, result) for who, what, target, result in await trusted.told() if who == "red"}
     looks = ("get", "stop", "delete", "why", "watch", "logs")
     assert refused == {(f"jobs.{each}", theirs, "not found among what the caller may see") for each in looks}
+
+
+async def test_a_job_that_is_stopped_by_somebody_who_goes_away_meanwhile_has_an_entry_in_the_audit_log() -> None:
+    store, trusted = StoreThatWaits(), Trusted()
+    store.let_go.set()
+    engine = engine_on(store)
+    jobs = job_operations(engine, trusted)
+    async with working(engine):
+        id_ = (await jobs.submit(RED, job())).id
+        store.entered.clear()
+        store.let_go.clear()
+        stopping = asyncio.create_task(jobs.stop(RED, id_))
+        await asyncio.to_thread(store.entered.wait, 60)
+        stopping.cancel()
+        await asyncio.wait([stopping])
+        store.let_go.set()
+
+        assert (await jobs.get(RED, id_)).phase is JobPhase.STOPPED
+        cancelled = "cancelled: its caller went away, and it may have been carried out"
+        assert (await trusted.told())[1:] == [("red", "jobs.stop", id_, cancelled)]
 
 
 async def test_who_may_only_look_stops_nothing() -> None:

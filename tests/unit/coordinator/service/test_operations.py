@@ -1,5 +1,7 @@
 """What an operation asks of its caller, and what the audit log says of it; no transport is involved."""
 
+import asyncio
+
 import pytest
 
 from coordinator.service.rules import RULES, AccessScope
@@ -33,6 +35,35 @@ async def test_an_order_that_fails_is_written_down_with_the_cause() -> None:
             raise ConflictError("no")
 
     assert await trusted.told() == [("root", "nodes.cordon", "a", "failed_precondition")]
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        ("nodes.cordon", "cancelled: its caller went away, and it may have been carried out"),
+        ("secrets.list", "cancelled: its caller went away, and it may have been carried out"),
+        ("nodes.label", None),
+        ("nodes.get", None),
+    ],
+)
+async def test_whoever_goes_away_during_an_order_leaves_a_trace_all_the_same(name: str, result: str | None) -> None:
+    trusted = Trusted()
+
+    with pytest.raises(asyncio.CancelledError):
+        async with trusted.operations.begin(of_all(Access.ADMIN), name, "a"):
+            raise asyncio.CancelledError
+
+    assert await trusted.told() == ([] if result is None else [("root", name, "a", result)])
+
+
+async def test_an_order_that_fails_by_a_fault_of_ours_is_written_down() -> None:
+    trusted = Trusted()
+
+    with pytest.raises(KeyError):
+        async with trusted.operations.begin(of_all(Access.OPERATOR), "nodes.cordon", "a"):
+            raise KeyError("a")
+
+    assert await trusted.told() == [("root", "nodes.cordon", "a", "internal")]
 
 
 async def test_an_order_of_which_no_trace_can_be_kept_is_not_confirmed() -> None:
