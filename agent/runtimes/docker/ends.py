@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.runtimes.docker.answers import ContainerState
 from agent.runtimes.docker.containers import as_failures
-from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
+from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError, PingAnswer
 from agent.runtimes.docker.engine.containers import EngineContainers
 from agent.runtimes.docker.engine.engine import DockerEngine
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
@@ -33,10 +33,14 @@ KILLED_EXIT_CODE = 137
 class ContainerEnd:
     """The end of one container: waited for, and judged by what this agent did to it."""
 
-    def __init__(self, engine: DockerEngine) -> None:
+    def __init__(self, engine: DockerEngine, look_every: float = FIRST_PROCESS_LOOK) -> None:
+        """`look_every`: seconds between two looks at whether the engine has missed the end."""
         self._engine = engine
+        self._look_every = look_every
         self._runs = False
         """Whether the engine has started it for this agent, so that nobody need ask whether it runs."""
+        self._roused = False
+        """Whether the engine had missed the end, and was made to look."""
         self._stopping = False
         self._removing = False
 
@@ -60,7 +64,7 @@ class ContainerEnd:
                 lives = not broken_off or self._stopping or (await self._engine.about()).live_restore
                 code: int | None = state.exit_code
                 if lives and state.started:
-                    code = await exit_code(self._engine, state, stopped=self._stopping)
+                    code = await exit_code(self._engine, state, stopped=self._stopping, roused=self._roused)
         except ExecutionError:
             if self._removing:
                 return Exit(code=KILLED_EXIT_CODE)  # by the removal, and gone before anybody could ask
@@ -90,12 +94,20 @@ class ContainerEnd:
             state = await self._engine.containers.state(container, math.inf)
         while state is None or state.running:
             try:
-                await end_told(self._engine.containers, container)
-                broken_off = not await self._engine.connection.stays()
+                self._roused = await end_told(self._engine.containers, container, self._look_every)
             except EngineAwayError:
                 broken_off = True
+            else:
+                broken_off = not await self._stays(container)
             state = await self._engine.containers.state(container, math.inf)
-        return state, broken_off or not await self._engine.connection.stays()
+        return state, broken_off or not await self._stays(container)
+
+    async def _stays(self, container: str) -> bool:
+        """Whether the engine that told of the end goes on. One that is late may be another, which saw no end."""
+        answer = await self._engine.connection.ping()
+        if answer is PingAnswer.LATE and self._engine.watches:
+            return await self._engine.containers.seen_end(container) is not None
+        return answer is not PingAnswer.NONE
 
     def _exit(self, code: int, state: ContainerState) -> Exit:
         """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
@@ -104,33 +116,39 @@ class ContainerEnd:
         return Exit(code=code, out_of_memory=out_of_memory)
 
 
-async def end_told(containers: EngineContainers, container: str) -> None:
-    """Wait until the engine tells that a container has ended; one that missed the end is made to look.
+async def end_told(containers: EngineContainers, container: str, look_every: float = FIRST_PROCESS_LOOK) -> bool:
+    """Wait until the engine tells that a container has ended; whether it missed the end and was made to look.
 
-    Raises EngineAwayError when the engine goes.
+    Raises EngineAwayError when the engine goes. What it refuses while it is looked after is asked again later.
     """
     waiting = asyncio.get_running_loop().create_task(containers.wait(container), name=f"end of {container[:12]}")
-    pid = 0
+    pid, roused = 0, False
     try:
-        while not (await asyncio.wait([waiting], timeout=FIRST_PROCESS_LOOK))[0]:
+        while not (await asyncio.wait([waiting], timeout=look_every))[0]:
             with contextlib.suppress(EngineAwayError, EngineError):
                 pid = pid or (await containers.state(container, 0)).pid
                 if pid and not await asyncio.to_thread(_runs, container, pid) and await containers.deserted(container):
                     log.warning("Docker missed the end of a container", extra={"container": container})
+                    roused = True
                     await containers.rouse(container)
         waiting.result()
     finally:
         waiting.cancel()
+    return roused
 
 
-async def exit_code(engine: DockerEngine, state: ContainerState, *, stopped: bool) -> int | None:
+async def exit_code(engine: DockerEngine, state: ContainerState, *, stopped: bool, roused: bool) -> int | None:
     """The exit code of a container that has ended; None: the engine does not know it.
 
     `stopped`: whether the engine was told to stop it. One that had missed the end then makes up another.
+    `roused`: whether it was made to look. One that finds nothing then makes up an exit code, and an end that has it.
     """
-    sure = state.dated and state.exit_code != MADE_UP_EXIT_CODE
+    made_up = state.exit_code == MADE_UP_EXIT_CODE
+    sure = state.dated and not made_up
     if not engine.watches or (sure and not stopped):
         return state.exit_code
+    if roused and made_up:
+        return None
     seen = await engine.containers.seen_end(state.id)
     return state.exit_code if seen is None and sure else seen
 

@@ -7,6 +7,7 @@ a while: each of them does no harm when it is done twice.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,8 +21,8 @@ T = TypeVar("T")
 
 CALL_LIMIT = 120.0
 """Seconds for one call; creating a container on a busy disk may take some."""
-ENGINE_PROBE_LIMIT = 1.0
-"""Seconds in which an engine that is not being stopped answers the smallest of questions."""
+PROMPT_PING = 1.0
+"""Seconds in which an engine answers a ping that is neither very busy nor being stopped."""
 AWAY_LIMIT = 60.0
 """Seconds for which calls wait for an engine that is being restarted."""
 
@@ -53,6 +54,16 @@ class EngineAwayError(UnavailableError):
     """The engine does not answer, or broke off."""
 
 
+class PingAnswer(Enum):
+    """How an engine answers a ping over a new connection."""
+
+    PROMPT = "prompt"
+    LATE = "late"
+    """After a second: by an engine that is very busy, or by the next one where systemd holds the socket meanwhile."""
+    NONE = "none"
+    """The engine takes no new connections, which is the first thing that one does that is being stopped."""
+
+
 class EngineConnection:
     """A connection to one engine."""
 
@@ -78,18 +89,28 @@ class EngineConnection:
             await docker.close()
             await connector.close()
 
-    async def stays(self) -> bool:
-        """Whether the engine takes new connections; one that is being stopped has given that up first of all."""
+    async def ping(self) -> PingAnswer:
+        """How the engine answers a new connection; EngineAwayError where it takes one and is silent."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         try:
-            async with asyncio.timeout(ENGINE_PROBE_LIMIT):
-                reader, writer = await asyncio.open_unix_connection(self._socket)
-                try:
-                    writer.write(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
-                    return b" 200 " in await reader.readline()
-                finally:
-                    writer.close()
+            async with asyncio.timeout(CALL_LIMIT):
+                answered = await self._pinged()
+        except TimeoutError as error:
+            raise EngineAwayError("the Docker engine does not answer") from error
         except OSError:
-            return False
+            return PingAnswer.NONE
+        if not answered:
+            return PingAnswer.NONE
+        return PingAnswer.PROMPT if loop.time() - begun <= PROMPT_PING else PingAnswer.LATE
+
+    async def _pinged(self) -> bool:
+        reader, writer = await asyncio.open_unix_connection(self._socket)
+        try:
+            writer.write(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            return b" 200 " in await reader.readline()
+        finally:
+            writer.close()
 
     async def call(self, call: Callable[[], Awaitable[T]], patience: float = AWAY_LIMIT) -> T:
         """The result of a call, repeated while the engine is away."""

@@ -97,8 +97,18 @@ class EngineContainers:
         return int(json.loads(told.splitlines()[0])["Actor"]["Attributes"]["exitCode"]) if told else None
 
     async def deserted(self, container: str) -> bool:
-        """Whether no process is left in a container that counts as running."""
-        found = await self._connection.call(lambda: self._connection.docker._query_json(f"containers/{container}/top"))  # noqa: SLF001 - there is no public call for it
+        """Whether no process is left in a container that counts as running.
+
+        Where what watched the container is gone, too, containerd does not know it any more, and the engine refuses.
+        """
+        try:
+            found = await self._connection.call(
+                lambda: self._connection.docker._query_json(f"containers/{container}/top")  # noqa: SLF001 - there is no public call for it
+            )
+        except EngineError as error:
+            if error.not_found:
+                return True
+            raise
         return not found["Processes"]
 
     async def rouse(self, container: str) -> None:
