@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import images
-from tests.e2e.deployment import Deployment
+from tests.e2e.deployment import Deployment, deployed
 from tests.e2e.fleet import Fleet, lacking, open_fleet
 from tests.e2e.images import Image, ImageUnavailableError
 
@@ -45,12 +45,8 @@ def digits_image(fleet: Fleet) -> str:
 @pytest.fixture
 def muster(fleet: Fleet) -> Iterator[Deployment]:
     """A coordinator, and a directory for the test that agents may mount from; agents are for the test to start."""
-    with tempfile.TemporaryDirectory(dir=fleet.directory) as directory:
-        deployment = Deployment(fleet, Path(directory))
-        try:
-            yield deployment
-        finally:
-            deployment.close()
+    with tempfile.TemporaryDirectory(dir=fleet.directory) as directory, deployed(fleet, Path(directory)) as deployment:
+        yield deployment
 
 
 def _made(make: Callable[[], Image]) -> Image:

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,26 @@ class Deployment(CommandLine):
     """A coordinator at its own address, asked through the command line, and the agents that a test starts."""
 
     def __init__(self, fleet: Fleet, directory: Path) -> None:
-        address = f"{fleet.coordinator.address}:{PORT}"
-        super().__init__(directory, {"MUSTER_COORDINATOR": address, "MUSTER_HOME": str(directory / "home")})
-        directory.chmod(0o711)  # processes of jobs do not run as the agent's user, and must pass through
+        self.address = f"{fleet.coordinator.address}:{PORT}"
+        super().__init__(directory, {"MUSTER_COORDINATOR": self.address, "MUSTER_HOME": str(directory / "home")})
         self.fleet = fleet
         self.agents: dict[str, Program] = {}
         self.coordinator: Program
+        self._programs: list[Program] = []
+        """All that were started, also those whose place another has taken."""
+        self._join_token = ""
+
+    def start(self) -> None:
+        """Start the coordinator and log in; what a failure leaves running ends with `close`."""
+        self.directory.chmod(0o711)  # processes of jobs do not run as the agent's user, and must pass through
         self.start_coordinator()
-        fingerprint = re.search("sha256:[0-9a-f]{64}", (directory / "coordinator.log").read_text())
+        fingerprint = re.search("sha256:[0-9a-f]{64}", self.coordinator.output)
         assert fingerprint, "the coordinator does not say how to log in"
-        token_file = str(directory / "coordinator" / "admin-token")
-        answer = self.run("login", address, "--authority", fingerprint[0], "--token-file", token_file)
+        token_file = str(self.directory / "coordinator" / "admin-token")
+        answer = self.run("login", self.address, "--authority", fingerprint[0], "--token-file", token_file)
         assert answer.code == 0, answer
         self._join_token = self.run("nodes", "token", "create", "--uses", "100").out.strip()
-        assert self.run("projects", "allow", "default", "--host-path", str(directory)).code == 0
+        assert self.run("projects", "allow", "default", "--host-path", str(self.directory)).code == 0
 
     @property
     def client(self) -> Client:
@@ -60,6 +67,7 @@ class Deployment(CommandLine):
         options = ["--state", str(self.directory / "coordinator"), "--listen", self.env["MUSTER_COORDINATOR"]]
         command = [sys.executable, "-m", "coordinator", *options, "--ready-file", str(ready)]
         self.coordinator = self.fleet.coordinator.start(command, log=self.directory / "coordinator.log")
+        self._programs.append(self.coordinator)
         _await(self.coordinator, ready)
 
     def start_agents(self, *nodes: Node) -> None:
@@ -84,6 +92,7 @@ class Deployment(CommandLine):
             log=self.directory / f"agent-{node.name}.log",
             env={**node.env, "MUSTER_JOIN_TOKEN": self._join_token, **env},
         )
+        self._programs.append(agent)
         self.agents[node.name] = agent
         return agent
 
@@ -109,15 +118,26 @@ class Deployment(CommandLine):
 
     def close(self) -> None:
         """End the programs and remove the containers."""
-        for program in (*self.agents.values(), self.coordinator):
+        for program in reversed(self._programs):
             program.stop()
         for node in self.fleet.nodes:
             node.engine.remove_containers()
 
     def report(self) -> str:
         """The ends of all logs, for a failed test."""
-        programs = (self.coordinator, *self.agents.values())
-        return "\n".join(f"--- {program.log}\n{program.output[-3000:]}" for program in programs)
+        logs = {program.log: program.output for program in self._programs}
+        return "\n".join(f"--- {log}\n{output[-3000:]}" for log, output in logs.items())
+
+
+@contextmanager
+def deployed(fleet: Fleet, directory: Path) -> Iterator[Deployment]:
+    """A deployment with a coordinator; all its programs have ended afterwards, also when its start failed."""
+    deployment = Deployment(fleet, directory)
+    try:
+        deployment.start()
+        yield deployment
+    finally:
+        deployment.close()
 
 
 def _await(program: Program, ready: Path) -> None:

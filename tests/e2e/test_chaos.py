@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.chaos.campaign import Campaign, summary
 from tests.e2e.chaos.disks import Disk, small_disks
 from tests.e2e.chaos.story import Story
-from tests.e2e.deployment import Deployment
+from tests.e2e.deployment import Deployment, deployed
 from tests.e2e.fleet import Fleet
 
 SEED = 314
@@ -37,11 +37,8 @@ def disks(fleet: Fleet, directory: Path) -> Iterator[Mapping[str, Disk]]:
 def muster(fleet: Fleet, directory: Path, disks: Mapping[str, Disk]) -> Iterator[Deployment]:
     """A coordinator and, later, an agent, each with its state on a small disk."""
     assert disks
-    deployment = Deployment(fleet, directory)
-    try:
+    with deployed(fleet, directory) as deployment:
         yield deployment
-    finally:
-        deployment.close()
 
 
 @pytest.mark.fleet

@@ -1,7 +1,11 @@
 """The testbed itself: nodes are apart from each other, reach each other, and leave nothing behind."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from tests.e2e.deployment import deployed
 from tests.e2e.fleet import Fleet, Node, open_fleet
 from tests.e2e.slots import NAMESPACES
 
@@ -45,3 +49,11 @@ def test_a_second_fleet_stands_beside_the_first_and_leaves_nothing_behind(fleet:
         directory = other.directory
     assert not directory.exists()
     assert not [path for path in NAMESPACES.iterdir() if path.name.startswith(f"mfleet{directory.name}-")]
+
+
+def test_a_deployment_that_does_not_get_ready_leaves_no_program_behind(fleet: Fleet, tmp_path: Path) -> None:
+    (tmp_path / "home").touch()  # nobody can log in whose directory is a file
+    with pytest.raises(AssertionError, match="home"), deployed(fleet, tmp_path):
+        pass
+    assert (tmp_path / "coordinator.log").read_text().count("sha256:"), "the coordinator had started"
+    assert subprocess.run(("pgrep", "-f", str(tmp_path)), check=False, capture_output=True, text=True).stdout == ""

@@ -12,7 +12,7 @@ from tests.e2e import images
 from tests.e2e.chaos.campaign import Campaign, summary
 from tests.e2e.chaos.disks import small_disks
 from tests.e2e.chaos.story import Story
-from tests.e2e.deployment import Deployment
+from tests.e2e.deployment import Deployment, deployed
 from tests.e2e.fleet import lacking, open_fleet
 
 NODES = 3
@@ -25,14 +25,12 @@ def main() -> int:
     story = Story(aloud=True)
     with open_fleet(NODES) as fleet, tempfile.TemporaryDirectory(dir=fleet.directory) as directory:
         fleet.load(images.busybox())
-        with small_disks(fleet, Path(directory)) as disks:
-            muster = Deployment(fleet, Path(directory))
+        with small_disks(fleet, Path(directory)) as disks, deployed(fleet, Path(directory)) as muster:
             try:
                 asyncio.run(Campaign(muster, arguments.seed, arguments.minutes * 60, story, disks).run())
             finally:
                 if arguments.keep is not None:
                     _keep(muster, story, arguments.keep)
-                muster.close()
     sys.stdout.write(f"{summary(story, arguments.seed)}\n")
     return 1 if story.findings else 0
 
