@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from muster.domain.event import StorySubject
 from muster.domain.ids import ExecutionId, JobId
 
-Key = JobId | ExecutionId
-"""A job fires when its records changed durably, an execution when its log grew."""
+Key = JobId | ExecutionId | StorySubject
+"""A job fires when its records changed durably, an execution when its log grew, a subject when its story went on."""
 
 
 class Listener:

@@ -31,7 +31,7 @@ from coordinator.core.turn import plans
 from coordinator.core.turn.turn import Turn
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import snapshot_of
-from coordinator.story.job_events import event_changes
+from coordinator.story.changes import event_changes
 from coordinator.story.moves import told
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.features import ALL_FEATURES

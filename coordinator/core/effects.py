@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from muster.domain.event import StorySubject
 from muster.domain.gangs.plan import Plan
 from muster.domain.ids import JobId, NodeId
 
@@ -24,6 +25,13 @@ class AnnounceJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnnounceStory:
+    """Wake up who follows the story of a node or of the fleet."""
+
+    subject: StorySubject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetLogs:
     """Remove the logs of a deleted job."""
 
@@ -38,4 +46,4 @@ class CloseSession:
     session: int
 
 
-Effect = CloseSession | SendPlan | AnnounceJob | ForgetLogs
+Effect = CloseSession | SendPlan | AnnounceJob | AnnounceStory | ForgetLogs

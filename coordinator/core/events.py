@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
+from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
 from muster.domain.fleet.project_use import ProjectUse
@@ -198,6 +199,15 @@ class ProjectRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FleetChanged:
+    """Something happened to the fleet that no record of the core holds."""
+
+    kind: FleetEventKind
+    text: str = ""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
     """The earliest deadline may have come."""
 
@@ -220,5 +230,6 @@ Event = (
     | ProjectAdded
     | ProjectChanged
     | ProjectRemoved
+    | FleetChanged
     | TimePassed
 )

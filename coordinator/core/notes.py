@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from coordinator.core.records import Attempt, Execution, Job
-from muster.domain.fleet.node_event import NodeEvent
+from muster.domain.event import StoryEvent
 from muster.domain.ids import ExecutionId
 
 
@@ -49,9 +49,9 @@ class Offered(NamedTuple):
 
 
 class Noticed(NamedTuple):
-    """Something happened to a node."""
+    """Something happened to a node or to the fleet."""
 
-    event: NodeEvent
+    event: StoryEvent
     cause: EventCause
 
 
@@ -96,8 +96,8 @@ class TurnNotes:
         """Note that a job was forgotten."""
         self.taken.append(Dropped(job, self.cause))
 
-    def notice(self, event: NodeEvent) -> None:
-        """Note what happened to a node."""
+    def notice(self, event: StoryEvent) -> None:
+        """Note what happened to a node or to the fleet."""
         self.taken.append(Noticed(event, self.cause))
 
     def offer(self, job: Job, *, head: bool, refusal: str, first: bool) -> None:

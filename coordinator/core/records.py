@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
 from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.jobs.event import JobEvent
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.lifecycle import State
@@ -187,4 +187,23 @@ class DropEvents:
     attempt: int
 
 
-Change = Put | DropJob | DropExecutions | DropNode | DropProject | KeepEvent | DropEvents
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepStoryEvent:
+    """Store an event of a node or of the fleet after those that are there; as `KeepEvent`."""
+
+    event: StoryEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimStory:
+    """Forget all events of a node or of the fleet but the newest."""
+
+    subject: StorySubject | None
+    """None: those of all nodes and of the fleet together."""
+    keep: int
+    """Events that stay."""
+
+
+StoryChange = KeepStoryEvent | TrimStory
+
+Change = Put | DropJob | DropExecutions | DropNode | DropProject | KeepEvent | DropEvents | StoryChange

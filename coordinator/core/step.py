@@ -12,6 +12,7 @@ from coordinator.core.events import (
     DeleteRequested,
     Event,
     ExecutionsReported,
+    FleetChanged,
     HeartbeatReceived,
     InventoryChanged,
     JobsSubmitted,
@@ -30,6 +31,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.requests import cordons, jobs, nodes, projects
 from coordinator.core.scheduling.cycle import schedule
+from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
 from muster.domain.ids import AttemptId
 
@@ -78,6 +80,9 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return projects.change(turn, event)
         case ProjectRemoved():
             return projects.remove(turn, event)
+        case FleetChanged():
+            notice_fleet(turn, event.kind, text=event.text)
+            return Noted()
         case TimePassed():
             return _pass_time(turn)
         case _:

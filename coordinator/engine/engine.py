@@ -14,7 +14,7 @@ from typing import TypeVar
 from coordinator.clock import SteadyClock
 from coordinator.core.answers import Answer
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.effects import AnnounceJob, CloseSession, Effect, ForgetLogs, SendPlan
+from coordinator.core.effects import AnnounceJob, AnnounceStory, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import Event
 from coordinator.core.loading import load
 from coordinator.core.records import Record
@@ -26,7 +26,7 @@ from coordinator.engine.inbox import AskedEvents, AskedQuestion, EngineInbox, Re
 from coordinator.engine.recovery import StoreRecovery
 from coordinator.signals import Signals
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
-from coordinator.story.job_events import event_changes
+from coordinator.story.changes import event_changes
 from coordinator.story.lines import lines
 from coordinator.story.moves import Told, told
 from muster.domain.errors import ExhaustedError
@@ -220,6 +220,8 @@ class Engine:
                 self.streams.close(effect.session)
             case AnnounceJob():
                 self.signals.fire(effect.job)
+            case AnnounceStory():
+                self.signals.fire(effect.subject)
             case ForgetLogs():
                 self._forget_logs(effect.job)
 

@@ -11,8 +11,8 @@ from coordinator.core.records import Execution
 from coordinator.service.logs import LogMerge
 from coordinator.store.store import Store
 from muster.domain.errors import ExhaustedError
+from muster.domain.event import JobEvent
 from muster.domain.ids import JobId
-from muster.domain.jobs.event import JobEvent
 
 T = TypeVar("T")
 

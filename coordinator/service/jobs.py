@@ -26,9 +26,9 @@ from coordinator.trust.caller import Caller
 from coordinator.views.explain import explain
 from coordinator.views.jobs import job_view, jobs_page, resolve, unaccepted_view, with_executions
 from muster.domain.errors import JobsRefusedError, MusterError, UnknownNameError
+from muster.domain.event import JobEvent
 from muster.domain.fleet.access import Access
 from muster.domain.ids import JobId
-from muster.domain.jobs.event import JobEvent
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, TypeAdapter
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.fleet.access import Project
-from muster.domain.jobs.event import JobEvent
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, JobEvent)
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, JobEvent, NodeEvent, FleetEvent)
 
 
-def encode(record: Record | JobEvent) -> str:
+def encode(record: Record | JobEvent | StoryEvent) -> str:
     """The whole record as a JSON object."""
     return _ADAPTERS[type(record)].dump_json(record).decode()
 
@@ -32,11 +32,13 @@ def decode(kind: type[RecordT], body: str) -> RecordT:
 # and hands it on to the dataclasses inside.
 _CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
-_ADAPTERS: Mapping[type[Record | JobEvent], TypeAdapter[Any]] = {
+_ADAPTERS: Mapping[type[Record | JobEvent | StoryEvent], TypeAdapter[Any]] = {
     Job: TypeAdapter(Job | None, config=_CONFIG),
     Attempt: TypeAdapter(Attempt | None, config=_CONFIG),
     Execution: TypeAdapter(Execution | None, config=_CONFIG),
     Node: TypeAdapter(Node | None, config=_CONFIG),
     JobEvent: TypeAdapter(JobEvent | None, config=_CONFIG),
+    NodeEvent: TypeAdapter(NodeEvent | None, config=_CONFIG),
+    FleetEvent: TypeAdapter(FleetEvent | None, config=_CONFIG),
     Project: TypeAdapter(Project | None, config=_CONFIG),
 }

@@ -13,6 +13,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     ForeignKeyConstraint,
+    Index,
     Integer,
     MetaData,
     String,
@@ -24,10 +25,10 @@ from sqlalchemy import (
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
+from muster.domain.event import JobEvent, StoryEvent
 from muster.domain.fleet.access import Project
-from muster.domain.jobs.event import JobEvent
 
-VERSION = "0100"
+VERSION = "0101"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -153,6 +154,23 @@ job_events = Table(
 """Events of jobs in the order in which they were stored; `rank` is -1 where an event concerns a whole attempt."""
 
 
+GIVEN_OF_STORIES = ("id", "subject", "kind", "at", "body")
+"""Columns of an event of a node or of the fleet that the program writes; the database gives the number."""
+
+story_events = Table(
+    "story_events",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("subject", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "subject", "number"),
+)
+"""Events of nodes and of the fleet in the order in which they were stored; they outlive their node."""
+
+
 fleet = Table("fleet", metadata, Column("id", String, primary_key=True))
 """One row, written at the first start: whose database this is."""
 
@@ -183,6 +201,17 @@ def event_row(event: JobEvent) -> Row:
         "attempt": event.attempt,
         "kind": event.kind,
         "rank": -1 if event.rank is None else event.rank,
+        "at": event.at,
+        "body": encode(event),
+    }
+
+
+def story_row(event: StoryEvent) -> Row:
+    """An event of a node or of the fleet as it is kept; the database gives it its number."""
+    return {
+        "id": event.id,
+        "subject": event.subject,
+        "kind": event.kind,
         "at": event.at,
         "body": encode(event),
     }

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from muster.domain.errors import MusterError
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.access import Project
-from muster.domain.ids import JobId
-from muster.domain.jobs.event import JobEvent
+from muster.domain.ids import JobId, NodeId
 
 
 class StoreError(MusterError):
@@ -52,11 +52,20 @@ class Store(Protocol):
         """Events of a job with a higher number than `after`, by number, at most so many; any thread may ask."""
         ...
 
+    def node_events(self, node: NodeId, after: int, most: int) -> tuple[NodeEvent, ...]:
+        """Events of a node, also of a removed one, with a higher number than `after`; as `events`."""
+        ...
+
+    def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
+        """Events of the fleet with a higher number than `after`; as `events`."""
+        ...
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, in order, in one transaction.
 
         When it returns they are durable; when it raises StoreError, none of them is there. After the last change
-        every attempt and event must have its job and every execution its attempt; in between any order will do.
+        every attempt and event of a job must have its job and every execution its attempt; in between any order will
+        do.
         """
         ...
 

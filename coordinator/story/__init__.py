@@ -1,1 +1,1 @@
-"""The story of jobs: what a turn of the engine noted, told as lines of the journal and as events for people. Pure."""
+"""Stories of jobs, nodes and the fleet: notes of a turn, told in the journal and as events for people. Pure."""

@@ -1,17 +1,18 @@
-"""Events of jobs, made from what a turn did; they are stored in the transaction of that turn."""
+"""Events of jobs, made from what a turn did."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.notes import Changed, Dropped, Noticed, Offered
-from coordinator.core.records import Attempt, DropEvents, Execution, Job, KeepEvent
+from coordinator.core.records import Attempt, Execution, Job
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
+from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, JobId, NodeId
-from muster.domain.jobs.event import END_OF, JobEvent, JobEventKind
 from muster.domain.jobs.lifecycle import State
 from muster.domain.quantity import counted
 
@@ -24,22 +25,12 @@ ENDS_KEPT = 64
 ATTEMPTS_KEPT = 100
 """Newest attempts of a job whose events are stored, beside those of the first one."""
 
+AnyEvent = TypeVar("AnyEvent", JobEvent, NodeEvent | FleetEvent)
+
 _BAD = (State.FAILED, State.LOST)
 
 
-def event_changes(cluster: Cluster, stories: Iterable[Told], now: datetime) -> tuple[KeepEvent | DropEvents, ...]:
-    """What of a turn is stored as events, and which old ones go; the cluster is as it is after the turn."""
-    writer = _Writer(cluster, now)
-    found: list[KeepEvent | DropEvents] = []
-    for each in stories:
-        found += [KeepEvent(event=event) for event in writer.events(each)]
-        match each:
-            case Changed(before=None, after=Attempt(job=job, number=number)) if number - ATTEMPTS_KEPT > 1:
-                found.append(DropEvents(job=job, attempt=number - ATTEMPTS_KEPT))
-    return tuple(found)
-
-
-class _Writer:
+class JobEventWriter:
     """Puts what a turn did into words, one thing after the other."""
 
     def __init__(self, cluster: Cluster, now: datetime) -> None:
@@ -168,15 +159,21 @@ class _Writer:
         return f"{counts}{ran}{failure}{gave_up}"
 
     def _event(self, attempt_id: AttemptId, kind: JobEventKind, text: str, cause: EventCause) -> JobEvent:
-        return JobEvent(
+        event = JobEvent(
             job=attempt_id.job,
             attempt=attempt_id.number,
             kind=kind,
             at=self._now,
-            text=text if len(text) <= TEXT_KEPT else text[:TEXT_KEPT] + "…",
+            text=text,
             by=cause.who,
             cause=cause.what,
         )
+        return shortened(event)
+
+
+def shortened(event: AnyEvent) -> AnyEvent:
+    """An event with no more text than is kept."""
+    return event if len(event.text) <= TEXT_KEPT else replace(event, text=event.text[:TEXT_KEPT] + "…")
 
 
 def _job_of(told: Changed | Offered) -> JobId:

@@ -1,4 +1,4 @@
-"""Lines of the journal about jobs: one for each transition of an attempt, a fixed sentence and its fields."""
+"""Lines of the journal: one for each transition of an attempt and each event of a node, a sentence and its fields."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, assert_never
@@ -8,7 +8,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.notes import Changed, Dropped, Noticed, Offered
 from coordinator.core.records import Attempt, Job
 from coordinator.story.moves import CommonMove, Told, listed_nodes
-from muster.domain.fleet.node_event import NodeEventKind
+from muster.domain.event import FleetEvent, NodeEvent
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId
 from muster.domain.jobs.lifecycle import State
@@ -27,17 +27,6 @@ _SENTENCES: Mapping[State, str] = {
     State.FAILED: "executions failed",
     State.STOPPED: "executions are stopped",
     State.LOST: "executions are lost",
-}
-
-
-_OF_NODES: Mapping[NodeEventKind, str] = {
-    NodeEventKind.JOINED: "node has joined",
-    NodeEventKind.UNREACHABLE: "node is unreachable",
-    NodeEventKind.BACK: "node is back",
-    NodeEventKind.LOST: "node is lost",
-    NodeEventKind.CORDONED: "node is cordoned",
-    NodeEventKind.UNCORDONED: "node takes jobs again",
-    NodeEventKind.REMOVED: "node was removed",
 }
 
 
@@ -127,8 +116,10 @@ def _ended(cluster: Cluster, job: Job, cause: EventCause) -> Line:
 
 def _notice(noticed: Noticed) -> Line:
     event = noticed.event
-    why = {"why": event.text} if event.text else {}
-    return Line(_OF_NODES[event.kind], {"node": event.node, "to": event.kind, **why, **_cause(noticed.cause)})
+    node = event.node if isinstance(event, NodeEvent) else ""
+    project = event.project if isinstance(event, FleetEvent) else ""
+    about = {"node": node, "project": project, "to": event.kind, "why": event.text}
+    return Line(event.kind.words, {**{name: told for name, told in about.items() if told}, **_cause(noticed.cause)})
 
 
 def _offer(offer: Offered) -> Line:

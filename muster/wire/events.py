@@ -1,7 +1,7 @@
 """Values of jobs.proto: what happened to a job."""
 
+from muster.domain.event import JobEvent, JobEventKind
 from muster.domain.ids import JobId, NodeId
-from muster.domain.jobs.event import JobEvent, JobEventKind
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
 

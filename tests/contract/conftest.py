@@ -4,6 +4,7 @@
 # finalizers is collected meanwhile (python/cpython#106905), and connections leave such garbage.
 import hypothesis  # noqa: F401 - before the tests, as said above
 
+from tests.contract.stores import open_store, store
 from tests.docker_daemon import docker_socket
 
-__all__ = ["docker_socket"]
+__all__ = ["docker_socket", "open_store", "store"]

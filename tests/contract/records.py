@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-from coordinator.core.records import Attempt, Execution, Job, KeepEvent, Node, Put, Record
+from coordinator.core.records import Attempt, Execution, Job, KeepEvent, KeepStoryEvent, Node, Put, Record
+from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
-from muster.domain.jobs.event import JobEvent, JobEventKind
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
 from muster.domain.jobs.lifecycle import PROGRESS, State
 
@@ -73,6 +73,30 @@ def events(of: str, *kinds: JobEventKind) -> list[KeepEvent]:
         KeepEvent(event=JobEvent(job=JobId(of), attempt=1, kind=kind, at=AT, text="text", by="ä", cause="call 1"))
         for kind in kinds
     ]
+
+
+def node_events(of: str, count: int, *, first: int = 0) -> list[KeepStoryEvent]:
+    """Events of a node, a second apart."""
+    kinds = (NodeEventKind.CORDONED, NodeEventKind.UNCORDONED)
+    return [
+        KeepStoryEvent(
+            event=NodeEvent(
+                node=NodeId(of),
+                kind=kinds[place % 2],
+                at=AT + timedelta(seconds=place),
+                text=f"text {place}",
+                by="ä",
+                cause="call 1",
+            )
+        )
+        for place in range(first, first + count)
+    ]
+
+
+def fleet_event(project: str = "") -> KeepStoryEvent:
+    """An event of the fleet."""
+    event = FleetEvent(kind=FleetEventKind.PROJECT_ADDED, at=AT, project=project, text="ü", by="ä", cause="call 2")
+    return KeepStoryEvent(event=event)
 
 
 def ids(*numbers: tuple[str, int, int]) -> list[ExecutionId]:

@@ -6,15 +6,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert
 
+from coordinator.store import migrations, schema
 from coordinator.store.database_copy import copy_database, prune_copies
+from coordinator.store.dialect import connect
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.schema import VERSION
 from coordinator.store.schema_version import History, bring_up_to_date
 from coordinator.store.store import StoreError
-from tests.contract.records import gang
+from muster.domain.ids import NodeId
+from tests.contract.records import gang, job, node_events
 
-LATER = History(newest="0101", folder=str(Path(__file__).parent / "later_migrations"))
+LATER = History(newest="0102", folder=str(Path(__file__).parent / "later_migrations"))
 """The history of a later version."""
 
 
@@ -30,16 +34,32 @@ def write(database: Path) -> None:
 
 
 def test_a_migration_leaves_a_copy_from_before_it(tmp_path: Path) -> None:
-    database, copy = tmp_path / "coordinator.db", tmp_path / "coordinator.db.before-v101"
+    database, copy = tmp_path / "coordinator.db", tmp_path / "coordinator.db.before-v102"
     write(database)
 
     bring_up_to_date(database, LATER)
 
-    assert read(database, "SELECT version_num FROM alembic_version") == [("0101",)]
+    assert read(database, "SELECT version_num FROM alembic_version") == [("0102",)]
     assert read(database, "SELECT id, note FROM jobs") == [("a", "")]
     assert read(copy, "SELECT version_num FROM alembic_version") == [(VERSION,)]
     assert read(copy, "SELECT id FROM jobs") == [("a",)]
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
+def test_a_database_of_the_first_schema_keeps_its_jobs_and_gets_room_for_stories(tmp_path: Path) -> None:
+    database = tmp_path / "coordinator.db"
+    engine = connect(database, foreign_keys=False)
+    with engine.begin() as connection:
+        migrations.upgrade(connection, "0100")
+        connection.execute(insert(schema.jobs), schema.row(job("a"))[1])
+    engine.dispose()
+
+    store = SqlStore.open(database)
+    store.commit(node_events("a", 1))
+
+    assert [each.id for each in store.load().jobs] == ["a"]
+    assert [event.text for event in store.node_events(NodeId("a"), 0, 9)] == ["text 0"]
+    store.close()
 
 
 def test_neither_a_first_nor_a_later_start_makes_a_copy(tmp_path: Path) -> None:
@@ -52,7 +72,7 @@ def test_neither_a_first_nor_a_later_start_makes_a_copy(tmp_path: Path) -> None:
 def test_a_database_that_cannot_be_copied_is_not_migrated(tmp_path: Path) -> None:
     database = tmp_path / "coordinator.db"
     write(database)
-    (tmp_path / "coordinator.db.before-v101").mkdir()
+    (tmp_path / "coordinator.db.before-v102").mkdir()
 
     with pytest.raises(StoreError, match=r"cannot copy .*coordinator\.db to .*before-v"):
         bring_up_to_date(database, LATER)

@@ -1,47 +1,25 @@
 """What every store promises."""
 
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from coordinator.core.records import Change, DropEvents, DropExecutions, DropJob, DropNode, DropProject, KeepEvent
-from coordinator.store.records.memory import MemoryStore
-from coordinator.store.records.reserve import ReservingStore
-from coordinator.store.records.sql import SqlStore
+from coordinator.core.records import (
+    Change,
+    DropEvents,
+    DropExecutions,
+    DropJob,
+    DropNode,
+    DropProject,
+    KeepEvent,
+)
 from coordinator.store.store import Snapshot, Store, StoreError
+from muster.domain.event import JobEventKind
 from muster.domain.ids import JobId, NodeId
-from muster.domain.jobs.event import JobEventKind
 from muster.domain.jobs.lifecycle import State
 from tests.contract.records import attempt, events, execution, gang, ids, job, node, project, puts
-
-Open = Callable[[], Store]
-"""Opens the same state again."""
-
-
-@pytest.fixture(params=["memory", "sqlite", "sqlite with a reserve"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    opened: list[Store] = []
-    memory = MemoryStore()
-
-    def open_again() -> Store:
-        for store in opened:
-            store.close()
-        store: Store = memory if request.param == "memory" else SqlStore.open(tmp_path / "coordinator.db")
-        reserving = request.param == "sqlite with a reserve"
-        opened.append(ReservingStore(store, tmp_path / "reserve", size=4096) if reserving else store)
-        return opened[-1]
-
-    yield open_again
-    for store in opened:
-        store.close()
-
-
-@pytest.fixture
-def store(open_store: Open) -> Store:
-    return open_store()
+from tests.contract.stores import Open
 
 
 def test_a_new_store_is_empty(store: Store) -> None:

@@ -15,9 +15,9 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 
 from muster import wire
+from muster.domain.event import JobEvent
 from muster.domain.fleet.node import Cordon, NodeView
 from muster.domain.ids import JobId
-from muster.domain.jobs.event import JobEvent
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView, LogLine

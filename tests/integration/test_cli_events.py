@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from muster.cli.exit_codes import ExitCode
+from muster.domain.event import JobEvent, JobEventKind
 from muster.domain.ids import JobId, NodeId
-from muster.domain.jobs.event import JobEvent, JobEventKind
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Broken, Canned, serving

@@ -5,10 +5,11 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
+from muster.domain import event
 from muster.domain.fleet import access, node
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.jobs import disconnect, event, explanation, failure, job, lifecycle, restart, view
+from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes

@@ -5,9 +5,10 @@ from dataclasses import replace
 from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
 from coordinator.core.attempts import attempts
 from coordinator.core.events import CordonRequested, UncordonRequested
+from coordinator.core.turn.notices import notice_node
 from coordinator.core.turn.turn import Turn
+from muster.domain.event import NodeEventKind
 from muster.domain.fleet.node import Cordon
-from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.ids import NodeId
 
 
@@ -19,12 +20,13 @@ def take(turn: Turn, event: CordonRequested | UncordonRequested) -> Answer:
         return Refused(cause=RefusalCause.UNKNOWN, message=message)
     if isinstance(event, CordonRequested):
         if node.cordon is None:
-            turn.notice(node.name, NodeEventKind.CORDONED, event.reason)
+            notice_node(turn, node.name, NodeEventKind.CORDONED, event.reason)
         turn.put(replace(node, cordon=_cordon(turn, node.cordon, event)))
         if event.restart_jobs:
+            notice_node(turn, node.name, NodeEventKind.DRAINING)
             _move_jobs_away(turn, event.node)
     elif node.cordon is not None:
-        turn.notice(node.name, NodeEventKind.UNCORDONED)
+        notice_node(turn, node.name, NodeEventKind.UNCORDONED)
         turn.put(replace(node, cordon=None))
     turn.reconsider_queue()
     return Noted()

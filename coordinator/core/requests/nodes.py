@@ -17,10 +17,12 @@ from coordinator.core.events import (
     RemovalRequested,
 )
 from coordinator.core.records import Execution, Node
+from coordinator.core.requests.inventories import notice_news
 from coordinator.core.turn.fencing import lost_at
+from coordinator.core.turn.notices import notice_node
 from coordinator.core.turn.turn import Turn
+from muster.domain.event import NodeEventKind
 from muster.domain.fleet.node import NodeState, relabelled
-from muster.domain.fleet.node_event import NodeEventKind
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER
@@ -43,9 +45,10 @@ def connect(turn: Turn, event: NodeConnected) -> Answer:
         message = f"the coordinator knows {len(turn.cluster.nodes)} nodes and takes no more; remove some that are gone"
         return Refused(cause=RefusalCause.EXHAUSTED, message=message)
     if known is None:
-        turn.notice(event.node, NodeEventKind.JOINED)
+        notice_node(turn, event.node, NodeEventKind.JOINED)
     elif presence is not None and presence.seen and presence.state is not NodeState.READY:
-        turn.notice(event.node, NodeEventKind.BACK)
+        notice_node(turn, event.node, NodeEventKind.BACK)
+    notice_news(turn, event.node, None if known is None else known.inventory, event.inventory)
     turn.put(_record(turn, known, event))
     presence = turn.cluster.appear(event.node, turn.now)
     heard_at = turn.cluster.presence.heard_at(event.node)
@@ -65,7 +68,7 @@ def disconnect(turn: Turn, event: NodeDisconnected) -> Answer:
     """A node's stream has ended; an older stream of a node that is back already does not count."""
     presence = turn.cluster.presence.get(event.node)
     if presence is not None and presence.session == event.session:
-        turn.notice(event.node, NodeEventKind.UNREACHABLE, "its stream ended")
+        notice_node(turn, event.node, NodeEventKind.UNREACHABLE, "its stream ended")
         presence.closed()
     return Noted()
 
@@ -85,6 +88,7 @@ def change_inventory(turn: Turn, event: InventoryChanged) -> Answer:
     """A node has other things than before."""
     node, presence = turn.cluster.nodes.get(event.node), turn.cluster.presence.get(event.node)
     if node is not None and presence is not None and presence.counts(event.session):
+        notice_news(turn, event.node, node.inventory, event.inventory)
         turn.put(replace(node, inventory=event.inventory))
         turn.reconsider_queue()
     return Noted()
@@ -95,7 +99,9 @@ def take_labels(turn: Turn, event: NodeLabelled) -> Answer:
     node = turn.cluster.nodes.get(event.node)
     if node is not None:
         labels = relabelled(node.inventory.labels, event.labels)
-        turn.put(replace(node, inventory=replace(node.inventory, labels=labels)))
+        inventory = replace(node.inventory, labels=labels)
+        notice_news(turn, event.node, node.inventory, inventory)
+        turn.put(replace(node, inventory=inventory))
         turn.reconsider_queue()
     return Noted()
 
@@ -119,11 +125,11 @@ def judge(turn: Turn, node: NodeId) -> None:
         return
     if presence.session is not None:
         silent = f"it has been silent for {(turn.now - heard_at).total_seconds():.0f} s"
-        turn.notice(node, NodeEventKind.UNREACHABLE, silent)
+        notice_node(turn, node, NodeEventKind.UNREACHABLE, silent)
     turn.close_session(node)
     looks = list(_lose_overdue(turn, node))
     if presence.state is not NodeState.LOST and turn.now >= heard_at + DEFAULT_LOST_AFTER:
-        turn.notice(node, NodeEventKind.LOST)
+        notice_node(turn, node, NodeEventKind.LOST)
         presence.lost()
     if presence.state is not NodeState.LOST:
         looks.append(heard_at + DEFAULT_LOST_AFTER)
@@ -179,7 +185,7 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
     for name in [planned.id for planned in turn.cluster.load.planned(event.node)]:
         attempts.lose(turn, turn.cluster.executions[name], failure)
         turn.put(replace(turn.cluster.executions[name], log_complete=True))  # as complete as it will ever be
-    turn.notice(event.node, NodeEventKind.REMOVED)
+    notice_node(turn, event.node, NodeEventKind.REMOVED)
     turn.forget(turn.cluster.nodes[event.node])
     return Noted()
 

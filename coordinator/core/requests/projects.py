@@ -8,7 +8,9 @@ from coordinator.core.answers import Answer, ProjectGone, ProjectKept, RefusalCa
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import Among
 from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved
+from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
+from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Project, no_project
 from muster.domain.fleet.project_use import USERS_NAMED, ProjectUse, UseKind
 from muster.domain.jobs.job import DEFAULT_PROJECT
@@ -25,6 +27,7 @@ def add(turn: Turn, event: ProjectAdded) -> Answer:
         message = f"there was a project {event.name} before, and a new one must not take over what is left of it"
         return _used(event.name, message, left)
     project = Project(name=event.name, created_at=turn.now)
+    notice_fleet(turn, FleetEventKind.PROJECT_ADDED, project=event.name)
     turn.put(project)
     return ProjectKept(project=project)
 
@@ -35,6 +38,8 @@ def change(turn: Turn, event: ProjectChanged) -> Answer:
     if before is None:
         return unknown_project(event.name)
     project = replace(before, permissions=event.permissions)
+    if project != before:
+        notice_fleet(turn, FleetEventKind.PROJECT_CHANGED, project=event.name)
     turn.put(project)
     return ProjectKept(project=project, before=before)
 
@@ -49,6 +54,7 @@ def remove(turn: Turn, event: ProjectRemoved) -> Answer:
         return Refused(cause=RefusalCause.CONFLICT, message=message)
     if uses := (*_jobs(turn.cluster, event.name, UseKind.JOB), *event.uses):
         return _used(event.name, f"project {event.name} is still in use, so it stays", uses)
+    notice_fleet(turn, FleetEventKind.PROJECT_REMOVED, project=event.name)
     turn.forget(project)
     return ProjectGone(project=project)
 

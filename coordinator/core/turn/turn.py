@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import ClearanceDue
-from coordinator.core.effects import AnnounceJob, Effect, ForgetLogs
+from coordinator.core.effects import AnnounceJob, AnnounceStory, Effect, ForgetLogs
 from coordinator.core.notes import TurnNotes
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from coordinator.core.turn.changes import Changes
 from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
+from muster.domain.event import StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
-from muster.domain.fleet.node_event import NodeEvent, NodeEventKind
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State, Trigger, advance
 
@@ -43,6 +43,8 @@ class Turn:
         self._jobs: dict[JobId, None] = {}
         """Jobs that are other than before."""
         self._doomed: dict[JobId, None] = {}
+        self._subjects: dict[StorySubject, None] = {}
+        """Subjects whose stories go on; jobs are none of them."""
 
     def go_on(self, now: datetime) -> None:
         """Take in more events, which came at this time."""
@@ -159,9 +161,10 @@ class Turn:
             self.sends.close(node, presence.session)
             presence.closed()
 
-    def notice(self, node: NodeId, kind: NodeEventKind, text: str = "") -> None:
-        """Note that something happened to a node, for the journal."""
-        self.notes.notice(NodeEvent(node=node, kind=kind, at=self.now, text=text))
+    def notice(self, event: StoryEvent) -> None:
+        """Note what happened to a node or to the fleet."""
+        self.notes.notice(event)
+        self._subjects[event.subject] = None
 
     # what comes of it
 
@@ -191,6 +194,7 @@ class Turn:
             *(AnnounceJob(job=job) for job in ended),
             *self.sends.take_plans(),
             *(AnnounceJob(job=job) for job in self._jobs if job not in ended),
+            *(AnnounceStory(subject=subject) for subject in self._subjects),
             *(ForgetLogs(job=job) for job in self._changes.dropped_jobs),
         )
 

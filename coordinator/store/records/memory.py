@@ -1,6 +1,6 @@
 """A store without a disk: for unit tests and the simulator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import TypeVar, assert_never
@@ -16,14 +16,18 @@ from coordinator.core.records import (
     Execution,
     Job,
     KeepEvent,
+    KeepStoryEvent,
     Node,
     Put,
     Record,
+    StoryChange,
+    TrimStory,
 )
+from coordinator.store.records.memory_stories import MemoryStories
 from coordinator.store.store import Snapshot, StoreError, snapshot
+from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
 from muster.domain.ids import ExecutionId, JobId, NodeId
-from muster.domain.jobs.event import JobEvent
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -37,6 +41,7 @@ class MemoryStore:
         self._nodes: dict[NodeId, Node] = {}
         self._numbers = count(1)
         self._projects: dict[str, Project] = {}
+        self._stories = MemoryStories()
 
     def load(self) -> Snapshot:
         """Everything, as last committed."""
@@ -59,32 +64,27 @@ class MemoryStore:
         every = self._jobs.get(job, _Kept()).events.values()
         return tuple(islice((event for event in every if event.number > after), most))
 
+    def node_events(self, node: NodeId, after: int, most: int) -> tuple[NodeEvent, ...]:
+        """Events of a node after a number."""
+        told = self._stories.events(node_subject(node), after, most)
+        return tuple(event for event in told if isinstance(event, NodeEvent))
+
+    def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
+        """Events of the fleet after a number."""
+        told = self._stories.events(FLEET_SUBJECT, after, most)
+        return tuple(event for event in told if isinstance(event, FleetEvent))
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, or none if one is impossible."""
-        draft = _Draft(self._jobs)
+        draft = _Draft(self._jobs, self._numbers)
         for change in changes:
-            match change:
-                case Put(record=record):
-                    draft.put(record)
-                case DropJob(job=job):
-                    draft.jobs[job] = _Kept()
-                case DropExecutions(job=job, attempt=number):
-                    draft.of_job(job).drop(number)
-                case DropNode(node=node):
-                    draft.nodes[node] = None
-                case DropProject(project=project):
-                    draft.projects[project] = None
-                case KeepEvent(event=event):
-                    draft.of_job(event.job).keep(replace(event, number=next(self._numbers)))
-                case DropEvents(job=job, attempt=number):
-                    draft.of_job(job).drop_events(number)
-                case _:
-                    assert_never(change)
+            draft.take(change)
         for job, kept in draft.jobs.items():
             kept.check(job)
         _settle(self._jobs, {job: None if kept.job is None else kept for job, kept in draft.jobs.items()})
         _settle(self._nodes, draft.nodes)
         _settle(self._projects, draft.projects)
+        self._stories.apply(draft.stories)
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -93,11 +93,34 @@ class MemoryStore:
 class _Draft:
     """What a commit makes of the records that it touches; None: it drops one."""
 
-    def __init__(self, kept: Mapping[JobId, "_Kept"]) -> None:
+    def __init__(self, kept: Mapping[JobId, "_Kept"], numbers: Iterator[int]) -> None:
         self._kept = kept
+        self._numbers = numbers
         self.jobs: dict[JobId, _Kept] = {}
         self.nodes: dict[NodeId, Node | None] = {}
         self.projects: dict[str, Project | None] = {}
+        self.stories: list[StoryChange] = []
+
+    def take(self, change: Change) -> None:
+        match change:
+            case Put(record=record):
+                self.put(record)
+            case DropJob(job=job):
+                self.jobs[job] = _Kept()
+            case DropExecutions(job=job, attempt=number):
+                self.of_job(job).drop(number)
+            case DropNode(node=node):
+                self.nodes[node] = None
+            case DropProject(project=project):
+                self.projects[project] = None
+            case KeepEvent(event=event):
+                self.of_job(event.job).keep(replace(event, number=next(self._numbers)))
+            case KeepStoryEvent() | TrimStory():
+                self.stories.append(change)
+            case DropEvents(job=job, attempt=number):
+                self.of_job(job).drop_events(number)
+            case _:
+                assert_never(change)
 
     def put(self, record: Record) -> None:
         match record:

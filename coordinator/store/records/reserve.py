@@ -8,8 +8,8 @@ from pathlib import Path
 from coordinator.core.records import Change, DropJob, Execution
 from coordinator.store.held_room import hold_room
 from coordinator.store.store import Snapshot, Store, StoreError
-from muster.domain.ids import JobId
-from muster.domain.jobs.event import JobEvent
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent
+from muster.domain.ids import JobId, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,14 @@ class ReservingStore:
     def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
         """Events of a job after a number."""
         return self._store.events(job, after, most)
+
+    def node_events(self, node: NodeId, after: int, most: int) -> tuple[NodeEvent, ...]:
+        """Events of a node after a number."""
+        return self._store.node_events(node, after, most)
+
+    def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
+        """Events of the fleet after a number."""
+        return self._store.fleet_events(after, most)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; those that delete a job may use the reserve."""

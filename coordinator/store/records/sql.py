@@ -18,18 +18,23 @@ from coordinator.core.records import (
     Execution,
     Job,
     KeepEvent,
+    KeepStoryEvent,
     Node,
     Put,
     Record,
+    StoryChange,
+    TrimStory,
 )
 from coordinator.store import schema
-from coordinator.store.codec import RecordT, decode
+from coordinator.store.codec import RecordT
 from coordinator.store.dialect import Written, addition, connect, explained, reading, upsert
+from coordinator.store.records.bodies import decoded
+from coordinator.store.records.stories import SqlStories
 from coordinator.store.schema_version import bring_up_to_date
-from coordinator.store.store import Snapshot, StoreError, snapshot
+from coordinator.store.store import Snapshot, snapshot
+from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
-from muster.domain.ids import JobId
-from muster.domain.jobs.event import JobEvent
+from muster.domain.ids import JobId, NodeId
 
 _PARENTS_FIRST = (schema.projects, schema.jobs, schema.attempts, schema.executions, schema.nodes)
 
@@ -53,6 +58,7 @@ class SqlStore:
             .order_by(events.c.number)
             .limit(bindparam("most"))
         )
+        self._stories = SqlStories(engine)
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
         members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
         self._delete_members = delete(schema.executions).where(*members)
@@ -84,14 +90,22 @@ class SqlStore:
         """The executions of one attempt as last committed, by rank."""
         with reading(self._engine) as connection:
             found = connection.execute(self._select_members, {"of": job, "number": attempt})
-            return tuple(_decoded(schema.executions, Execution, found.scalars()))
+            return tuple(decoded(schema.executions, Execution, found.scalars()))
 
     def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
         """Events of a job after a number."""
         with reading(self._engine) as connection:
             found = connection.execute(self._select_events, {"of": job, "past": after, "most": most}).all()
-            events = _decoded(schema.job_events, JobEvent, (body for _, body in found))
+            events = decoded(schema.job_events, JobEvent, (body for _, body in found))
             return tuple(replace(event, number=number) for event, (number, _) in zip(events, found, strict=True))
+
+    def node_events(self, node: NodeId, after: int, most: int) -> tuple[NodeEvent, ...]:
+        """Events of a node after a number."""
+        return self._stories.events(NodeEvent, node_subject(node), after, most)
+
+    def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
+        """Events of the fleet after a number."""
+        return self._stories.events(FleetEvent, FLEET_SUBJECT, after, most)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; StoreError: none of them is there."""
@@ -109,6 +123,8 @@ class SqlStore:
                         connection.execute(self._delete_members, {"of": job, "number": number})
                     case KeepEvent(event=event):
                         batch.events.append(schema.event_row(event))
+                    case KeepStoryEvent() | TrimStory():
+                        batch.stories.append(change)
                     case DropEvents(job=job, attempt=number):
                         connection.execute(self._delete_events, {"of": job, "number": number})
                     case DropNode(node=node):
@@ -132,6 +148,9 @@ class SqlStore:
         if batch.events:
             self._add_events.execute(connection, batch.events)
             batch.events = []
+        if batch.stories:
+            self._stories.apply(connection, batch.stories)
+            batch.stories = []
 
 
 class _Batch:
@@ -140,7 +159,9 @@ class _Batch:
     def __init__(self) -> None:
         self.rows: dict[Table, dict[tuple[object, ...], schema.Row]] = {}
         self.events: list[schema.Row] = []
-        """Events in the order in which they are to be numbered."""
+        """Events of jobs in the order in which they are to be numbered."""
+        self.stories: list[StoryChange] = []
+        """What becomes of the stories of nodes and of the fleet, in order."""
 
     def add(self, record: Record) -> None:
         table, row = schema.row(record)
@@ -149,15 +170,4 @@ class _Batch:
 
 
 def _records(connection: Connection, table: Table, kind: type[RecordT]) -> Iterable[RecordT]:
-    return _decoded(table, kind, connection.execute(select(table.c.body)).scalars())
-
-
-def _decoded(table: Table, kind: type[RecordT], bodies: Iterable[str]) -> Iterable[RecordT]:
-    for body in bodies:
-        try:
-            yield decode(kind, body)
-        except ValueError as error:
-            raise StoreError(
-                f"the table {table.name} holds a record that cannot be read: {error}. "
-                "Put a backup of the database in its place (see docs/storage.md)",
-            ) from error
+    return decoded(table, kind, connection.execute(select(table.c.body)).scalars())

@@ -13,7 +13,7 @@ from muster.cli.options import JobName, Output
 from muster.cli.output.documents import Document, Format, document, line_of, text_of
 from muster.cli.output.screen import say_lines
 from muster.cli.output.units import time_text
-from muster.domain.jobs.event import JobEvent, JobEventKind
+from muster.domain.event import JobEvent, JobEventKind
 from muster.domain.visible_text import visible
 
 _KIND = max(map(len, JobEventKind))

@@ -20,7 +20,7 @@ from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 
 if TYPE_CHECKING:
-    from muster.domain.jobs.event import JobEvent
+    from muster.domain.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.view import JobView, LogLine
 

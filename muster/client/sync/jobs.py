@@ -12,7 +12,7 @@ from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
 
 if TYPE_CHECKING:
-    from muster.domain.jobs.event import JobEvent
+    from muster.domain.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.view import JobView, LogLine
 

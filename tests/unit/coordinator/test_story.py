@@ -22,10 +22,9 @@ from coordinator.core.turn.turn import Turn
 from coordinator.engine.engine import Engine
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import IllegalTransitionError
-from muster.domain.fleet.node_event import NodeEventKind
+from muster.domain.event import JobEvent, JobEventKind, NodeEventKind
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import NodeId, execution_id
-from muster.domain.jobs.event import JobEvent, JobEventKind
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import State, Trigger
@@ -225,7 +224,7 @@ def test_a_node_that_is_silent_is_noticed_once_and_again_when_it_is_lost() -> No
     w = World(("a", 0), ("b", 0))
     w.advance(100)
 
-    noticed = [note.event for note in w.notes if isinstance(note, Noticed) and note.event.node == "a"]
+    noticed = [note.event for note in w.notes if isinstance(note, Noticed) and note.event.subject == "node/a"]
     assert [event.kind for event in noticed] == [
         NodeEventKind.JOINED,
         NodeEventKind.UNREACHABLE,

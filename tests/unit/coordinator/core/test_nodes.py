@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from coordinator.core.answers import Noted, RefusalCause, Refused
-from coordinator.core.effects import CloseSession
+from coordinator.core.effects import AnnounceStory, CloseSession
 from coordinator.core.events import ExecutionsReported, HeartbeatReceived, NodeDisconnected, TimePassed
 from coordinator.core.records import Node
+from muster.domain.event import node_subject
 from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal, Stage
@@ -123,7 +124,7 @@ def test_a_node_that_is_silent_past_its_lease_is_unreachable_and_its_stream_is_c
     w.advance(10)
 
     assert state(w, A) is NodeState.UNREACHABLE
-    assert w.effects == [CloseSession(node=A, session=session or 0)]
+    assert w.effects == [CloseSession(node=A, session=session or 0), AnnounceStory(subject=node_subject(A))]
 
 
 def test_the_lease_is_checked_in_time_after_many_heartbeats() -> None:

@@ -12,10 +12,10 @@ from coordinator.service.archive import OldAttempts
 from coordinator.service.jobs import JobOperations
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import UnknownNameError
+from muster.domain.event import JobEvent, JobEventKind
 from muster.domain.fleet.access import Access
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import ExecutionId
-from muster.domain.jobs.event import JobEvent, JobEventKind
 from tests.builders import AT, report
 from tests.unit.coordinator.engines import A, J, connection, engine_on, submission, working
 from tests.unit.coordinator.service.callers import Trusted, of_all, person
