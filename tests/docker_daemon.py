@@ -105,10 +105,19 @@ class PrivateDaemon:
             self._process.kill()
             self._process.wait(30)
             self._process = None
-            noted = self._root / "exec/containerd/containerd.pid"
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(noted.read_text()), signal.SIGKILL)
-            noted.unlink()  # the next dockerd would wait for one that nobody buries
+            self.kill_containerd()
+            self._containerd.unlink()  # the next dockerd would wait for one that nobody buries
+
+    def kill_containerd(self) -> None:
+        """End its containerd without a word; it starts another in some ten seconds."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(self._containerd.read_text()), signal.SIGKILL)
+
+    def kill_watcher(self, container: str) -> None:
+        """End the program that stands between containerd and a container, and knows how that ends."""
+        for pid, command in _commands():
+            if b"containerd-shim" in command and container.encode() in command:
+                os.kill(pid, signal.SIGKILL)
 
     def forget_containers(self) -> None:
         """End it and all that knows how its containers end, as a machine does that loses its power."""
@@ -125,6 +134,11 @@ class PrivateDaemon:
             yield
         finally:
             self._process.send_signal(signal.SIGCONT)
+
+    @property
+    def _containerd(self) -> Path:
+        """The file with the process id of its containerd."""
+        return self._root / "exec/containerd/containerd.pid"
 
     def _environment(self) -> dict[str, str]:
         """Variables with a stand-in for NVIDIA's hook in PATH, so that dockerd accepts requests for GPUs."""
@@ -183,14 +197,22 @@ def _ip(*arguments: str) -> None:
     subprocess.run(("ip", *arguments), check=True, capture_output=True, timeout=10)
 
 
-def _kill_survivors(root: Path) -> None:
-    """Kill containers that could not be removed, and what watches them: with live restore they outlive the daemon."""
+def _commands() -> Iterator[tuple[int, bytes]]:
+    """The process id and the command line of everything that runs here."""
     for directory in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if directory.name.isdigit() and str(root).encode() in (directory / "cmdline").read_bytes():
-                children = (directory / "task" / directory.name / "children").read_text().split()
-                for pid in (*map(int, children), int(directory.name)):
-                    os.kill(pid, signal.SIGKILL)
+            if directory.name.isdigit():
+                yield int(directory.name), (directory / "cmdline").read_bytes()
+
+
+def _kill_survivors(root: Path) -> None:
+    """Kill containers that could not be removed, and what watches them: with live restore they outlive the daemon."""
+    for pid, command in _commands():
+        with contextlib.suppress(OSError):
+            if str(root).encode() in command:
+                children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+                for each in (*map(int, children), pid):
+                    os.kill(each, signal.SIGKILL)
 
 
 def _unmount(root: Path) -> None:

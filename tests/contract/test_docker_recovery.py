@@ -312,6 +312,41 @@ async def test_an_exit_code_that_the_engine_makes_up_is_not_believed(own_daemon:
         assert "Docker does not know how the execution ended" in str(failure)
 
 
+async def test_the_end_of_what_ends_while_containerd_is_away_is_told_as_far_as_anybody_knows_it(
+    own_daemon: PrivateDaemon, tmp_path: Path
+) -> None:
+    watched, unwatched = (_directory_below(tmp_path, name) for name in ("watched", "unwatched"))
+    assignment = assigned(script(WAITS))
+    forgotten = assigned(script(WAITS))
+    await begin(DockerPlace(watched, own_daemon.socket), watched, assignment, "arm", "start")
+    await begin(DockerPlace(unwatched, own_daemon.socket), unwatched, forgotten, "arm", "start")
+    async with (
+        recovered(DockerPlace(watched, own_daemon.socket), watched, assignment) as (it, _),
+        recovered(DockerPlace(unwatched, own_daemon.socket), unwatched, forgotten) as (other, _),
+        asyncio.TaskGroup() as tasks,
+    ):
+        await it.says(b"ready")
+        await other.says(b"ready")
+        ending = tasks.create_task(it.end(), name="ending")
+        failing = tasks.create_task(failure_of(other), name="failing")
+        [container] = containers(own_daemon.socket, f"{EXECUTION_LABEL}={forgotten.execution}")
+        own_daemon.kill_containerd()
+        own_daemon.kill_watcher(container["Id"])
+        for each in (it, other):
+            (each.directory.outputs / "go").touch()
+        while running(assignment.execution) or running(forgotten.execution):  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.01)
+        assert not ending.done()
+        assert await ending == Exit(code=5)
+        assert "Docker does not know how the execution ended" in str(await failing)
+
+
+def _directory_below(directory: Path, name: str) -> Path:
+    made = directory / name
+    made.mkdir()
+    return made
+
+
 async def test_an_exit_code_that_looks_made_up_is_believed_where_the_engine_saw_the_end(
     place: DockerPlace, tmp_path: Path
 ) -> None:
