@@ -1,13 +1,15 @@
 """A Docker engine of a node's own: containerd, dockerd, and the few calls that tests make to it."""
 
 import http.client
+import io
 import json
 import signal
 import socket
+import tarfile
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlencode
 
 from tests.e2e.images import Image
@@ -96,17 +98,30 @@ class Engine:
         repository, _, tag = image.reference.rpartition(":")
         query = urlencode({"fromSrc": "-", "repo": repository, "tag": tag})
         with image.tar.open("rb") as content:
-            size = {"Content-Length": str(image.tar.stat().st_size), "Content-Type": "application/x-tar"}
-            connection = _SocketConnection(self.socket, timeout=300.0)
-            try:
-                connection.blocksize = 1 << 20
-                connection.request("POST", f"/images/create?{query}", content, size)
-                response = connection.getresponse()
-                answer = response.read().decode()
-            finally:
-                connection.close()
+            self._make(f"/images/create?{query}", content, image.tar.stat().st_size)
+
+    def build(self, directory: Path, name: str) -> None:
+        """Build an image, like `docker build -t NAME DIRECTORY`."""
+        context = io.BytesIO()
+        with tarfile.open(fileobj=context, mode="w") as archive:
+            archive.add(directory, ".")
+        size = context.tell()
+        context.seek(0)
+        self._make(f"/build?{urlencode({'t': name})}", context, size)
+
+    def _make(self, call: str, content: IO[bytes], size: int) -> None:
+        """Make an image of a tar file."""
+        headers = {"Content-Length": str(size), "Content-Type": "application/x-tar"}
+        connection = _SocketConnection(self.socket, timeout=300.0)
+        try:
+            connection.blocksize = 1 << 20
+            connection.request("POST", call, content, headers)
+            response = connection.getresponse()
+            answer = response.read().decode()
+        finally:
+            connection.close()
         if response.status != http.client.OK or '"error"' in answer:
-            raise EngineError(f"import of {image.reference}: {response.status} {answer.strip()}")
+            raise EngineError(f"{call}: {response.status} {answer.strip()}")
 
     def tag(self, image: str, other: str) -> None:
         """Give an image one more name."""

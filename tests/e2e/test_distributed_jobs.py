@@ -34,6 +34,7 @@ def test_pytorch_trains_on_handwritten_digits_across_three_nodes(muster: Deploym
 
 def test_containers_on_bridge_networks_reach_each_other_at_one_published_port(muster: Deployment) -> None:
     muster.start_agents(*muster.fleet.nodes)
+    _build_echo(muster)
 
     job = muster.submit_file(EXAMPLES / "bridge-echo/job.yaml")
     ended = muster.ended(job)
@@ -44,6 +45,20 @@ def test_containers_on_bridge_networks_reach_each_other_at_one_published_port(mu
     assert nodes == {node.name: node.address for node in muster.fleet.nodes}
     for rank, peers in enumerate((["rank 1", "rank 2"], ["rank 0", "rank 2"], ["rank 0", "rank 1"])):
         assert f"rank {rank} heard {peers} and was asked by all: right" in log
+
+
+def _build_echo(muster: Deployment) -> None:
+    """Build the example's image on every node as examples/README.md says, without a registry."""
+    (name,) = re.findall(r"^docker build -t (\S+) examples/bridge-echo$", _text("README.md"), re.MULTILINE)
+    (base,) = re.findall(r"^ARG BASE=(\S+)$", _text("bridge-echo/Dockerfile"), re.MULTILINE)
+    for node in muster.fleet.nodes:
+        node.engine.tag(name, base)
+        node.engine.call("DELETE", f"/images/{name}:latest")
+        node.engine.build(EXAMPLES / "bridge-echo", name)
+
+
+def _text(name: str) -> str:
+    return (EXAMPLES / name).read_text()
 
 
 def _only(pattern: str, text: str) -> tuple[str, ...]:
