@@ -15,9 +15,14 @@ EXECUTABLE = 0o755
 
 
 def write_config(directory: ExecutionDirectory, launch: Launch) -> None:
-    """Write the roster files; until all of them are there, nothing runs that could read them."""
+    """Write the roster files, and programs; until all of them are there, nothing runs that could read them."""
     for name, content in launch.config_files.items():
         write_unseen(directory.config / name, content, READABLE)
+    if launch.programs:
+        directory.programs.mkdir(exist_ok=True)
+        directory.programs.chmod(EXECUTABLE)
+    for name, content in launch.programs.items():
+        write_unseen(directory.programs / name, content, EXECUTABLE)
 
 
 def write_inline(files: Sequence[InlineFile], workdir: Path) -> None:

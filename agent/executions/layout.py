@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from muster.domain.gangs.plan import LAUNCH_PROGRAMS
 from muster.domain.ids import ExecutionId
 
 
@@ -15,6 +16,8 @@ class ExecutionDirectory:
     def __init__(self, root: Path, execution: ExecutionId) -> None:
         self.path = root / execution
         self.config = self.path / "config"
+        self.programs = self.config / LAUNCH_PROGRAMS
+        """Made where a dialect brings programs."""
         self.outputs = self.path / "outputs"
         self.work = self.path / "work"
         self.inputs = self.path / "inputs"

@@ -204,6 +204,15 @@ async def test_config_files_are_there_and_readable_for_all(place: Place, tmp_pat
         assert it.printed() == [b"distributed.json 644", b'{"a": 1}', b"hostfile 644", b"10.0.0.1 slots=1"]
 
 
+async def test_programs_of_a_dialect_are_found_before_all_others(place: Place, tmp_path: Path) -> None:
+    mine = b'#!/bin/sh\necho "mine $1"; PATH=${PATH#*:}; command -v env >/dev/null && echo "and others"\n'
+    async with trial(place, tmp_path, Role(command=("env", "x"))) as it:
+        it.launch = replace(it.launch, programs={"env": mine})
+        assert await it.run() == Exit(code=0)
+        assert it.printed() == [b"mine x", b"and others"]
+        assert (it.directory.programs / "env").stat().st_mode & 0o777 == 0o755
+
+
 async def test_what_leaves_nothing_running_is_vacant_once_it_has_ended(place: Place, tmp_path: Path) -> None:
     async with trial(place, tmp_path, script("trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done")) as it:
         await it.release()

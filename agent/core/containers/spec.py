@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 from agent.core.launching.dialects.valohai import CONTAINER_DIRECTORIES
 from agent.core.launching.job_user import USER_NAME, JobUser, numeric
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
-from muster.domain.gangs.plan import Assignment, Launch
+from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.gangs.roster import Json, PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -190,7 +190,8 @@ def candidates(program: str, workdir: str, path: str) -> tuple[str, ...]:
 
 def search_path(image: Image, launch: Launch) -> str:
     """PATH as user code will have it."""
-    return launch.env.get("PATH") or image.env.get("PATH") or _DEFAULT_PATH
+    path = launch.env.get("PATH") or image.env.get("PATH") or _DEFAULT_PATH
+    return f"{CONTAINER_CONFIG}/{LAUNCH_PROGRAMS}:{path}" if launch.programs else path
 
 
 def workdir(role: Role, image: Image) -> str:
@@ -255,7 +256,8 @@ def _environment(assignment: Assignment, site: ContainerSite, image: Image, laun
     visible = ",".join(assignment.gpus) or "void"
     own = {} if site.home is None else {"HOME": CONTAINER_HOME, "USER": USER_NAME, "LOGNAME": USER_NAME}
     defaults = {name: value for name, value in launch.defaults.items() if name not in image.env}
-    env = {**own, **defaults, **launch.env, "NVIDIA_VISIBLE_DEVICES": visible}
+    path = {"PATH": search_path(image, launch)} if launch.programs else {}
+    env = {**own, **defaults, **launch.env, **path, "NVIDIA_VISIBLE_DEVICES": visible}
     return [f"{name}={value}" for name, value in env.items()]
 
 

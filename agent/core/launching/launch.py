@@ -45,7 +45,7 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     files = {**rosters, **brought.files, **told.files}
     container = assignment.role.runtime is RuntimeKind.DOCKER
     names = {**host_names(roster), **told.host_names} if container else {}
-    return Launch(env=env, defaults=defaults, config_files=files, host_names=names)
+    return Launch(env=env, defaults=defaults, config_files=files, programs=told.programs, host_names=names)
 
 
 def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mapping[str, str]:

@@ -45,6 +45,8 @@ class Preparation:
             raise write_failure(directory, problem) from problem
         secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
         env = {**self.environment, **self._home(directory), **launch.defaults, **launch.env, **secret}
+        if launch.programs:
+            env["PATH"] = f"{directory.programs.absolute()}{os.pathsep}{env['PATH']}"
         command = (*(self.role.entrypoint or ()), *self.role.command)
         return ProgramOrder(
             directory=str(directory.path.absolute()),

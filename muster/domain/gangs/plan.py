@@ -137,6 +137,10 @@ class Report:
     """How long before this report its agent has surely told no peer of the attempt to go on; None: not known."""
 
 
+LAUNCH_PROGRAMS = "bin"
+"""The directory of the programs of a launch, below the configuration directory."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """What an agent writes when it arms an execution."""
@@ -146,6 +150,8 @@ class Launch:
     """Variables that count where neither the image nor `env` sets them."""
     config_files: Mapping[str, bytes] = field(default_factory=dict)
     """Name in the configuration directory → content."""
+    programs: Mapping[str, bytes] = field(default_factory=dict)
+    """Name of a program that user code finds first in PATH → content."""
     host_names: Mapping[str, str] = field(default_factory=dict)
     """Host name → address, for names without DNS."""
     secrets: Handover = field(default_factory=Handover)

@@ -19,13 +19,15 @@ def spoken(who: Assignment, roster: Roster, site: LaunchSite) -> Surroundings:
     env: dict[str, str] = {}
     defaults: dict[str, str] = {}
     files: dict[str, bytes] = {}
+    programs: dict[str, bytes] = {}
     names: dict[str, str] = {}
     for each in _each(who, roster, site):
         env |= each.env
         defaults |= each.defaults
         files |= each.files
+        programs |= each.programs
         names |= each.host_names
-    return Surroundings(env=env, defaults=defaults, files=files, host_names=names)
+    return Surroundings(env=env, defaults=defaults, files=files, programs=programs, host_names=names)
 
 
 def _each(who: Assignment, roster: Roster, site: LaunchSite) -> Iterator[Surroundings]:

@@ -6,6 +6,7 @@ Every execution is a node of its own, as it sees no processors and GPUs but thos
 from itertools import groupby
 
 from agent.core.launching.dialects.node_list import compressed
+from agent.core.launching.dialects.scontrol import SCONTROL
 from agent.core.launching.frameworks.surroundings import Surroundings, if_short
 from agent.core.launching.site import LaunchSite
 from muster.domain.gangs.plan import Assignment
@@ -48,7 +49,11 @@ def slurm(who: Assignment, roster: Roster, site: LaunchSite) -> Surroundings:
         env["SLURM_NTASKS_PER_NODE"] = str(own)
     if who.gpus:
         env["SLURM_GPUS_ON_NODE"] = str(len(who.gpus))
-    return Surroundings(env=env, host_names=dict(zip(names, roster.addresses, strict=True)) if _contained(who) else {})
+    return Surroundings(
+        env=env,
+        programs={"scontrol": SCONTROL.encode()},
+        host_names=dict(zip(names, roster.addresses, strict=True)) if _contained(who) else {},
+    )
 
 
 def node_names(who: Assignment, roster: Roster) -> list[str]:

@@ -17,6 +17,8 @@ class Surroundings:
     """Variables that the image or the job may replace."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Name in the configuration directory → content."""
+    programs: Mapping[str, bytes] = field(default_factory=dict)
+    """Name of a program that user code finds by PATH → content."""
     host_names: Mapping[str, str] = field(default_factory=dict)
     """Host name → address, beside the names of the roster."""
 

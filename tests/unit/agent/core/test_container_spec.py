@@ -303,6 +303,12 @@ def test_the_search_path_is_that_of_the_job_then_of_the_image_then_dockers() -> 
     assert search_path(replace(IMAGE, env={}), Launch(env={})).startswith("/usr/local/sbin:")
 
 
+@pytest.mark.parametrize(("env", "path"), [({}, "/opt/bin"), ({"PATH": "/job"}, "/job")])
+def test_programs_that_a_dialect_brings_come_first_in_the_search_path(env: dict[str, str], path: str) -> None:
+    launch = Launch(env=env, programs={"scontrol": b""})
+    assert f"PATH=/muster/config/bin:{path}" in body(Role(image="i"), launch=launch)["Env"]
+
+
 def test_the_working_directory_is_that_of_the_job_then_of_the_image() -> None:
     assert workdir(Role(workdir="/code"), IMAGE) == "/code"
     assert workdir(Role(), IMAGE) == "/srv"

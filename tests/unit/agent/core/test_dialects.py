@@ -54,6 +54,11 @@ def test_the_variables_that_say_who_somebody_is_stay_as_they_are(dialect: Dialec
     assert {name: spoken[name] for name in plain} == plain
 
 
+def test_only_slurm_brings_a_program() -> None:
+    brought = {dialect: set(told(dialect, workers(2))[1].programs) for dialect in Dialect}
+    assert brought == {each: {"scontrol"} if each is Dialect.SLURM else set() for each in Dialect}
+
+
 class TestSlurm:
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("attempt", [1, 2])

@@ -5,14 +5,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.core.launching.dialects.node_list import compressed, expanded
-
-stems = st.sampled_from(["", "n", "gpu-", "rack1-n", "a.b", "10.0.0.", "fe80::"])
-numbers = st.integers(0, 120)
-numbered = st.builds(lambda stem, number, width: f"{stem}{number:0{width}d}", stems, numbers, st.integers(1, 4))
-names = st.lists(numbered | st.sampled_from(["login", "gpu-", "n12345678901"]), max_size=30)
+from tests.unit.agent.core.node_names import lists
 
 
-@given(names.map(lambda drawn: [name for name in drawn if name]))
+@given(lists)
 @example(["n8", "n9", "n10", "n11"])
 @example(["n08", "n09", "n10"])
 @example(["n099", "n100", "n1000"])
