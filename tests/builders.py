@@ -38,7 +38,7 @@ from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease, Roster
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, PortRequest, Resources, Role, RuntimeKind, Timeouts
 from muster.domain.jobs.lifecycle import JobPhase, State
@@ -306,15 +306,21 @@ class World:
         return self.cluster.newest_attempt(job)
 
     def rank(self, job: JobId, rank: int) -> Execution:
-        return self.cluster.gangs.rank((job, self.cluster.jobs[job].attempt), rank)
+        return self.cluster.gangs.rank(AttemptId(job, self.cluster.jobs[job].attempt), rank)
 
     def states(self, job: JobId) -> list[State]:
         """The states by rank."""
-        return [member.state for member in self.cluster.gangs.members((job, self.cluster.jobs[job].attempt))]
+        return [member.state for member in self.cluster.gangs.members(AttemptId(job, self.cluster.jobs[job].attempt))]
+
+    def seat(self, job: JobId, rank: int = 0) -> NodeId:
+        """The node of one execution that has one."""
+        node = self.rank(job, rank).node
+        assert node is not None
+        return node
 
     def seats(self, job: JobId) -> list[str | None]:
         """The nodes by rank."""
-        return [member.node for member in self.cluster.gangs.members((job, self.cluster.jobs[job].attempt))]
+        return [member.node for member in self.cluster.gangs.members(AttemptId(job, self.cluster.jobs[job].attempt))]
 
     def last_plan(self, node: str) -> Plan:
         return self.followers[NodeId(node)].plans[-1]

@@ -40,7 +40,7 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
     """Hold one job with its attempts and executions to the invariants."""
     job = cluster.jobs[name]
     for number in range(1, job.attempt + 1):
-        key = (name, number)
+        key = AttemptId(name, number)
         if not is_whole(job, number):
             assert list(cluster.gangs.members(key)) == [], f"{key} is old and still at hand"
             continue

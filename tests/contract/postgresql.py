@@ -57,14 +57,14 @@ def postgresql() -> Iterator[PostgreSQL]:
         if user:
             os.chown(directory, NOBODY, NOBODY)
         data = directory / "data"
-        make = [initdb, "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+        make = [initdb, "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]
         subprocess.run(make, check=True, capture_output=True, cwd="/", timeout=120, **user)
         serve = [
             server,
             "-D",
-            data,
+            str(data),
             "-k",
-            directory,
+            str(directory),
             "-c",
             "listen_addresses=",
             "-c",

@@ -27,6 +27,8 @@ HANDOVER = Handover(
 
 
 class ProcessesWithSecrets(ProcessPlace):
+    directories: SecretDirectories
+
     def __init__(self, directory: Path, directories: SecretDirectories) -> None:
         super().__init__(directory)
         self.directories = directories
@@ -51,14 +53,15 @@ async def with_secrets(place: Place, directory: Path, role: Role, secrets: Hando
     """A prepared execution that is to get secrets; the agent's loop says where they lie and clears them."""
     assert isinstance(place, ProcessesWithSecrets | ContainersWithSecrets)
     async with trial(place, directory, role) as it:
+        directories = place.directories
         contained = isinstance(place, ContainersWithSecrets)
-        files = SECRETS_DIRECTORY if contained else str(place.directories.files(it.sandbox.execution))
+        files = SECRETS_DIRECTORY if contained else str(directories.files(it.sandbox.execution))
         it.launch = replace(it.launch, secrets=secrets, env={**it.launch.env, "MUSTER_SECRETS_DIR": files})
         try:
             yield it
         finally:
             await it.sandbox.remove()
-            place.directories.clear(it.sandbox.execution)
+            directories.clear(it.sandbox.execution)
 
 
 def digest(value: bytes) -> bytes:

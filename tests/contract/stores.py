@@ -20,16 +20,16 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
     memory = MemoryStore()
 
     def open_again() -> Store:
-        for store in opened:
-            store.close()
+        for each in opened:
+            each.close()
         store: Store = memory if request.param == "memory" else SqlStore.open(tmp_path / "coordinator.db")
         reserving = request.param == "sqlite with a reserve"
         opened.append(ReservingStore(store, tmp_path / "reserve", size=4096) if reserving else store)
         return opened[-1]
 
     yield open_again
-    for store in opened:
-        store.close()
+    for each in opened:
+        each.close()
 
 
 @pytest.fixture

@@ -92,9 +92,9 @@ def test_what_requires_what_is_told_for_the_platforms_of_the_bundle(made: Path) 
 
 
 def test_the_command_writes_the_bill_of_a_bundle(made: Path, tmp_path: Path) -> None:
-    command = [Path(sys.executable).with_name("muster"), "bundles", "sbom", made]
+    command = [str(Path(sys.executable).with_name("muster")), "bundles", "sbom", str(made)]
     shown = subprocess.run(command, capture_output=True, check=True).stdout
-    subprocess.run([*command, "--output", tmp_path / "bill.json"], capture_output=True, check=True)
+    subprocess.run([*command, "--output", str(tmp_path / "bill.json")], capture_output=True, check=True)
     assert shown == (tmp_path / "bill.json").read_bytes()
     assert json.loads(shown) == _bill(made)
 

@@ -62,10 +62,9 @@ def _swapped(bundle: Path) -> Path:
 def _check(bundle: Path, *signers: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     """The installer that is there already looks at another bundle."""
     words = [part for each in signers for part in ("--signer", each)]
-    environ = {} if path is None else {"env": {"PATH": path}}
-    return subprocess.run(
-        ["/bin/sh", INSTALLER, "check", bundle, *words], capture_output=True, text=True, check=False, **environ
-    )
+    environ = None if path is None else {"PATH": path}
+    command = ["/bin/sh", str(INSTALLER), "check", str(bundle), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
 
 
 def test_who_signed_a_bundle_is_known_by_the_fingerprint_of_the_key(tmp_path: Path, key: Path) -> None:
@@ -123,7 +122,7 @@ def test_half_a_signature_is_none(tmp_path: Path, head: Mapping[str, bytes]) -> 
     members = _members(bundle)
     text = {"bundle.json": members.pop("bundle.json")}
     with pytest.raises(InvalidBundleError):
-        checked_bundle(_written(bundle, text | head | members))
+        checked_bundle(_written(bundle, {**text, **head, **members}))
 
 
 def test_no_manifest_lists_a_signature(tmp_path: Path) -> None:
@@ -244,7 +243,7 @@ def test_it_refuses_files_that_are_not_those_of_the_manifest(
     tmp_path: Path, key: Path, change: Mapping[str, bytes | None], said: str
 ) -> None:
     bundle = make_bundle(tmp_path, key=key)
-    members = {name: content for name, content in (_members(bundle) | change).items() if content is not None}
+    members = {name: content for name, content in {**_members(bundle), **change}.items() if content is not None}
     done = _check(_written(bundle, members), _name(key))
     assert done.returncode == 1
     assert said in done.stderr

@@ -124,7 +124,7 @@ def test_progress_adds_up_the_layers_and_never_falls() -> None:
     def layer(name: str, current: int, total: int) -> dict[str, object]:
         return {"id": name, "status": "Downloading", "progressDetail": {"current": current, "total": total}}
 
-    news = [
+    news: list[dict[str, object]] = [
         {"status": "Pulling from team/app", "id": "1"},
         {"status": "Pulling fs layer", "progressDetail": {}, "id": "a"},
         layer("a", 50, 100),

@@ -85,7 +85,7 @@ async def test_no_line_is_lost_or_doubled_however_often_the_agent_is_killed(tmp_
     }
     record = len("2026-11-21T08:48:50.123456789Z stdout F ") + len(b"12345 of 1\n")
     whole = 2 * len(Stream) * LINES * record
-    programs = (NUMBERS, NUMBERS)
+    programs: tuple[str, ...] = (NUMBERS, NUMBERS)
     for size in sorted(chance.sample(range(int(whole * 0.9)), KILLS)):
         async with mortal_agent(tmp_path, *programs) as agent:
             await agent.start()

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, event
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import Engine, event, make_url
 from sqlalchemy.pool import Pool
 
 from coordinator.core.records import DropJob, Put
@@ -23,7 +22,6 @@ from coordinator.store.dialect import connect, upsert
 from coordinator.store.quick_check import require_whole
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.store import Snapshot, StoreError
-from coordinator.store.trust import schema as trust_schema
 from muster.domain.ids import JobId
 from muster.domain.jobs.lifecycle import State
 from tests.contract.records import execution, gang, job, puts
@@ -275,7 +273,7 @@ def test_the_migrations_lead_to_the_schema_of_the_program(store: SqlStore, datab
     engine = connect(database)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        differences = compare_metadata(context, trust_schema.metadata)
+        differences = compare_metadata(context, schema.metadata)
     engine.dispose()
 
     assert differences == []
@@ -309,7 +307,7 @@ def test_a_commit_is_on_the_disk_before_it_returns(database: Path) -> None:
 
 
 def test_writes_can_be_said_in_postgresql() -> None:
-    dialect = postgresql.dialect()
+    dialect = make_url("postgresql+psycopg://").get_dialect()()
 
     replaces = str(upsert(dialect, schema.nodes).compile(dialect=dialect))
 

@@ -26,7 +26,8 @@ def test_the_stories_of_nodes_and_of_the_fleet_come_in_order_and_in_pages(open_s
     assert [replace(event, number=0) for event in fleet] == [fleet_event("red").event, fleet_event("blue").event]
     numbers = [event.number for event in (*first, *rest)]
     assert numbers == sorted({*numbers})
-    assert open_store().fleet_events(fleet[-1].number, 9) == open_store().node_events(NodeId("nobody"), 0, 9) == ()
+    assert open_store().fleet_events(fleet[-1].number, 9) == ()
+    assert open_store().node_events(NodeId("nobody"), 0, 9) == ()
 
 
 def test_an_event_of_a_node_with_an_id_that_is_there_changes_nothing(store: Store) -> None:

@@ -48,7 +48,25 @@ PIECES = (
     ),
     *("- ", ": ", "\n", "\n  ", "\n    ", "\n- ", " ", ",", "a" * 300, "9" * 400, "0x" + "f" * 400, "1" + ":59" * 40),
 )
-ODD = (None, True, False, 0, 1, -1, 2**70, 1.5, 1e308, float("nan"), float("inf"), "", *TEXTS, [], [1], {}, {"a": 1})
+ODD: tuple[object, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2**70,
+    1.5,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    *TEXTS,
+    [],
+    [1],
+    {},
+    {"a": 1},
+)
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}]\n"
     for n in range(1, 30)

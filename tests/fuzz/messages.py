@@ -91,10 +91,14 @@ def damaged(message: Message, seed: int) -> Message:
 
 
 def _filled(message: Message, chance: Random, depth: int) -> Message:
-    for field in message.DESCRIPTOR.fields:
+    for field in _fields(message):
         if chance.random() < 0.7:
             _set(message, field, chance, depth)
     return message
+
+
+def _fields(message: Message) -> list[FieldDescriptor]:
+    return [field for field in message.DESCRIPTOR.fields if isinstance(field, FieldDescriptor)]  # each of them is one
 
 
 def _set(message: Message, field: FieldDescriptor, chance: Random, depth: int) -> None:
@@ -119,6 +123,7 @@ def _fill_list(values: Any, field: FieldDescriptor, chance: Random, depth: int) 
 
 
 def _fill_map(values: Any, field: FieldDescriptor, chance: Random, depth: int) -> None:
+    assert field.message_type is not None
     key, value = field.message_type.fields_by_name["key"], field.message_type.fields_by_name["value"]
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         if value.message_type is None:
@@ -131,9 +136,10 @@ def _change(message: Message, chance: Random) -> None:
     """Go down to some part of it, and set, clear or repeat something there."""
     while (inner := _inner(message)) and chance.random() < 0.75:
         message = chance.choice(inner)
-    if not message.DESCRIPTOR.fields:
+    fields = _fields(message)
+    if not fields:
         return
-    field = chance.choice(message.DESCRIPTOR.fields)
+    field = chance.choice(fields)
     how: Callable[[], object] = chance.choice(
         (
             lambda: message.ClearField(field.name),

@@ -22,7 +22,7 @@ Decoder = Callable[[Message], Any]
 
 def _decoders() -> dict[str, tuple[Decoder, type[Message], Callable[[Any], Message] | None]]:
     """Decoders by name: what makes a value of a message, of which message, and the way back where there is one."""
-    found = {}
+    found: dict[str, tuple[Decoder, type[Message], Callable[[Any], Message] | None]] = {}
     for module in pkgutil.walk_packages(wire.__path__, f"{wire.__name__}."):
         functions = dict(inspect.getmembers(importlib.import_module(module.name), inspect.isfunction))
         for name, function in functions.items():

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.deadlines import ExecutionDeadline, Notes, next_look, overdue, read, written
-from agent.executions.files import ExecutionDirectory
-from agent.executions.layout import EXECUTION_RECORD, PROCESS_RECORD
+from agent.executions.layout import EXECUTION_RECORD, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.record import noted
 from agent.logs.file import LogFile
 from agent.runtimes.docker.log import FrameParser

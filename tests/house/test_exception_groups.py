@@ -18,7 +18,12 @@ def raised_in_groups(source: str) -> list[int]:
     """
     handlers = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.TryStar))
     bodies = (statement for each in handlers for handler in each.handlers for statement in handler.body)
-    return [node.lineno for statement in bodies for node in ast.walk(statement) if _raises(node)]
+    return [
+        node.lineno
+        for statement in bodies
+        for node in ast.walk(statement)
+        if isinstance(node, ast.stmt | ast.expr) and _raises(node)
+    ]
 
 
 def _raises(node: ast.AST) -> bool:

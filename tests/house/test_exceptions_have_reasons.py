@@ -78,7 +78,7 @@ def grips(text: str) -> Iterator[str]:
     foreign = set(_foreign_names(tree))
     for each in ast.walk(tree):
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id in {"setattr", "delattr"}:
-            changed = [ast.Attribute(each.args[0], "…")]
+            changed: list[ast.expr] = [ast.Attribute(each.args[0], "…")]
         else:
             changed = list(_changed(each))
         for target in changed:

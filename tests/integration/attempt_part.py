@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.ids import AttemptId, JobId, NodeId
 
-ATTEMPT = (JobId("j"), 1)
+ATTEMPT = AttemptId(JobId("j"), 1)
 A, B = NodeId("a"), NodeId("b")
 SECRET = b"secret of the attempt"
 LIMIT = 10.0

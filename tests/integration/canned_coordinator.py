@@ -223,6 +223,10 @@ class _Nodes(NodeServiceServicer):
         self._canned.nodes[self._canned.nodes.index(known)] = replace(cordoned, executions=())
         return wire.node_to_wire(cordoned)
 
+    def Label(self, request: nodes_pb2.LabelNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.LabelNodeResponse:
+        _hear(self._canned, request, context)
+        return _abort(context, grpc.StatusCode.UNIMPLEMENTED, "nobody labels these nodes")
+
     def Uncordon(self, request: nodes_pb2.UncordonNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.Node:
         _hear(self._canned, request, context)
         (known,) = (node for node in self._canned.nodes if node.name == request.node)

@@ -10,6 +10,7 @@ from muster.cli.exit_codes import ExitCode
 from muster.domain.fleet.node import Cordon, NodeState
 from muster.domain.ids import JobId
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.view import JobView
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Canned, serving
 from tests.integration.command_line import Muster
@@ -19,7 +20,7 @@ from tests.unit.cli.values import attempt, execution
 NOW = datetime.now(UTC)
 
 
-def job(name: str, phase: JobPhase, *, hours: float = 0.0, workers: int = 2, priority: int = 0) -> values.JobView:
+def job(name: str, phase: JobPhase, *, hours: float = 0.0, workers: int = 2, priority: int = 0) -> JobView:
     spec = replace(values.SPEC, name=name, priority=priority, roles=(replace(values.SPEC.roles[0], count=workers),))
     ended = NOW if phase.ended else None
     made = values.job(phase, attempt(execution(0, State.RUNNING)), failure=None)

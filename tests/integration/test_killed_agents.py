@@ -16,7 +16,7 @@ from agent.fencing.killer import KILLER_PROGRAM
 from agent.fencing.killer_program import MESSAGE
 from coordinator.core.answers import Accepted
 from coordinator.core.events import JobSubmitted
-from muster.domain.ids import JobId
+from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job import JobSpec
@@ -65,7 +65,9 @@ async def submit_urgent(fleet: Fleet, spec: JobSpec) -> JobId:
 async def failure_of(fleet: Fleet, job: JobId) -> Failure | None:
     """The failure of its first attempt, once that has ended."""
     with fleet.engine.signals.listen(job) as listener:
-        while (attempt := await fleet.engine.query(lambda cluster, _: cluster.attempts[(job, 1)])).ended_at is None:
+        while (
+            attempt := await fleet.engine.query(lambda cluster, _: cluster.attempts[AttemptId(job, 1)])
+        ).ended_at is None:
             await listener.wait()
     return attempt.failure
 

@@ -29,6 +29,7 @@ from tests.integration.fleet import executions, running_fleet, states_of
 from tests.integration.jobs import shell
 from tests.integration.journal import Journal
 from tests.integration.obstacles import RuntimeWithObstacles
+from tests.integration.refusing_coordinator import RefusingCoordinator
 
 
 @pytest.mark.parametrize("gate", ["prepare", "arm", "start", "remove"])
@@ -146,7 +147,7 @@ async def test_a_coordinator_that_cannot_keep_logs_still_runs_jobs_and_takes_the
         assert await fleet.texts(job.id, follow=True) == ["0 kept"]
 
 
-class CoordinatorThatDropsStreams(agents_pb2_grpc.AgentServiceServicer):
+class CoordinatorThatDropsStreams(RefusingCoordinator):
     """Welcomes agents, and ends their streams at once."""
 
     hellos = 0

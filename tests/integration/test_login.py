@@ -155,7 +155,7 @@ async def test_rotated_keys_are_known_at_the_next_login(provider: IdentityProvid
     ids=str,
 )
 async def test_other_ways_to_run_a_provider(served_as: dict[str, object], secret: bool, tmp_path: Path) -> None:
-    with identity_provider(**served_as) as provider:
+    with identity_provider(None, None, None, **served_as) as provider:
         chosen = {} if secret else {"client_secret_file": None}
         async with (
             served(provider, tmp_path, **chosen) as fleet,

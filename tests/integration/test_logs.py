@@ -187,6 +187,7 @@ async def test_a_log_stays_as_it_was_completed_though_the_next_agent_has_more_of
             )
             ack = await call.read()
             call.cancel()
+        assert isinstance(ack, agents_pb2.LogAck)
         assert (ack.complete, ack.offset) == (True, len(record))
         assert await fleet.texts(job.id) == ["0 0"]
 

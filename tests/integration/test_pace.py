@@ -35,9 +35,9 @@ def slow(**rates: Rate) -> Pace:
     return Pace(Rates(**rates), lambda: 0.0)
 
 
-def anybody(fleet: Secured, **shown: str) -> grpc.aio.Channel:
+def anybody(fleet: Secured) -> grpc.aio.Channel:
     """A connection to the clients' door."""
-    return open_channel(fleet.doors.clients, Credentials(authority=fleet.authority.certificate, **shown))
+    return open_channel(fleet.doors.clients, Credentials(authority=fleet.authority.certificate))
 
 
 async def ended(call: Any) -> grpc.aio.AioRpcError:

@@ -11,7 +11,7 @@ import pytest
 from agent.core.actions import AskPeers
 from agent.fencing.peers import NONCE, PeerClient, answering
 from muster.domain.gangs.fence import PeerWord, Witness
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from tests.integration.attempt_part import ATTEMPT, LIMIT, SECRET, A, B, Part
@@ -51,9 +51,9 @@ async def test_a_question_with_another_secret_gets_no_word_and_none_is_given() -
 
 async def test_a_question_about_another_attempt_needs_its_secret() -> None:
     part = Part()
-    part.secrets[(JobId("j"), 2)] = b"another"
+    part.secrets[AttemptId(JobId("j"), 2)] = b"another"
     async with peer(part) as (client, question):
-        assert await client.ask(replace(question, attempt=(JobId("j"), 2)), LIMIT) == {}
+        assert await client.ask(replace(question, attempt=AttemptId(JobId("j"), 2)), LIMIT) == {}
     assert part.given == []
 
 
@@ -74,12 +74,14 @@ async def test_a_witness_without_an_address_or_behind_a_dead_one_does_not_answer
 
 async def test_an_answer_with_another_signature_does_not_count() -> None:
     class Liar(agents_pb2_grpc.PeerServiceServicer):
-        async def AskPeers(
+        async def Ask(
             self, request: pb.PeerQuestion, context: "grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]"
         ) -> pb.PeerAnswer:
             del context
+            asked.append(request.node)
             return pb.PeerAnswer(word=PeerWord.WITHOUT, signature=request.signature)
 
+    asked: list[str] = []
     server = grpc.aio.server()
     agents_pb2_grpc.add_PeerServiceServicer_to_server(Liar(), server)
     witness = Witness(node=B, address=f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")
@@ -88,6 +90,7 @@ async def test_an_answer_with_another_signature_does_not_count() -> None:
     try:
         ask = AskPeers(attempt=ATTEMPT, asked_at=0.0, witnesses=(witness,), key=SECRET)
         assert await client.ask(ask, LIMIT) == {}
+        assert asked == [A]
     finally:
         await client.close()
         await server.stop(None)

@@ -98,8 +98,9 @@ def test_the_agent_ends_when_told_to_though_there_is_no_coordinator(tmp_path: Pa
 async def test_an_agent_that_shall_stop_executions_at_its_end_leaves_none_behind(tmp_path: Path) -> None:
     async with running_fleet(tmp_path) as fleet:
         program = ("agent", "--no-docker", *PROCESSES, "--stop-on-exit", "--name", "n", "--address", "127.0.0.1")
-        program = (*program, *shown(tmp_path))
-        with started(*program, "--coordinator", fleet.address, "--state", str(tmp_path / "agent")) as process:
+        with started(
+            *program, *shown(tmp_path), "--coordinator", fleet.address, "--state", str(tmp_path / "agent")
+        ) as process:
             job = await fleet.client.jobs.submit(shell("sleep 60 & sleep 60", 2), queue_anyway=True)
             await fleet.until_states(job.id, State.RUNNING, State.RUNNING)
             children = psutil.Process(process.pid).children(recursive=True)
@@ -118,8 +119,7 @@ async def test_jobs_go_on_when_the_coordinator_is_killed_and_started_again(tmp_p
     with started(*arguments) as first:
         await_ready(first, "coordinator serves")
         program = (*AGENT[:-1], address, *PROCESSES, "--name", "n", "--address", "127.0.0.1")
-        program = (*program, "--token-file", str(token))
-        with started(*program, "--state", str(tmp_path / "agent")) as process:
+        with started(*program, "--token-file", str(token), "--state", str(tmp_path / "agent")) as process:
             async with Client(address, Credentials(token=read_secret(token))) as client:
                 job = await client.jobs.submit(
                     shell("for i in 1 2 3 4 5; do echo $i; sleep 0.2; done"), queue_anyway=True

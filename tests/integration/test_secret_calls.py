@@ -17,6 +17,7 @@ from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from tests.integration.refusing_coordinator import RefusingCoordinator
 
 EXECUTION = ExecutionId("job-1-0")
 SECRET = DeliveredSecret(name="wandb", kind=SecretKind.GENERIC, values={"key": b"\0swordfish"})
@@ -24,7 +25,7 @@ SHOWN = Credentials(token="of the agent")
 Answer = pb.SecretsResponse | tuple[grpc.StatusCode, str]
 
 
-class Coordinator(agents_pb2_grpc.AgentServiceServicer):
+class Coordinator(RefusingCoordinator):
     """Gives one answer after the other."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:

@@ -56,24 +56,22 @@ async def test_a_bad_first_message_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("spoken", "reason"),
+    ("version", "reason"),
     [
         (
-            {"protocol": 0},
+            0,
             ("the agent speaks an unnumbered version of the protocol, the coordinator version 1; upgrade the agent"),
         ),
         (
-            {"protocol": 6},
+            6,
             ("the agent speaks version 6 of the protocol, the coordinator version 1; upgrade the coordinator"),
         ),
     ],
 )
-async def test_an_agent_of_another_time_is_told_who_must_be_upgraded(
-    tmp_path: Path, spoken: dict[str, int], reason: str
-) -> None:
+async def test_an_agent_of_another_time_is_told_who_must_be_upgraded(tmp_path: Path, version: int, reason: str) -> None:
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:
         call = stub.Connect(metadata=SHOWN.metadata)
-        await call.write(hello(**spoken))
+        await call.write(hello(protocol=version))
         assert await refusal(call) == (grpc.StatusCode.FAILED_PRECONDITION, reason)
         assert await fleet.client.nodes.list() == ()
 

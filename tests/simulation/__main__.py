@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from functools import partial
 from multiprocessing import Pool
@@ -39,7 +39,7 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _outcomes(arguments: argparse.Namespace, seeds: Iterable[int]) -> Iterator[Outcome]:
+def _outcomes(arguments: argparse.Namespace, seeds: Iterable[int]) -> Generator[Outcome, None, None]:
     """Outcomes in the order of the seeds, whoever plays them."""
     play = partial(_play, large=arguments.large, family=arguments.family)
     if arguments.jobs == 1:

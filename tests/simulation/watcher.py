@@ -147,8 +147,9 @@ class Watcher:
                 self._unchecked = 0
                 validate(cluster)
             else:
-                for job in {job: None for change in changes if (job := _job_of(change)) in cluster.jobs}:
-                    validate_job(cluster, job)
+                for job in dict.fromkeys(map(_job_of, changes)):
+                    if job is not None and job in cluster.jobs:
+                        validate_job(cluster, job)
         except AssertionError as error:
             raise Violation(f"the cluster is not sound: {error}", *_words(error)) from error
 

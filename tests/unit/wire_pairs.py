@@ -23,11 +23,13 @@ class Pair:
 
     @property
     def to_wire(self) -> Callable[[Any], Message]:
-        return getattr(wire, f"{self.name}_to_wire")
+        found: Callable[[Any], Message] = getattr(wire, f"{self.name}_to_wire")
+        return found
 
     @property
     def from_wire(self) -> Callable[[Message], Any]:
-        return getattr(wire, f"{self.name}_from_wire")
+        found: Callable[[Message], Any] = getattr(wire, f"{self.name}_from_wire")
+        return found
 
 
 PAIRS = (

@@ -6,7 +6,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from muster.domain import event
-from muster.domain.fleet import access, node
+from muster.domain.fleet import node
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
@@ -71,8 +71,8 @@ resources = st.builds(
     shm=optional(sizes),
 )
 limits = st.integers(-1, 2**63 - 1)
-capabilities = st.lists(st.sampled_from(sorted(access.CAPABILITIES)), max_size=3, unique=True).map(tuple)
-pids = optional(st.integers(1, access.MOST_PIDS))
+capabilities = st.lists(st.sampled_from(sorted(job.CAPABILITIES)), max_size=3, unique=True).map(tuple)
+pids = optional(st.integers(1, job.MOST_PIDS))
 securities = st.builds(
     job.Security,
     capabilities=capabilities,

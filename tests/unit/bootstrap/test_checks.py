@@ -14,6 +14,9 @@ from muster.bootstrap.ssh.target import Target
 GIB = 1 << 30
 OK, WARNING, ERROR = Severity
 
+DOCKER = Docker(
+    version="27.1.0", live_restore=True, cgroup_driver="systemd", cgroup_version="2", runtimes=("nvidia", "runc")
+)
 GOOD = MachineFacts(
     hostname="gpu7",
     architecture="x86_64",
@@ -23,9 +26,7 @@ GOOD = MachineFacts(
     init="systemd",
     systemd=252,
     pythons=(Python(path="/usr/bin/python3", version=(3, 11, 2), venv=True),),
-    docker=Docker(
-        version="27.1.0", live_restore=True, cgroup_driver="systemd", cgroup_version="2", runtimes=("nvidia", "runc")
-    ),
+    docker=DOCKER,
     pci_gpus=1,
     gpus=("NVIDIA H100",),
     gpu_driver="570.86",
@@ -70,16 +71,16 @@ def test_nothing_is_wrong_with_a_good_computer() -> None:
         ({"glibc": None}, {"python": ERROR}),
         ({"docker": None}, {"docker": WARNING}),
         ({"docker": None, "docker_problem": "permission denied"}, {"docker": WARNING}),
-        ({"docker": replace(GOOD.docker, version="19.03.5")}, {"docker": WARNING}),
-        ({"docker": replace(GOOD.docker, live_restore=False)}, {"docker.live-restore": WARNING}),
-        ({"docker": replace(GOOD.docker, cgroup_driver="cgroupfs")}, {"docker.cgroup": WARNING}),
-        ({"docker": replace(GOOD.docker, cgroup_driver="cgroupfs", cgroup_version="1")}, {}),
+        ({"docker": replace(DOCKER, version="19.03.5")}, {"docker": WARNING}),
+        ({"docker": replace(DOCKER, live_restore=False)}, {"docker.live-restore": WARNING}),
+        ({"docker": replace(DOCKER, cgroup_driver="cgroupfs")}, {"docker.cgroup": WARNING}),
+        ({"docker": replace(DOCKER, cgroup_driver="cgroupfs", cgroup_version="1")}, {}),
         ({"gpus": (), "gpu_driver": None}, {"gpu": ERROR}),
         ({"gpu_problem": "couldn't communicate"}, {"gpu": ERROR}),
         ({"pci_gpus": 8}, {"gpu": WARNING}),
         ({"toolkit": None}, {"gpu.toolkit": ERROR}),
-        ({"docker": replace(GOOD.docker, runtimes=("runc",))}, {"gpu.toolkit": ERROR}),
-        ({"docker": replace(GOOD.docker, runtimes=("runc",)), "cdi": True}, {}),
+        ({"docker": replace(DOCKER, runtimes=("runc",))}, {"gpu.toolkit": ERROR}),
+        ({"docker": replace(DOCKER, runtimes=("runc",)), "cdi": True}, {}),
         ({"pci_gpus": 0, "gpus": (), "toolkit": None}, {}),
         ({"opt_free": GIB // 2}, {"disk.opt": ERROR}),
         ({"state_free": 2 * GIB}, {"disk.state": WARNING}),

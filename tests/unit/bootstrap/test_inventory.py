@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.bootstrap.inventory import InventoryError, MachineInventory, read_inventory
-from muster.bootstrap.request import MachineRequest
+from muster.bootstrap.request import MachineRequest, Setting
 from muster.bootstrap.ssh.target import Target, parse_jumps, parse_target
 from muster.domain.errors import InvalidJobError
 
@@ -32,7 +32,7 @@ nodes:
 """
     jumps = (Target(host="bastion.example.org"), Target(host="inner", user="ops", port=2222))
     key = Path("/keys/fleet")
-    shared = {"mount-root": ("/data",), "log-limit": 5}
+    shared: dict[str, Setting] = {"mount-root": ("/data",), "log-limit": 5}
     assert read_inventory(text, "f") == MachineInventory(
         coordinator="gpu.example.org:7460",
         wishes=(

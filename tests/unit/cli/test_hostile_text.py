@@ -33,10 +33,10 @@ from muster.cli.output.documents import Format, line_of, text_of
 from muster.cli.output.job_sentences import changes, verdict_words
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet import access
-from muster.domain.fleet.node import Cordon, Inventory, NodeState, RuntimeKind, RuntimeOffer
-from muster.domain.ids import NodeId
+from muster.domain.fleet.node import Cordon, Inventory, NodeState, RuntimeOffer
+from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
-from muster.domain.jobs.job import Role
+from muster.domain.jobs.job import Role, RuntimeKind
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.hostile_text import FORGED, HOSTILE, harm_in, made_hostile
 from tests.unit.cli import values
@@ -55,7 +55,7 @@ JOB = replace(
 NODE = replace(
     values.node("a", values.gpu(0, "is ill")),
     state=NodeState.LOST,
-    executions=("j-1-0",),
+    executions=(ExecutionId("j-1-0"),),
     cordon=Cordon(since=START, reason="disk"),
     agent_version="1",
     inventory=Inventory(
@@ -197,7 +197,12 @@ def test_documents_have_escapes_of_their_own_and_say_the_same(value: object) -> 
 def test_sentences_are_of_one_line_each() -> None:
     hostile = made_hostile(JOB)
     lines = [*changes(None, replace(hostile, phase=JobPhase.PREPARING), LATER), "".join(verdict_words(hostile))]
-    shown = printed(lambda: [terminal.say(each) for each in lines])
+
+    def say_all() -> None:
+        for each in lines:
+            terminal.say(each)
+
+    shown = printed(say_all)
 
     assert harm_in(shown) == []
     assert len(shown.splitlines()) == len(lines) > 2

@@ -93,7 +93,24 @@ def test_any_values_under_the_keys_of_a_job_are_refused_in_plain_sentences(docum
     assert text is None or not [leak for leak in LEAKS if leak in text]
 
 
-WRONG = (None, True, -1, 10**20, 1.5, "", "a\0b", "Ω", "a b", [], [None], [[]], {}, {"": 1}, {"x": None}, [{"x": 1}])
+WRONG: tuple[object, ...] = (
+    None,
+    True,
+    -1,
+    10**20,
+    1.5,
+    "",
+    "a\0b",
+    "Ω",
+    "a b",
+    [],
+    [None],
+    [[]],
+    {},
+    {"": 1},
+    {"x": None},
+    [{"x": 1}],
+)
 
 
 def places() -> Iterator[tuple[str, ...]]:

@@ -65,7 +65,9 @@ def test_a_damaged_message_is_a_value_or_a_wire_error(pair: Pair, data: st.DataO
 @quick
 @given(data=st.data())
 def test_a_well_formed_message_with_any_content_is_a_value_or_a_wire_error(pair: Pair, data: st.DataObject) -> None:
-    _receive(pair, data.draw(_messages(pair.message.DESCRIPTOR)))
+    descriptor = pair.message.DESCRIPTOR
+    assert isinstance(descriptor, Descriptor)
+    _receive(pair, data.draw(_messages(descriptor)))
 
 
 def _receive(pair: Pair, sent: bytes) -> None:
@@ -79,7 +81,8 @@ def _receive(pair: Pair, sent: bytes) -> None:
 
 def _named(message: str) -> Descriptor:
     files = (agents_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2)
-    return next(found for file in files if (found := file.DESCRIPTOR.message_types_by_name.get(message)))
+    named: Descriptor = next(found for file in files if (found := file.DESCRIPTOR.message_types_by_name.get(message)))
+    return named
 
 
 @st.composite

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
 from muster.domain.gangs.roster import Member, Roster
-from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import InlineFile, Network, Role
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire import PlanReader, PlanWriter, WireError, role_to_wire
@@ -188,7 +188,7 @@ def test_a_roster_that_no_agent_would_take_is_not_sent() -> None:
     sendable, faults = PlanWriter().sendable(plan)
 
     assert list(faults) == [("large", 1)]
-    assert faults[(JobId("large"), 1)].startswith("the roster of its 4 executions has 83886")
+    assert faults[AttemptId(JobId("large"), 1)].startswith("the roster of its 4 executions has 83886")
     assert sendable.rosters == (roster(),)
 
 

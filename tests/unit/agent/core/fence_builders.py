@@ -25,7 +25,7 @@ from tests.unit.agent.core.ledger_builders import JOB, MASTER, NOW, assignment, 
 
 A, B = NodeId("a"), NodeId("b")
 WITNESSES = (Witness(node=A, address="10.0.0.1:7"), Witness(node=B, address="10.0.0.2:7"))
-ATTEMPT: AttemptId = (JOB, 1)
+ATTEMPT: AttemptId = AttemptId(JOB, 1)
 ME = execution(0)
 
 GANG = Fence(witnesses=WITNESSES, key=b"secret")

@@ -9,7 +9,7 @@ from agent.core.past import Past
 from agent.core.terms import Terms
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import AttemptId, ExecutionId
 from muster.domain.jobs.failure import Exit, FailureKind
 from tests.unit.agent.core.fence_builders import ATTEMPT, GANG, ME, STOPPER, FencedAgent, asks, cuts
 from tests.unit.agent.core.ledger_builders import JOB, execution
@@ -51,7 +51,7 @@ def test_it_is_without_the_coordinator_as_soon_as_its_stream_has_ended() -> None
 
 
 def test_what_is_not_known_is_over() -> None:
-    assert FencedAgent().word((JOB, 7), 1.0) is PeerWord.OVER
+    assert FencedAgent().word(AttemptId(JOB, 7), 1.0) is PeerWord.OVER
 
 
 def test_what_is_only_armed_goes_on() -> None:

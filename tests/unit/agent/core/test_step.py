@@ -8,6 +8,7 @@ from agent.core.step import AgentState, Now, step
 from agent.core.terms import Terms
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Desired, Goal, Plan
+from muster.domain.ids import AttemptId
 from muster.domain.jobs.failure import Exit
 from tests.unit.agent.core.fence_builders import ALL_WITHOUT, GANG, ME, STOPPER, FencedAgent, asks
 from tests.unit.agent.core.ledger_builders import JOB, MASTER, NOW, assignment, roster
@@ -86,5 +87,5 @@ def test_peers_are_left_alone_once_there_is_contact_again() -> None:
 
 def test_an_agent_that_is_asked_before_it_is_lonely_itself_gives_no_permit() -> None:
     agent = FencedAgent(GANG).run()
-    assert agent.word((JOB, 1), 10.0) is PeerWord.CONNECTED
+    assert agent.word(AttemptId(JOB, 1), 10.0) is PeerWord.CONNECTED
     assert [type(action) for action in agent.pass_time(31.0)] == [AskPeers]

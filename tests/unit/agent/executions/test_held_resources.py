@@ -30,9 +30,11 @@ class Node:
         self.held = HeldResources(self.ports, lambda execution: self.assignments[execution].gpus, patience)
         self.details: list[str] = []
 
-    def assigned(self, name: str, port: int | None = None, gpu: GpuUuid | None = None, **changes: object) -> Assignment:
+    def assigned(
+        self, name: str, port: int | None = None, gpu: GpuUuid | None = None, network: Network = Network.HOST
+    ) -> Assignment:
         """An execution of a job of its own."""
-        made = assignment(1, execution=ExecutionId(f"{name}-1-1"), job=JobId(name), **changes)
+        made = assignment(1, execution=ExecutionId(f"{name}-1-1"), job=JobId(name), network=network)
         requests = () if port is None else (PortRequest(name="data", port=port),)
         made = replace(made, role=replace(made.role, ports=requests), gpus=() if gpu is None else (gpu,))
         self.assignments[made.execution] = made

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from coordinator.core.events import ExecutionsReported
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import State
 from tests.builders import Follower, World, report
@@ -140,7 +140,7 @@ class Agent:
 
     def _starts_user_code(self, local: Local) -> None:
         """The moment of truth: all its peers are armed, and its GPUs are its own."""
-        key = (local.assignment.job, local.assignment.attempt)
+        key = AttemptId(local.assignment.job, local.assignment.attempt)
         if key in self.world.cluster.attempts:
             assert all(State.ARMED in member.times for member in self.world.cluster.gangs.members(key))
         roster = self.plan.rosters[key]

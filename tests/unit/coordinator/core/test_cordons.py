@@ -12,7 +12,7 @@ from coordinator.views.explain import explain
 from coordinator.views.nodes import node_view
 from muster.domain.fleet.node import Cordon
 from muster.domain.gangs.plan import Stage
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.restart import RestartPolicy
@@ -93,15 +93,15 @@ def test_a_cordon_stands_since_it_was_first_said_with_the_newest_reason(world: W
 def test_jobs_of_a_drained_node_begin_anew_elsewhere_even_those_without_restarts(world: World) -> None:
     job = world.running(spec(1))
     other = world.running(spec(1))
-    [node], [beside] = world.seats(job), world.seats(other)
-    cordon(world, NodeId(node), restart_jobs=True)
+    node, beside = world.seat(job), world.seat(other)
+    cordon(world, node, restart_jobs=True)
     assert world.phase(job) is JobPhase.STOPPING
 
     stopped(world, job, [0])
 
     elsewhere = "b" if node == "a" else "a"
     assert (world.attempt(job).number, world.seats(job)) == (2, [elsewhere])
-    first = world.cluster.attempts[job, 1].failure
+    first = world.cluster.attempts[AttemptId(job, 1)].failure
     assert str(first) == f"rank 0 on {node}: its node is drained, so the job begins anew elsewhere"
     assert (beside == node) == (world.phase(other) is JobPhase.STOPPING)
 
@@ -112,16 +112,16 @@ def test_the_whole_gang_moves_when_one_of_its_nodes_is_drained(world: World) -> 
     cordon(world, A, restart_jobs=True)
     stopped(world, job, [0, 1])
 
-    assert sorted(world.seats(job)) == ["b", "c"]
+    assert sorted(filter(None, world.seats(job))) == ["b", "c"]
 
 
 def test_draining_twice_starts_again_once(world: World) -> None:
     job = world.running(spec(1))
-    [node] = world.seats(job)
-    cordon(world, NodeId(node), restart_jobs=True)
-    cordon(world, NodeId(node), restart_jobs=True)
+    node = world.seat(job)
+    cordon(world, node, restart_jobs=True)
+    cordon(world, node, restart_jobs=True)
     stopped(world, job, [0])
-    cordon(world, NodeId(node), restart_jobs=True)
+    cordon(world, node, restart_jobs=True)
 
     assert (world.attempt(job).number, world.phase(job)) == (2, JobPhase.PREPARING)
 
@@ -129,7 +129,7 @@ def test_draining_twice_starts_again_once(world: World) -> None:
 def test_a_job_that_its_user_has_stopped_does_not_begin_anew(world: World) -> None:
     job = world.running(spec(1))
     world.stop(job)
-    cordon(world, NodeId(world.seats(job)[0]), restart_jobs=True)
+    cordon(world, world.seat(job), restart_jobs=True)
     stopped(world, job, [0])
 
     assert (world.attempt(job).number, world.phase(job)) == (1, JobPhase.STOPPED)

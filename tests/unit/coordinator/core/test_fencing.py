@@ -10,7 +10,7 @@ from coordinator.core.events import ExecutionsReported, RemovalRequested
 from coordinator.core.records import Attempt
 from muster.domain.gangs.fence import Witness
 from muster.domain.gangs.plan import Goal, Stage
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.failure import Exit, FailureKind
 from muster.domain.jobs.job import JobSpec, Timeouts
@@ -232,7 +232,7 @@ def test_a_lost_node_that_is_back_and_has_ended_its_part_needs_no_proof(world: W
     world.turn(ExecutionsReported(node=A, reports=(ended,)))
     world.tell(job, 2, Stage.EXITED)
 
-    assert [member.state for member in world.cluster.gangs.members((job, 1))] == [
+    assert [member.state for member in world.cluster.gangs.members(AttemptId(job, 1))] == [
         State.LOST,
         State.SUCCEEDED,
         State.STOPPED,
@@ -247,7 +247,7 @@ def test_a_lost_node_that_is_back_is_a_proof_for_another(world: World) -> None:
     world.connect("a", reports=[ended])
     pass_time(world, 90, B)
 
-    assert world.cluster.attempts[(job, 1)].ended_at is not None
+    assert world.cluster.attempts[AttemptId(job, 1)].ended_at is not None
     assert newest(world, job).number == 2
 
 
@@ -310,7 +310,7 @@ def test_a_node_that_an_operator_removes_counts_as_ended(world: World) -> None:
     assert world.turn(RemovalRequested(node=A)) == [Noted()]
     assert A not in world.cluster.nodes
     assert list(world.store.load().nodes) == [world.cluster.nodes[node] for node in (B, C, SPARE)]
-    failure = world.cluster.attempts[(job, 1)].failure
+    failure = world.cluster.attempts[AttemptId(job, 1)].failure
     assert failure is not None
     assert (failure.kind, failure.message) == (FailureKind.NODE_LOST, "its node was removed by an operator")
     assert (newest(world, job).number, world.seats(job)) == (2, [B])

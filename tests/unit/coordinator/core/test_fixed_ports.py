@@ -18,9 +18,9 @@ def nodes(wanted: JobSpec, *capacities: Capacity) -> list[str]:
     return [seat.node for seat in fit.seats]
 
 
-def serving(count: int, gpus: int = 0, **fields: object) -> JobSpec:
+def serving(count: int, *, network: Network = Network.HOST, packing: Packing = Packing.PACK) -> JobSpec:
     """A job whose executions all want the same port of their node."""
-    return spec(roles=(role(count, gpus, ports=HTTP),), **fields)
+    return spec(roles=(role(count, ports=HTTP),), network=network, packing=packing)
 
 
 def led(count: int, gpus: int = 0) -> JobSpec:

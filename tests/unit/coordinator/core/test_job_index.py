@@ -192,8 +192,8 @@ def test_those_are_found_that_every_condition_allows(
         job = Job(id=JobId(f"j{number}"), spec=asked, owner=owner, sequence=number + 1, submitted_at=AT)
         index.put(None, job)
         if ended:
-            before, job = job, replace(job, ended_at=AT)
-            index.put(before, job)
+            running, job = job, replace(job, ended_at=AT)
+            index.put(running, job)
         there.append(job)
     for number in sorted(gone & set(range(len(jobs)))):
         index.drop(there[number])
@@ -212,7 +212,8 @@ def test_those_are_found_that_every_condition_allows(
         counted = index.newest_first(among=Among(projects=["p0"], live=live))
         assert index.count_in("p0", live=live) == sum(1 for _ in counted)
     # Whoever stops after any step, and goes on below the number that it told, misses none and gets none twice.
-    before, found = None, list[JobId]()
+    before: int | None = None
+    found = list[JobId]()
     while (step := next(index.newest_first(before, among), None)) is not None:
         before = step[0]
         found += [] if step[1] is None else [step[1]]

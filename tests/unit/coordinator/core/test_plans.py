@@ -6,7 +6,7 @@ from coordinator.core.effects import AnnounceJob, SendPlan
 from coordinator.core.turn.fencing import fence
 from coordinator.core.turn.turn import DISMISSED_WITHIN
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Stage
-from muster.domain.ids import AttemptId, ExecutionId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import Network, Packing, Timeouts
 from tests.builders import World, inventory, report, role, spec
 
@@ -49,7 +49,7 @@ def test_what_is_placed_comes_with_everything_that_is_needed_to_prepare_it() -> 
                     node_count=2,
                     role=wanted.roles[1],
                     network=Network.HOST,
-                    gpus=("GPU-b-0",),
+                    gpus=(GpuUuid("GPU-b-0"),),
                     grace=timedelta(seconds=3),
                     fence=fence(w.cluster, AttemptId(job, 1), (NodeId("a"), NodeId("b")), NodeId("b")),
                 ),

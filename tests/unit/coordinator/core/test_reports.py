@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.core.events import ExecutionsReported
 from muster.domain.gangs.plan import Goal, Stage
-from muster.domain.ids import NodeId
+from muster.domain.ids import AttemptId, NodeId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.builders import World, report, spec
@@ -90,7 +90,7 @@ def test_a_report_about_a_job_that_waits_changes_nothing() -> None:
 def test_the_news_of_all_ranks_may_come_in_one_turn() -> None:
     w = world()
     job = w.submit(PAIR)
-    members = list(w.cluster.gangs.members((job, 1)))
+    members = list(w.cluster.gangs.members(AttemptId(job, 1)))
     for stage in WAY:
         w.turn(
             *(

@@ -2,15 +2,15 @@
 
 from coordinator.core.scheduling.cycle import BACKFILL_DEPTH
 from muster.domain.gangs.plan import Stage
-from muster.domain.ids import JobId
+from muster.domain.ids import GpuUuid, JobId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.builders import World, gpu, gpus, inventory, limits, role, spec
 
 
-def one(gpus: int = 1, **fields: object) -> JobSpec:
+def one(gpus: int = 1, *, cpus: float = 1, memory: int | None = None, **fields: object) -> JobSpec:
     """A job of one execution."""
-    return spec(1, gpus=gpus, **fields)
+    return spec(1, gpus=gpus, cpus=cpus, memory=memory, **fields)
 
 
 def end(w: World, *jobs: JobId) -> None:
@@ -204,6 +204,6 @@ def test_the_head_takes_what_was_kept_for_it_where_a_search_over_all_that_is_fre
     head = w.submit(spec(roles=(role(1, 2, cpus=0, name="master"), role(2, 1, cpus=4))))
     assert placed(w, head) == [False]
 
-    end(w, *(blocks[gpu,] for gpu in ("GPU-y-0", "GPU-y-1", "GPU-y-2", "GPU-x-0", "GPU-x-1")))
+    end(w, *(blocks[GpuUuid(gpu),] for gpu in ("GPU-y-0", "GPU-y-1", "GPU-y-2", "GPU-x-0", "GPU-x-1")))
 
     assert w.seats(head) == ["y", "x", "x"]

@@ -5,7 +5,7 @@ from coordinator.core.effects import AnnounceJob, ForgetLogs, SendPlan
 from coordinator.core.events import DeleteRequested, ExecutionsReported, StopRequested
 from coordinator.store.store import Snapshot
 from muster.domain.gangs.plan import Goal, Stage
-from muster.domain.ids import JobId
+from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.builders import World, report, spec
@@ -179,7 +179,7 @@ def test_the_end_of_a_job_and_two_wishes_to_delete_it_may_come_in_one_turn() -> 
     w.delete(job, force=True)
     ends = (
         ExecutionsReported(node=member.node, reports=(report(member.id, Stage.EXITED),))
-        for member in list(w.cluster.gangs.members((job, 1)))
+        for member in list(w.cluster.gangs.members(AttemptId(job, 1)))
         if member.node is not None
     )
     answers = w.turn(*ends, DeleteRequested(job=job), StopRequested(job=job), DeleteRequested(job=job, force=True))

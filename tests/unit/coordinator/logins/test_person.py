@@ -37,7 +37,7 @@ def person(settings: LoginSettings = SETTINGS, **said: object) -> Person:
     ],
 )
 def test_a_name_is_what_the_provider_says(said: dict[str, object], name: str) -> None:
-    assert person(**said) == Person(identity=f"{ISSUER}|1", name=name, groups=frozenset())
+    assert person(SETTINGS, **said) == Person(identity=f"{ISSUER}|1", name=name, groups=frozenset())
 
 
 @pytest.mark.parametrize("name", ["a b", "-ada", "ada/../root", "node/a", "\u212aate", "x" * 64, "ada\n", "*"])

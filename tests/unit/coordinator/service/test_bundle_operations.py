@@ -83,7 +83,7 @@ async def test_what_has_no_pieces_is_no_bundle(tmp_path: Path) -> None:
     trusted = Trusted()
 
     async def nothing() -> AsyncIterator[Piece]:
-        for piece in ():
+        for piece in tuple[Piece, ...]():
             yield piece
 
     with pytest.raises(InvalidJobError):

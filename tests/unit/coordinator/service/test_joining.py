@@ -7,6 +7,7 @@ import pytest
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinOperations, JoinTokenWish
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.caller import STRANGER, RefusedError
+from coordinator.trust.records import StoredJoinToken
 from muster.domain.errors import InvalidJobError, PermissionDeniedError
 from muster.domain.fleet.access import Access, AuditEntry, EnrolledNode, IssuedJoinToken
 from muster.domain.ids import NodeId
@@ -26,7 +27,8 @@ class JoinableTrust(MemoryTrust):
     def enrol(self, token: str, node: EnrolledNode, entry: AuditEntry) -> IssuedJoinToken | None:
         del node
         self.entries.append(entry)
-        (stored,) = [each.token for each in self.changes if getattr(each, "token", None) and each.token.id == token]
+        tokens = [each.token for each in self.changes if isinstance(each, StoredJoinToken)]
+        (stored,) = [each for each in tokens if each.id == token]
         return replace(stored, uses_left=stored.uses_left - 1)
 
 

@@ -23,7 +23,7 @@ from coordinator.views.jobs import job_view
 from muster.domain.errors import ExhaustedError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.gangs.plan import Stage
-from muster.domain.ids import JobId, execution_id
+from muster.domain.ids import AttemptId, JobId, execution_id
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.restart import RestartPolicy
@@ -264,7 +264,7 @@ def test_what_a_node_still_has_of_an_old_attempt_it_clears_away() -> None:
     w = World(("a", 2))
     job = w.submit(AGAIN)
     fail_again(w, job, 1)
-    old = w.cluster.gangs.rank((job, 2), 0).id
+    old = w.cluster.gangs.rank(AttemptId(job, 2), 0).id
     w.tell_all(job, Stage.PREPARED, Stage.ARMED, Stage.RUNNING, address="here")
     w.tell(job, 0, Stage.EXITED, exit=DRAINED.exit, failure=DRAINED)
     w.tell(job, 1, Stage.EXITED, exit=Exit(code=143), log_complete=True)
