@@ -82,6 +82,7 @@ class Builder:
             secrets=tuple(secret.use for secret in effective.secrets),
             security=_security(effective.security),
             exit_codes=_exit_codes(effective.exit_codes),
+            expand=effective.expand,
         )
 
     def _files(self, keys: "_Layered") -> Iterator[InlineFile]:

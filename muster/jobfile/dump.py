@@ -63,6 +63,7 @@ def _role(role: Role) -> dict[str, Any]:
         secrets=[_secret(use) for use in role.secrets],
         security=_security(role.security),
         exit_codes=_exit_codes(role.exit_codes),
+        expand=role.expand or None,
     )
 
 
@@ -104,9 +105,9 @@ def _exit_codes(rules: ExitRules) -> dict[str, Any]:
 
 
 def _file(file: InlineFile) -> dict[str, Any]:
-    try:
+    if file.is_text:
         content = {"content": file.content.decode()}
-    except UnicodeDecodeError:
+    else:
         content = {"content_base64": base64.b64encode(file.content).decode()}
     return {"path": file.path, **content, "executable": file.executable}
 

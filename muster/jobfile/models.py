@@ -274,6 +274,9 @@ class RoleDefaults(Section):
         [],
     )
     exit_codes: ExitCodesKeys | None = key("map", "Which exit codes end the job or restart the gang, see below.")
+    expand: fields.Flag = key(
+        "`true`, `false`", "Whether `{{muster:rank}}` and the like are replaced, see docs/roster.md.", default=False
+    )
 
 
 class RoleKeys(RoleDefaults):

@@ -134,6 +134,7 @@ def role_to_wire(role: Role) -> pb.Role:
         secrets=map(secret_use_to_wire, role.secrets),
         security=security_to_wire(role.security),
         exit_codes=_exit_rules_to_wire(role.exit_codes),
+        expand=role.expand,
     )
 
 
@@ -158,6 +159,7 @@ def role_from_wire(message: pb.Role) -> Role:
         secrets=tuple(secret_use_from_wire(use) for use in message.secrets),
         security=security_from_wire(message.security) if message.HasField("security") else Security(),
         exit_codes=_exit_rules(message.exit_codes) if message.HasField("exit_codes") else ExitRules(),
+        expand=message.expand,
     )
 
 

@@ -204,6 +204,16 @@ async def test_config_files_are_there_and_readable_for_all(place: Place, tmp_pat
         assert it.printed() == [b"distributed.json 644", b'{"a": 1}', b"hostfile 644", b"10.0.0.1 slots=1"]
 
 
+async def test_what_runs_is_the_role_with_its_values(place: Place, tmp_path: Path) -> None:
+    role = script("echo {{muster:rank}}")
+    async with trial(place, tmp_path, role) as it:
+        file = InlineFile(path="/tmp/filled" if place.image else "filled", content=b"2\n")
+        filled = replace(role, image=place.image, command=("sh", "-c", f"echo 1; cat {file.path}"), files=(file,))
+        it.launch = replace(it.launch, role=filled)
+        await it.run()
+        assert it.printed() == [b"1", b"2"]
+
+
 async def test_programs_of_a_dialect_are_found_before_all_others(place: Place, tmp_path: Path) -> None:
     mine = b'#!/bin/sh\necho "mine $1"; PATH=${PATH#*:}; command -v env >/dev/null && echo "and others"\n'
     async with trial(place, tmp_path, Role(command=("env", "x"))) as it:

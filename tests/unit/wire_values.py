@@ -107,6 +107,7 @@ roles = st.builds(
     files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
     secrets=tuples_of(secret_uses),
     security=securities,
+    expand=st.booleans(),
     exit_codes=st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes),
 )
 restarts = st.builds(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from agent.core.launching.dialects.known_dialects import spoken
+from agent.core.launching.expansion import expanded
 from agent.core.launching.frameworks.known_frameworks import surroundings, with_framework_port
 from agent.core.launching.frameworks.surroundings import if_short
 from agent.core.launching.network_defaults import network_defaults
@@ -23,10 +24,11 @@ CONTAINER_HOME = "/muster/home"
 
 def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     """Environment and files of one execution; what the job's own `env` says wins over defaults, never over identity."""
+    role = expanded(assignment, roster, site)
     brought, told = surroundings(assignment, roster), spoken(assignment, roster, site)
     address = roster.addresses[assignment.rank]
     env = {
-        **assignment.role.env,
+        **role.env,
         **brought.env,
         **told.env,
         **_identity(assignment, roster, site),
@@ -45,7 +47,14 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     files = {**rosters, **brought.files, **told.files}
     container = assignment.role.runtime is RuntimeKind.DOCKER
     names = {**host_names(roster), **told.host_names} if container else {}
-    return Launch(env=env, defaults=defaults, config_files=files, programs=told.programs, host_names=names)
+    return Launch(
+        env=env,
+        defaults=defaults,
+        config_files=files,
+        programs=told.programs,
+        role=role if role.expand else None,
+        host_names=names,
+    )
 
 
 def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mapping[str, str]:

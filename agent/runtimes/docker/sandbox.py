@@ -6,7 +6,7 @@ import math
 import tarfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -121,6 +121,8 @@ class DockerSandbox:
         prepared = self._prepared
         if prepared is None:
             raise ExecutionError(FailureKind.AGENT_RESTARTED, "the agent was restarted before user code ran")
+        if launch.role is not None:
+            prepared = replace(prepared, assignment=replace(prepared.assignment, role=launch.role))
         hosts = None if prepared.holder is None else prepared.directory.path / "hosts"
         holder = None if prepared.holder is None else prepared.holder.id
         body = user_body(prepared.assignment, prepared.site, prepared.image, launch, holder=holder, hosts=hosts)

@@ -18,7 +18,7 @@ from agent.secrets.directories import SecretDirectories
 from muster.domain.gangs.plan import Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.domain.jobs.job import Role
+from muster.domain.jobs.job import InlineFile, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +38,17 @@ class Preparation:
 
     def order(self, directory: ExecutionDirectory, launch: Launch, log_limit: int) -> ProgramOrder:
         """Write the files and find the program; the order for its supervisor. Raises ExecutionError."""
-        workdir = directory.work / (self.role.workdir or "")
+        role = launch.role or self.role
+        workdir = directory.work / (role.workdir or "")
         try:
-            self._write(directory, workdir, launch)
+            self._write(directory, workdir, role.files, launch)
         except OSError as problem:
             raise write_failure(directory, problem) from problem
         secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
         env = {**self.environment, **self._home(directory), **launch.defaults, **launch.env, **secret}
         if launch.programs:
             env["PATH"] = f"{directory.programs.absolute()}{os.pathsep}{env['PATH']}"
-        command = (*(self.role.entrypoint or ()), *self.role.command)
+        command = (*(role.entrypoint or ()), *role.command)
         return ProgramOrder(
             directory=str(directory.path.absolute()),
             log=str(directory.log.absolute()),
@@ -62,15 +63,15 @@ class Preparation:
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
 
-    def _write(self, directory: ExecutionDirectory, workdir: Path, launch: Launch) -> None:
+    def _write(self, directory: ExecutionDirectory, workdir: Path, files: Sequence[InlineFile], launch: Launch) -> None:
         write_config(directory, launch)
         if not workdir.is_dir():
             message = f"the working directory {workdir} is not there; make it on the node or leave it out"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
         if self.user is not None:
-            refuse_elsewhere(self.role.files, workdir, directory.work)
+            refuse_elsewhere(files, workdir, directory.work)
             renew(directory.work)
-        write_inline(self.role.files, workdir)
+        write_inline(files, workdir)
         if self.user is not None:
             give_all(directory.work, self.user)
         if launch.secrets.files:

@@ -152,6 +152,8 @@ class Launch:
     """Name in the configuration directory → content."""
     programs: Mapping[str, bytes] = field(default_factory=dict)
     """Name of a program that user code finds first in PATH → content."""
+    role: Role | None = None
+    """What runs, with values in place of placeholders; None: the role of the assignment, as it is."""
     host_names: Mapping[str, str] = field(default_factory=dict)
     """Host name → address, for names without DNS."""
     secrets: Handover = field(default_factory=Handover)

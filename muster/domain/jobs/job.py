@@ -118,6 +118,15 @@ class InlineFile:
     content: bytes
     executable: bool = False
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is UTF-8."""
+        try:
+            self.content.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
@@ -160,6 +169,8 @@ class Role:
     secrets: tuple[SecretUse, ...] = ()
     security: Security = Security()
     exit_codes: ExitRules = NO_EXIT_RULES
+    expand: bool = False
+    """Whether placeholders in words, variables and files are replaced."""
 
     @property
     def runtime(self) -> RuntimeKind:

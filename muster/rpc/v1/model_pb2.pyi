@@ -251,6 +251,7 @@ class Role(_message.Message):
     SECRETS_FIELD_NUMBER: _builtins.int
     SECURITY_FIELD_NUMBER: _builtins.int
     EXIT_CODES_FIELD_NUMBER: _builtins.int
+    EXPAND_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the job; also the stem of host names (`worker-0`)."""
     count: _builtins.int
@@ -263,6 +264,8 @@ class Role(_message.Message):
     """Working directory; empty: the image's, or a fresh directory for a process."""
     user: _builtins.str
     """`uid[:gid]` or a name known in the image; empty: the image's."""
+    expand: _builtins.bool
+    """Whether placeholders like `{{muster:rank}}` in its entrypoint, command, variables and text files are replaced."""
     @_builtins.property
     def entrypoint(self) -> Global___Words:
         """Replaces the image's entrypoint; absent keeps it."""
@@ -327,10 +330,11 @@ class Role(_message.Message):
         secrets: _abc.Iterable[Global___SecretUse] | None = ...,
         security: Global___Security | None = ...,
         exit_codes: Global___ExitRules | None = ...,
+        expand: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,6 +26,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.jobs.placeholders import ALONE
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import faults, refuse_faults
@@ -211,6 +212,22 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
         role(env={"X": "1"}, secrets=(SecretUse(secret="a", env={"X": "k"}),)),
         "roles[0].secrets[0]: sets X, which env sets, too",
     ),
+    (
+        role(expand=True, command=("a", "--rank={{muster:rnak}}")),
+        'roles[0].command: "{{muster:rnak}}": is no placeholder; did you mean "{{muster:rank}}"?',
+    ),
+    (
+        role(expand=True, env={"FIRST": "{{muster:address:worker-7}}"}),
+        'roles[0].env.FIRST: "{{muster:address:worker-7}}": the job has no execution "worker-7"',
+    ),
+    (
+        role(expand=True, env={"URL": "http://{{muster:address}}:{{muster:port:http}}"}),
+        'roles[0].env.URL: "{{muster:port:http}}": worker has no port "http"',
+    ),
+    (
+        role(expand=True, files=(InlineFile(path="x", content=b"{{muster:port:worker-0:http}}"),)),
+        'roles[0].files[0]: "{{muster:port:worker-0:http}}": worker-0 has no port "http"',
+    ),
     (times(grace=timedelta()), "timeouts.grace: must be above zero"),
     (times(run=timedelta(days=366)), "timeouts.run: is longer than 365d"),
     (times(lost_after=timedelta(seconds=59)), "timeouts.lost_after: is 59s; the least is 1m"),
@@ -298,6 +315,22 @@ def test_a_word_that_is_no_dialect_is_refused_with_the_one_that_was_meant() -> N
     assert str(fault) == 'dialects[0]: must be slurm, valohai, runai or skypilot, not "slrum"; did you mean "slurm"?'
     [line] = from_a_file(job(dialects=("slrum",)))
     assert line == fault.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"{{{{muster:{name}}}}}" for name in ALONE),
+        "{{muster:address:worker-0}} {{muster:host:worker-0}} {{muster:port:worker-0:master}}",
+        "${HOME} {{rank}} {{ muster:nothing }} {{muster:}",
+    ],
+)
+def test_placeholders_that_every_execution_has_are_taken_and_other_braces_are_text(text: str) -> None:
+    assert list(faults(role(expand=True, command=("a", text), env={"A": text}))) == []
+
+
+def test_without_expand_every_text_is_taken() -> None:
+    assert list(faults(role(command=("a", "{{muster:nothing}}")))) == []
 
 
 def test_inputs_of_valohai_may_be_mounted_and_its_containers_begin_in_the_repository() -> None:

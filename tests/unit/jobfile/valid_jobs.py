@@ -114,6 +114,7 @@ plain_processes = st.builds(
     ports=ports,
     files=files,
     exit_codes=exit_rules,
+    expand=st.booleans(),
 )
 
 
@@ -165,6 +166,7 @@ def containers(draw: st.DrawFn) -> Role:
         files=role.files,
         secrets=draw(secret_uses(frozenset(role.env), contained=True)),
         exit_codes=role.exit_codes,
+        expand=role.expand,
     )
 
 

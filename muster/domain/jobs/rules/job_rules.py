@@ -16,6 +16,7 @@ from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.dialect_rules import dialect_faults
 from muster.domain.jobs.rules.framework_rules import framework_faults
 from muster.domain.jobs.rules.job_values import Wrong
+from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
 from muster.domain.quoting import nearest, quote
@@ -91,6 +92,8 @@ def _roles(spec: JobSpec) -> Iterator[Fault]:
     )
     for number in range(len(spec.roles)):
         yield from _in_role(spec, number)
+        if spec.roles[number].expand:
+            yield from placeholder_faults(spec, number)
     if len(spec.roles) > 1 and (size := spec.size) > values.MAX_EXECUTIONS:
         message = f"has {size} executions; a job has at most {values.MAX_EXECUTIONS}"
         yield Fault(path=("roles",), message=message)
