@@ -2,6 +2,7 @@
 
 A connection has some 60 KiB of buffers and touches little of them. The C library keeps what is freed and gives it to
 the next connections as it is: after a few storms each of thousands would have all of its buffers in memory.
+"5,000 nodes: coordinator memory" of `make bench ONLY=scale` pays for this.
 """
 
 import asyncio

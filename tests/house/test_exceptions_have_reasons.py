@@ -9,6 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from tests.house.generate_stubs import ROOT
+from tests.house.speed_rooms import SPEED_ROOMS
 
 PACKAGES = ("muster", "coordinator", "agent")
 NOQA = re.compile(r"#\s*noqa\b(?P<codes>:\s*[A-Z]+[0-9]+(?:,\s*[A-Z]+[0-9]+)*)?(?P<rest>.*)$")
@@ -18,9 +19,6 @@ REASON = re.compile(r"\s*(?:-|\(|#)\s*[A-Za-z`0-9]")
 
 LOADS_LATER = ("muster/cli/", "muster/client/client.py", "muster/client/sync/client.py")
 """Where imports inside functions need no reason each: pyproject.toml has that of them all."""
-
-GRIPS = ("coordinator/tuning/", "muster/lean/")
-"""Rooms whose modules may change other libraries, each with the benchmark that pays for it."""
 
 
 Finder: TypeAlias = Callable[[str], Iterator[str]]
@@ -129,7 +127,7 @@ def test_every_import_inside_a_function_says_what_it_spares() -> None:
 
 
 def test_nobody_changes_other_libraries_outside_the_rooms_for_that() -> None:
-    assert _faults(PACKAGES, grips, GRIPS) == []
+    assert _faults(PACKAGES, grips, SPEED_ROOMS) == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Supervisors that wait for work, each in cgroups that its next program gets.
 
 While the kernel moves a process into a cgroup, nobody on the node can fork: at the start of a gang that is felt, in a
-quiet moment before it is not. `make bench ONLY=gangs` pays for this: all addresses of a gang of 32 on one machine.
+quiet moment before it is not.
+"all started with all addresses, 32 executions, API: Muster / (srun + PMI2)" of `make bench ONLY=gangs` pays for this.
 """
 
 import asyncio
