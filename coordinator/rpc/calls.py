@@ -24,6 +24,10 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Cordon": "nodes.cordon",
         "Uncordon": "nodes.uncordon",
         "Label": "nodes.label",
+        "Events": "nodes.events",
+    },
+    "FleetService": {
+        "Events": "fleet.events",
     },
     "ProjectService": {
         "List": "projects.list",

@@ -24,6 +24,7 @@ from coordinator.rpc.agents.service import AgentService
 from coordinator.rpc.callers import Who
 from coordinator.rpc.calls import is_public
 from coordinator.rpc.clients.bundles import BundleService
+from coordinator.rpc.clients.fleet import FleetService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.join import JoinService
 from coordinator.rpc.clients.login import LoginService
@@ -34,7 +35,7 @@ from coordinator.rpc.clients.trust import TrustOperations, TrustService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
-from coordinator.service.archive import Archive, OldAttempts
+from coordinator.service.archive import Archive, StoredPast
 from coordinator.service.audit import AuditOperations
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.jobs import JobOperations
@@ -43,6 +44,7 @@ from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.secrets import SecretOperations
+from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
 from coordinator.service.trust.accounts import AccountOperations
 from coordinator.service.trust.authority import AuthorityOperations
@@ -67,6 +69,8 @@ from muster.rpc.v1 import (
     agents_pb2_grpc,
     bundles_pb2,
     bundles_pb2_grpc,
+    fleet_pb2,
+    fleet_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
     nodes_pb2,
@@ -84,6 +88,7 @@ STOP_GRACE = 1.0
 _FOR_CLIENTS = (
     jobs_pb2.DESCRIPTOR.services_by_name["JobService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
+    fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
@@ -215,13 +220,15 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
     permissions_of = parts.registry.permissions_of if authority is not None else lambda _: OPEN
     operations = parts.operations
-    archive = Archive(logs=LogMerge(parts.engine, parts.logs), attempts=OldAttempts(parts.store))
+    archive = Archive(logs=LogMerge(parts.engine, parts.logs), past=StoredPast(parts.store))
     desk = SubmitDesk(permissions_of, parts.secrets)
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
-    nodes_pb2_grpc.add_NodeServiceServicer_to_server(
-        NodeService(NodeOperations(operations, parts.engine, parts.registry.joined)), server
-    )
+    stories = StoryOperations(operations, parts.engine, archive.past)
+    nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
+    nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)
+    fleet = FleetService(stories, parts.reader_patience)
+    fleet_pb2_grpc.add_FleetServiceServicer_to_server(fleet, server)
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
     projects = ProjectOperations(
@@ -233,7 +240,7 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
         SecretService(SecretOperations(operations, parts.secrets)), server
     )
-    closings += [jobs.closing.set, archive.attempts.close]
+    closings += [jobs.closing.set, nodes.closing.set, fleet.closing.set, archive.past.close]
     if parts.bundles is not None:
         bundles = BundleService(BundleOperations(operations, parts.bundles), parts.reader_patience)
         bundles_pb2_grpc.add_BundleServiceServicer_to_server(bundles, server)

@@ -11,8 +11,8 @@ from coordinator.core.records import Execution
 from coordinator.service.logs import LogMerge
 from coordinator.store.store import Store
 from muster.domain.errors import ExhaustedError
-from muster.domain.event import JobEvent
-from muster.domain.ids import JobId
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent
+from muster.domain.ids import JobId, NodeId
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ READ_WITHIN = 5.0
 """Seconds for which a caller waits for them; clients wait for twice as long."""
 
 
-class OldAttempts:
+class StoredPast:
     """Reads from the store what the engine does not keep in memory."""
 
     def __init__(self, store: Store, patience: float = READ_WITHIN) -> None:
@@ -38,6 +38,14 @@ class OldAttempts:
     async def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
         """Events of a job after a number, at most so many; raises ExhaustedError if it takes too long."""
         return await self._read(f"the events of job {job}", partial(self._store.events, job, after, most))
+
+    async def node_events(self, node: NodeId, after: int, most: int) -> tuple[NodeEvent, ...]:
+        """Events of a node after a number, at most so many; raises ExhaustedError if it takes too long."""
+        return await self._read(f"the events of node {node}", partial(self._store.node_events, node, after, most))
+
+    async def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
+        """Events of the fleet after a number, at most so many; raises ExhaustedError if it takes too long."""
+        return await self._read("the events of the fleet", partial(self._store.fleet_events, after, most))
 
     async def _read(self, what: str, read: Callable[[], T]) -> T:
         found = asyncio.get_running_loop().run_in_executor(self._readers, read)
@@ -60,4 +68,4 @@ class Archive:
     """Where the past of jobs is read."""
 
     logs: LogMerge
-    attempts: OldAttempts
+    past: StoredPast

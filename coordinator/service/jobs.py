@@ -1,7 +1,6 @@
 """Operations on jobs: submit them, look at them, stop them."""
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from coordinator.service.causes import error_of
 from coordinator.service.logs import LogWish, PrintedLine
 from coordinator.service.operations import Operation, Operations
 from coordinator.service.pages import page_start
+from coordinator.service.stories import StoryWish, event_pages
 from coordinator.service.submitting import Submission, SubmitDesk, UnreadableSubmission
 from coordinator.signals import Listener
 from coordinator.trust.caller import Caller
@@ -44,9 +44,6 @@ PACE, PACE_EACH = 0.1, 0.0005
 
 A view is of the whole job, and each execution of it changes several times: sent at once, all would cost the square.
 """
-
-EVENTS_AT_ONCE = 200
-"""Events that are read and told at a time."""
 
 T = TypeVar("T")
 
@@ -155,7 +152,7 @@ class JobOperations:
             record, view = await self._read(operation, name, read)
             if not attempt or view.attempts[attempt - 1].executions or view.attempts[attempt - 1].executions_dropped:
                 return view
-            if stored := await self._archive.attempts.executions(record.id, attempt):
+            if stored := await self._archive.past.executions(record.id, attempt):
                 return with_executions(view, record, attempt, stored)
             return (await self._read(operation, record.id, read))[1]  # deleted meanwhile, or dropped
 
@@ -226,31 +223,23 @@ class JobOperations:
         async with self._operations.begin(caller, "jobs.why", name) as operation:
             return await self._read(operation, name, read)
 
-    async def events(
-        self, caller: Caller, name: str, *, after: int = 0, most: int = 0, follow: bool = False
-    ) -> AsyncGenerator[Sequence[JobEvent], None]:
-        """Pages of events of a job with a higher number than `after`, oldest first; at most `most`, or all of them.
-
-        With `follow` it goes on until the job has ended and all its events were told.
-        """
+    async def events(self, caller: Caller, name: str, wish: StoryWish) -> AsyncGenerator[Sequence[JobEvent], None]:
+        """Pages of events of a job, oldest first; a follower is told more until the job has ended."""
         async with self._operations.begin(caller, "jobs.events", name) as operation:
             job = await self._id(operation, name)
-            left = most or sys.maxsize
+
+            async def goes_on() -> bool:
+                phase = await self._engine.query(
+                    lambda cluster, _: _phase_if_there(cluster, job), after=Freshness.COMMITTED
+                )
+                return phase is not None and not phase.ended
+
+            async def read(number: int, count: int) -> Sequence[JobEvent]:
+                return await self._archive.past.events(job, number, count)
+
             with self._engine.signals.listen(job) as listener:
-                while left:
-                    phase = await self._engine.query(
-                        lambda cluster, _: _phase_if_there(cluster, job), after=Freshness.COMMITTED
-                    )
-                    page = await self._archive.attempts.events(job, after, min(left, EVENTS_AT_ONCE))
-                    if page:
-                        after, left = page[-1].number, left - len(page)
-                        yield page
-                    if len(page) == EVENTS_AT_ONCE:
-                        continue
-                    if not follow or phase is None or phase.ended:
-                        return
-                    await listener.wait()
-                    await asyncio.sleep(self._pace)  # of a large gang there are many changes, and few events
+                async for page in event_pages(wish, read, goes_on, listener, self._pace):
+                    yield page
 
     async def _read(self, operation: Operation, name: str, read: Callable[[Cluster, JobId, datetime], T]) -> T:
         """What a function says of the job that the caller means; raises an error unless the caller may ask."""

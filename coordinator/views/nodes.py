@@ -14,11 +14,16 @@ def node_views(cluster: Cluster) -> Iterator[NodeView]:
     return (node_view(cluster, node) for node in sorted(cluster.nodes, key=key_of))
 
 
+def unknown_node(node: NodeId) -> UnknownNameError:
+    """The error about a node that is not there."""
+    return UnknownNameError(f"there is no node {node!r}; `muster nodes` lists them")
+
+
 def node_view(cluster: Cluster, node: NodeId) -> NodeView:
     """A node and what of it is given away; raises UnknownNameError."""
     record = cluster.nodes.get(node)
     if record is None:
-        raise UnknownNameError(f"there is no node {node!r}; `muster nodes` lists them")
+        raise unknown_node(node)
     used, presence = cluster.load.used(node), cluster.presence[node]
     return NodeView(
         name=node,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from muster.client.services.bundles import BundlesClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.logins import LoginsClient
-    from muster.client.services.nodes import NodesClient
+    from muster.client.services.nodes import FleetClient, NodesClient
     from muster.client.services.projects import ProjectsClient
     from muster.client.services.secrets import SecretsClient
     from muster.client.services.tokens import JoinTokensClient, TokensClient
@@ -98,6 +98,13 @@ class Client:
         from muster.client.services.nodes import NodesClient
 
         return NodesClient(self._calls)
+
+    @cached_property
+    def fleet(self) -> "FleetClient":
+        """The fleet as a whole: what happened to it."""
+        from muster.client.services.nodes import FleetClient
+
+        return FleetClient(self._calls)
 
     @cached_property
     def projects(self) -> "ProjectsClient":

@@ -5,9 +5,9 @@ The id of an event follows from what it says, so whoever is told twice can know 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import NewType
+from typing import NewType, Protocol
 
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase
@@ -80,6 +80,8 @@ class JobEvent:
 
 StorySubject = NewType("StorySubject", str)
 """The subject of a story that is no job's: `fleet`, or `node/` and the name of a node."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 FLEET_SUBJECT = StorySubject("fleet")
 
@@ -183,7 +185,7 @@ class NodeEvent:
     @property
     def id(self) -> str:
         """The same for whoever tells this event, however often."""
-        return f"{self.subject}/{self.kind}/{_milliseconds(self.at)}"
+        return f"{self.subject}/{self.kind}/{_microseconds(self.at)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,12 +221,21 @@ class FleetEvent:
     def id(self) -> str:
         """The same for whoever tells this event, however often."""
         project = f"/{self.project}" if self.project else ""
-        return f"{FLEET_SUBJECT}/{self.kind}{project}/{_milliseconds(self.at)}"
+        return f"{FLEET_SUBJECT}/{self.kind}{project}/{_microseconds(self.at)}"
+
+
+class NumberedEvent(Protocol):
+    """An event of whatever kind, with its place among others."""
+
+    @property
+    def number(self) -> int:
+        """The place; grows from one event of a story to the next."""
+        ...
 
 
 StoryEvent = NodeEvent | FleetEvent
 """An event that belongs to no job."""
 
 
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
+def _microseconds(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)

@@ -58,6 +58,12 @@ if TYPE_CHECKING:
         role_from_wire,
         role_to_wire,
     )
+    from muster.wire.stories import (
+        fleet_event_from_wire,
+        fleet_event_to_wire,
+        node_event_from_wire,
+        node_event_to_wire,
+    )
     from muster.wire.trust import (
         account_from_wire,
         account_to_wire,
@@ -97,6 +103,8 @@ __all__ = [
     "explanation_to_wire",
     "failure_from_wire",
     "failure_to_wire",
+    "fleet_event_from_wire",
+    "fleet_event_to_wire",
     "gpu_from_wire",
     "gpu_to_wire",
     "inventory_from_wire",
@@ -111,6 +119,8 @@ __all__ = [
     "join_token_to_wire",
     "log_line_from_wire",
     "log_line_to_wire",
+    "node_event_from_wire",
+    "node_event_to_wire",
     "node_from_wire",
     "node_to_wire",
     "plan_from_wire",
@@ -150,6 +160,7 @@ _MODULES = (
     "plans.plans",
     "projects",
     "trust",
+    "stories",
 )
 """Loaded when something is first asked for that the ones before do not have: a client needs few of them."""
 

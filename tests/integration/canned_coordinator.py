@@ -15,14 +15,15 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 
 from muster import wire
-from muster.domain.event import JobEvent
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.node import Cordon, NodeView
 from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView, LogLine
 from muster.rpc.channel import SERVER_OPTIONS
-from muster.rpc.v1 import jobs_pb2, nodes_pb2
+from muster.rpc.v1 import fleet_pb2, jobs_pb2, nodes_pb2
+from muster.rpc.v1.fleet_pb2_grpc import FleetServiceServicer, add_FleetServiceServicer_to_server
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceServicer, add_JobServiceServicer_to_server
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceServicer, add_NodeServiceServicer_to_server
 
@@ -40,7 +41,7 @@ class Pause(Enum):
 CORDONED_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 _LIMIT = 60.0
-_Item = TypeVar("_Item", JobView, LogLine, JobEvent)
+_Item = TypeVar("_Item", JobView, LogLine, JobEvent, NodeEvent, FleetEvent)
 
 
 @dataclass(kw_only=True)
@@ -55,6 +56,8 @@ class Canned:
     """What each subscription after the other is sent; a subscription without a script gets the job as it is."""
     logs: list[Sequence[LogLine | Broken | Pause]] = field(default_factory=list)
     events: list[Sequence[JobEvent | Broken | Pause]] = field(default_factory=list)
+    node_events: list[Sequence[NodeEvent | Broken | Pause]] = field(default_factory=list)
+    fleet_events: list[Sequence[FleetEvent | Broken | Pause]] = field(default_factory=list)
     refusals: list[tuple[Broken, str]] = field(default_factory=list)
     """How the next questions end, before they are answered."""
     refused: dict[int, tuple[Broken, str]] = field(default_factory=dict)
@@ -78,6 +81,7 @@ def serving(canned: Canned) -> Iterator[str]:
         server = grpc.server(threads, options=SERVER_OPTIONS)
         add_JobServiceServicer_to_server(_Jobs(canned), server)
         add_NodeServiceServicer_to_server(_Nodes(canned), server)
+        add_FleetServiceServicer_to_server(_Fleet(canned), server)
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
         try:
@@ -232,6 +236,25 @@ class _Nodes(NodeServiceServicer):
         (known,) = (node for node in self._canned.nodes if node.name == request.node)
         self._canned.nodes[self._canned.nodes.index(known)] = replace(known, cordon=None)
         return wire.node_to_wire(replace(known, cordon=None))
+
+    def Events(
+        self, request: nodes_pb2.NodeEventsRequest, context: grpc.ServicerContext
+    ) -> Iterator[nodes_pb2.NodeEvents]:
+        _hear(self._canned, request, context)
+        for event in _told(self._canned, self._canned.node_events.pop(0), context):
+            yield nodes_pb2.NodeEvents(events=[wire.node_event_to_wire(event)])
+
+
+class _Fleet(FleetServiceServicer):
+    def __init__(self, canned: Canned) -> None:
+        self._canned = canned
+
+    def Events(
+        self, request: fleet_pb2.FleetEventsRequest, context: grpc.ServicerContext
+    ) -> Iterator[fleet_pb2.FleetEvents]:
+        _hear(self._canned, request, context)
+        for event in _told(self._canned, self._canned.fleet_events.pop(0), context):
+            yield fleet_pb2.FleetEvents(events=[wire.fleet_event_to_wire(event)])
 
 
 def _told(

@@ -1,4 +1,4 @@
-"""`muster events` against a coordinator that answers from values."""
+"""`muster events` of jobs, nodes and the fleet against a coordinator that answers from values."""
 
 import json
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from muster.cli.exit_codes import ExitCode
-from muster.domain.event import JobEvent, JobEventKind
+from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, State
-from muster.rpc.v1 import jobs_pb2
+from muster.rpc.v1 import jobs_pb2, nodes_pb2
 from tests.integration.canned_coordinator import Broken, Canned, serving
 from tests.integration.command_line import Muster
 from tests.unit.cli import values
@@ -106,3 +106,73 @@ def test_a_broken_stream_goes_on_after_the_last_event(muster: Muster) -> None:
     assert [row.split()[3] for row in rows] == ["submitted", "exited"]
     asked = [(each.job, each.after) for each in muster.canned.asked_for(jobs_pb2.EventsRequest)]
     assert asked == [("ring", 0), ("j7k2", 3)]
+
+
+CORDONED = NodeEvent(
+    node=NodeId("gpu-a"),
+    kind=NodeEventKind.CORDONED,
+    at=datetime(2026, 11, 21, 9, tzinfo=UTC),
+    text="a fan\x1b[31m is broken",
+    by="ada",
+    cause="call 3f0a-1 nodes.cordon",
+    number=4,
+)
+BACK = replace(CORDONED, kind=NodeEventKind.BACK, text="", by="", cause="gpu-a stream 2 message 1", number=9)
+ADDED = FleetEvent(
+    kind=FleetEventKind.PROJECT_ADDED,
+    at=datetime(2026, 11, 21, 9, tzinfo=UTC),
+    project="vision",
+    by="ada",
+    cause="call 3f0a-2 projects.add",
+    number=5,
+)
+
+
+def test_the_story_of_a_node_is_told_in_the_words_of_its_events(muster: Muster) -> None:
+    muster.canned.node_events = [[CORDONED, BACK]]
+
+    head, *rows = muster("events", "--node", "gpu-a").stdout.splitlines()
+
+    assert head.split() == ["TIME", "EVENT", "WHAT"]
+    assert [row[21:] for row in rows] == [
+        "cordoned             node is cordoned: a fan\\x1b[31m is broken (by ada)",
+        "back                 node is back",
+    ]
+    assert [(asked.node, asked.follow) for asked in muster.canned.asked_for(nodes_pb2.NodeEventsRequest)] == [
+        ("gpu-a", False)
+    ]
+
+
+def test_the_story_of_the_fleet_is_given_as_documents(muster: Muster) -> None:
+    muster.canned.fleet_events = [[ADDED]]
+
+    assert json.loads(muster("events", "--fleet", "-o", "json").stdout) == [
+        {
+            "id": f"fleet/project_added/vision/{int(ADDED.at.timestamp()) * 1_000_000}",
+            "kind": "project_added",
+            "at": "2026-11-21T09:00:00Z",
+            "project": "vision",
+            "text": "",
+            "by": "ada",
+            "cause": "call 3f0a-2 projects.add",
+            "number": 5,
+        }
+    ]
+
+
+def test_a_broken_story_of_a_node_goes_on_after_the_last_event(muster: Muster) -> None:
+    muster.canned.node_events = [[CORDONED, Broken.UNAVAILABLE], [BACK]]
+
+    rows = muster("events", "-f", "--node", "gpu-a").stdout.splitlines()[1:]
+
+    assert [row.split()[2] for row in rows] == ["cordoned", "back"]
+    assert [asked.after for asked in muster.canned.asked_for(nodes_pb2.NodeEventsRequest)] == [0, 4]
+
+
+@pytest.mark.parametrize("words", [(), ("ring", "--fleet"), ("--node", "gpu-a", "--fleet")])
+def test_one_story_is_asked_for_at_a_time(muster: Muster, words: tuple[str, ...]) -> None:
+    refused = muster("events", *words)
+
+    assert refused.exit_code == ExitCode.USAGE
+    assert "name one of them" in refused.stderr
+    assert muster.canned.asked == []

@@ -33,3 +33,6 @@ async def test_a_job_begins_anew_elsewhere_when_its_node_is_drained_and_the_node
         assert executions(ended)[0].node == node
         await fleet.client.jobs.stop(job.id)
         await fleet.client.jobs.wait(job.id)
+
+        story = [(event.kind, event.text) async for event in fleet.client.nodes.events(node)]
+        assert story == [("joined", ""), ("cordoned", "new memory"), ("draining", ""), ("uncordoned", "")]

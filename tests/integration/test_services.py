@@ -31,6 +31,7 @@ OURS = [
     for name in (
         "AgentService",
         "BundleService",
+        "FleetService",
         "JobService",
         "LoginService",
         "NodeService",

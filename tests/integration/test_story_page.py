@@ -1,10 +1,15 @@
 """The page about events shows what is really told of a job."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
+from muster.domain.event import FleetEventKind, JobEventKind, NodeEventKind
 from tests.integration.story_page import PAGE, block_of, told
 
+ROW = re.compile(r"^\| (`\w+`(?:, `\w+`)*) \|", re.MULTILINE)
 SENTENCE = re.compile(r"Z info (.*?) (?:job|execution)=")
 
 
@@ -23,3 +28,17 @@ async def test_a_job_tells_what_the_page_shows(tmp_path: Path) -> None:
     assert kinds(story.events) == kinds(block_of(page, "events"))
     assert sentences(story.coordinator) == sentences(block_of(page, "coordinator"))
     assert sentences(story.agent) == sentences(block_of(page, "agent"))
+
+
+@pytest.mark.parametrize(
+    ("heading", "kinds"),
+    [
+        ("### The events of jobs", JobEventKind),
+        ("## What happened to a node", NodeEventKind),
+        ("## What happened to the fleet", FleetEventKind),
+    ],
+)
+def test_the_page_lists_every_kind_of_event(heading: str, kinds: Iterable[str]) -> None:
+    part = PAGE.read_text().partition(f"\n{heading}\n")[2].partition("\n## ")[0]
+
+    assert {kind for row in ROW.findall(part) for kind in re.findall(r"\w+", row)} == set(kinds)

@@ -8,8 +8,8 @@ from google.protobuf.message import Message
 from hypothesis import strategies as st
 
 from muster import wire
-from muster.rpc.v1 import agents_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2
-from tests.unit import secret_values, trust_values
+from muster.rpc.v1 import agents_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2
+from tests.unit import event_values, secret_values, trust_values
 from tests.unit import wire_values as values
 
 
@@ -49,7 +49,9 @@ PAIRS = (
     Pair("gpu", values.gpus, model_pb2.Gpu),
     Pair("inventory", values.inventories, model_pb2.Inventory),
     Pair("job", values.job_views, jobs_pb2.Job),
-    Pair("job_event", values.job_events, jobs_pb2.JobEvent),
+    Pair("job_event", event_values.job_events, jobs_pb2.JobEvent),
+    Pair("node_event", event_values.node_events, nodes_pb2.NodeEvent),
+    Pair("fleet_event", event_values.fleet_events, fleet_pb2.FleetEvent),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
     Pair("node", values.node_views, nodes_pb2.Node),

@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from muster.domain import event
 from muster.domain.fleet import node
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
@@ -363,20 +362,6 @@ job_views = st.builds(
     attempts=tuples_of(attempt_views),
     states=st.dictionaries(states, counts, max_size=3),
     failure=optional(failures),
-)
-job_events = st.builds(
-    event.JobEvent,
-    job=job_ids,
-    attempt=st.integers(1, 2**31 - 1),
-    kind=st.sampled_from(event.JobEventKind),
-    at=moments,
-    text=texts,
-    rank=optional(ranks),
-    ranks=texts,
-    nodes=tuples_of(node_ids),
-    by=texts,
-    cause=texts,
-    number=st.integers(0, 2**63 - 1),
 )
 explanations = st.builds(
     explanation.Explanation,

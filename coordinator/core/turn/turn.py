@@ -43,8 +43,8 @@ class Turn:
         self._jobs: dict[JobId, None] = {}
         """Jobs that are other than before."""
         self._doomed: dict[JobId, None] = {}
-        self._subjects: dict[StorySubject, None] = {}
-        """Subjects whose stories go on; jobs are none of them."""
+        self._subjects: dict[StorySubject, datetime] = {}
+        """Subjects whose stories go on, with the time of the last event of each; jobs are none of them."""
 
     def go_on(self, now: datetime) -> None:
         """Take in more events, which came at this time."""
@@ -162,9 +162,12 @@ class Turn:
             presence.closed()
 
     def notice(self, event: StoryEvent) -> None:
-        """Note what happened to a node or to the fleet."""
+        """Note what happened to a node or to the fleet; no two events of one of them have the same time."""
+        last = self._subjects.get(event.subject)
+        if last is not None and event.at <= last:
+            event = replace(event, at=last + timedelta(microseconds=1))
+        self._subjects[event.subject] = event.at
         self.notes.notice(event)
-        self._subjects[event.subject] = None
 
     # what comes of it
 

@@ -9,6 +9,7 @@ from coordinator.rpc.refusals import status_of, told, translated
 from coordinator.rpc.streams import offer, streaming
 from coordinator.service.jobs import JobFilter, JobOperations
 from coordinator.service.logs import LogWish, PrintedLine
+from coordinator.service.stories import StoryWish
 from coordinator.service.submitting import Submission, UnreadableSubmission
 from muster import wire
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
@@ -114,8 +115,8 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     async def Events(self, request: pb.EventsRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
         """What happened to a job, oldest first; with `follow` until it has ended."""
         after = checks.between(request.after, 0, checks.MAX_BYTES, "EventsRequest.after")
-        pages = self._jobs.events(caller(), request.job, after=after, most=request.limit, follow=request.follow)
-        async with aclosing(pages):
+        wish = StoryWish(after=after, most=request.limit, follow=request.follow)
+        async with aclosing(self._jobs.events(caller(), request.job, wish)) as pages:
             async for events in pages:
                 await offer(context, pb.JobEvents(events=map(wire.job_event_to_wire, events)), self._patience)
 

@@ -1,8 +1,14 @@
 """The clients' calls about nodes, as gRPC has them."""
 
+import asyncio
+from contextlib import aclosing
+
 from coordinator.rpc.callers import Context, caller
+from coordinator.rpc.clients.jobs import READER_PATIENCE
 from coordinator.rpc.refusals import translated
+from coordinator.rpc.streams import offer, streaming
 from coordinator.service.nodes import NodeOperations
+from coordinator.service.stories import StoryOperations, StoryWish
 from muster import wire
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import nodes_pb2 as pb
@@ -14,8 +20,11 @@ from muster.wire.nodes import given_labels
 class NodeService(nodes_pb2_grpc.NodeServiceServicer):
     """Translates calls about nodes."""
 
-    def __init__(self, nodes: NodeOperations) -> None:
+    def __init__(self, nodes: NodeOperations, stories: StoryOperations, patience: float = READER_PATIENCE) -> None:
         self._nodes = nodes
+        self._stories = stories
+        self._patience = patience
+        self.closing = asyncio.Event()
 
     @translated
     async def List(self, request: pb.ListNodesRequest, context: Context) -> pb.ListNodesResponse:
@@ -55,3 +64,12 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         checks.few(request.removed, "LabelNodeRequest.removed")
         now = await self._nodes.label(caller(), NodeId(request.node), given, request.removed)
         return pb.LabelNodeResponse(labels=now.labels, changed=now.changed)
+
+    @streaming
+    async def Events(self, request: pb.NodeEventsRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
+        """What happened to a node, oldest first; with `follow` until the caller leaves."""
+        after = checks.between(request.after, 0, checks.MAX_BYTES, "NodeEventsRequest.after")
+        wish = StoryWish(after=after, most=request.limit, follow=request.follow)
+        async with aclosing(self._stories.of_node(caller(), NodeId(request.node), wish)) as pages:
+            async for events in pages:
+                await offer(context, pb.NodeEvents(events=map(wire.node_event_to_wire, events)), self._patience)

@@ -1,72 +1,130 @@
 """The command events."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import fields
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 
 import typer
 
 from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode
-from muster.cli.options import JobName, Output
+from muster.cli.options import Output, complete_jobs, complete_nodes
 from muster.cli.output.documents import Document, Format, document, line_of, text_of
 from muster.cli.output.screen import say_lines
 from muster.cli.output.units import time_text
-from muster.domain.event import JobEvent, JobEventKind
+from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.visible_text import visible
 
-_KIND = max(map(len, JobEventKind))
-_HEAD = f"{'TIME':<19}  ATTEMPT  {'EVENT':<{_KIND}}  WHAT\n"
+if TYPE_CHECKING:
+    from muster.client.client import Client
+
+EventT = TypeVar("EventT", JobEvent, NodeEvent, FleetEvent)
+
+_JOB_KIND = max(map(len, JobEventKind))
+_STORY_KIND = max(map(len, (*NodeEventKind, *FleetEventKind)))
+
+
+class _Table(NamedTuple, Generic[EventT]):
+    """How events are listed for people."""
+
+    head: str
+    row: Callable[[EventT], str]
 
 
 @answers
 async def events(
     context: typer.Context,
-    job: JobName,
+    job: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="JOB",
+            help="Id, unique beginning of an id, or name of a job (the newest of that name).",
+            autocompletion=complete_jobs,
+        ),
+    ] = None,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    node: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NODE",
+            help="Name of a node whose story is told instead; it may have been removed.",
+            autocompletion=complete_nodes,
+        ),
+    ] = None,
+    fleet: Annotated[bool, typer.Option("--fleet", help="Tell the story of the whole fleet instead.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", "-f", help="Go on until the job has ended; of a node or the fleet until Ctrl-C."),
+    ] = False,
     output: Output = Format.TABLE,
 ) -> ExitCode:
-    """Tell what happened to a job, from submit to end.
+    """Tell what happened to a job, a node or the fleet.
 
     Examples:
-      muster events train
-      muster events -f -o json train
+      muster events -f train
+      muster events --node gpu-a -o json
     """
+    if sum((job is not None, node is not None, fleet)) != 1:
+        raise typer.BadParameter("name one of them: a job, a node with --node, or the fleet with --fleet")
     async with session_of(context).client() as client:
-        told = client.jobs.events(job, follow=follow)
-        if not follow:
-            async with aclosing(told):
-                found = [event async for event in told]
-            say_lines(_HEAD + "".join(map(_row, found)) if output is Format.TABLE else text_of(_all(found), output))
-            return ExitCode.SUCCESS
-        from muster.cli.follow import attend
-
-        known = await client.jobs.get(job)
-        printed = await attend(client, known, _print_each(told, output))
-        return ExitCode.SUCCESS if printed else ExitCode.INTERRUPTED
+        if job is not None:
+            return await _tell_of_job(client, job, output, follow=follow)
+        if node is not None:
+            await _print(client.nodes.events(node, follow=follow), _OF_NODES, output, at_once=follow)
+        else:
+            await _print(client.fleet.events(follow=follow), _OF_FLEET, output, at_once=follow)
+        return ExitCode.SUCCESS
 
 
-async def _print_each(told: AsyncGenerator[JobEvent, None], output: Format) -> bool:
-    """Each event as it comes; one JSON document a line, which for YAML are the items of one list."""
-    head = "- " if output is Format.YAML else ""
-    if output is Format.TABLE:
-        say_lines(_HEAD, flush=True)
+async def _tell_of_job(client: "Client", job: str, output: Format, *, follow: bool) -> ExitCode:
+    told = client.jobs.events(job, follow=follow)
+    if not follow:
+        await _print(told, _OF_JOBS, output, at_once=False)
+        return ExitCode.SUCCESS
+    from muster.cli.follow import attend
+
+    known = await client.jobs.get(job)
+    printed = await attend(client, known, _print(told, _OF_JOBS, output, at_once=True))
+    return ExitCode.SUCCESS if printed else ExitCode.INTERRUPTED
+
+
+async def _print(told: AsyncGenerator[EventT, None], table: _Table[EventT], output: Format, *, at_once: bool) -> bool:
+    """All events together, or each `at_once` as it comes; True once all were printed."""
     async with aclosing(told):
-        async for event in told:
-            say_lines(_row(event) if output is Format.TABLE else head + line_of(_document(event)), flush=True)
+        if at_once:
+            await _print_each(told, table, output)
+            return True
+        found = [event async for event in told]
+    listed = table.head + "".join(map(table.row, found))
+    say_lines(listed if output is Format.TABLE else text_of([_document(event) for event in found], output))
     return True
 
 
-def _row(event: JobEvent) -> str:
-    return f"{time_text(event.at)}  {event.attempt:>7}  {event.kind:<{_KIND}}  {visible(event.text)}\n"
+async def _print_each(told: AsyncGenerator[EventT, None], table: _Table[EventT], output: Format) -> None:
+    """Each event as it comes; one JSON document a line, which for YAML are the items of one list."""
+    head = "- " if output is Format.YAML else ""
+    if output is Format.TABLE:
+        say_lines(table.head, flush=True)
+    async for event in told:
+        say_lines(table.row(event) if output is Format.TABLE else head + line_of(_document(event)), flush=True)
 
 
-def _all(events: list[JobEvent]) -> list[dict[str, Document]]:
-    return [_document(event) for event in events]
+def _job_row(event: JobEvent) -> str:
+    return f"{time_text(event.at)}  {event.attempt:>7}  {event.kind:<{_JOB_KIND}}  {visible(event.text)}\n"
 
 
-def _document(event: JobEvent) -> dict[str, Document]:
+def _story_row(event: NodeEvent | FleetEvent) -> str:
+    by = f" (by {event.by})" if event.by else ""
+    return f"{time_text(event.at)}  {event.kind:<{_STORY_KIND}}  {visible(event.sentence + by)}\n"
+
+
+_OF_JOBS = _Table(f"{'TIME':<19}  ATTEMPT  {'EVENT':<{_JOB_KIND}}  WHAT\n", _job_row)
+_STORY_HEAD = f"{'TIME':<19}  {'EVENT':<{_STORY_KIND}}  WHAT\n"
+_OF_NODES: _Table[NodeEvent] = _Table(_STORY_HEAD, _story_row)
+_OF_FLEET: _Table[FleetEvent] = _Table(_STORY_HEAD, _story_row)
+
+
+def _document(event: JobEvent | NodeEvent | FleetEvent) -> dict[str, Document]:
     """An event as data, with its id first."""
     return {"id": event.id, **{field.name: document(getattr(event, field.name)) for field in fields(event)}}

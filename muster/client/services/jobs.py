@@ -170,23 +170,18 @@ class JobsClient:
         >>> async for event in client.jobs.events("hello"):
         ...     print(event.at, event.kind, event.text)
         """
+        from muster.client.services.event_streams import events_of  # noqa: PLC0415 - seldom
+
         request = pb.EventsRequest(job=job if isinstance(job, str) else job.id, after=after, follow=follow)
-        patience = Patience()
-        while True:
-            try:
-                async with aclosing(self._calls.stream(self._stub.Events, request)) as pages:
-                    async for page in pages:
-                        patience.renew()
-                        for event in map(wire.job_event_from_wire, page.events):
-                            request.job, request.after = (
-                                event.job,
-                                event.number,
-                            )  # the name may be another job's by then
-                            yield event
-            except UnavailableError as error:
-                await patience.pause_or_raise(error)
-            else:
-                return
+
+        def read(message: pb.JobEvent) -> "JobEvent":
+            event = wire.job_event_from_wire(message)
+            request.job = event.job  # the name may be another job's when a broken stream is taken up
+            return event
+
+        async with aclosing(events_of(self._calls, self._stub.Events, request, read)) as told:
+            async for event in told:
+                yield event
 
     async def logs(
         self,

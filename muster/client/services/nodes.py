@@ -1,7 +1,8 @@
-"""The SDK for nodes: what they have, whether work is placed on them, and who has joined."""
+"""The SDK for nodes and the fleet as a whole: what nodes have, whether work is placed on them, and who has joined."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 
 from muster.client.calls import PAGE, Calls
 from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
@@ -10,6 +11,9 @@ from muster.domain.fleet.node import NodeView
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub
 from muster.wire.nodes import node_from_wire
+
+if TYPE_CHECKING:
+    from muster.domain.event import FleetEvent, NodeEvent
 
 
 class NodesClient:
@@ -79,6 +83,23 @@ class NodesClient:
         answer = await self._calls.ask(self._stub.Label, request)
         return dict(answer.labels), answer.changed
 
+    async def events(self, name: str, *, after: int = 0, follow: bool = False) -> "AsyncGenerator[NodeEvent, None]":
+        """What happened to a node, oldest first; with `follow` also what happens from now on, without an end.
+
+        The story of a removed node can be read as well. `after` is the number of the last event that is known. A broken
+        connection is taken up again without losing or repeating an event.
+
+        >>> async for event in client.nodes.events("gpu-a"):
+        ...     print(event.at, event.sentence)
+        """
+        from muster.client.services.event_streams import events_of  # noqa: PLC0415 - seldom
+        from muster.wire.stories import node_event_from_wire  # noqa: PLC0415 - seldom
+
+        request = pb.NodeEventsRequest(node=name, after=after, follow=follow)
+        async with aclosing(events_of(self._calls, self._stub.Events, request, node_event_from_wire)) as told:
+            async for event in told:
+                yield event
+
     async def enrolled(self) -> tuple[EnrolledNode, ...]:
         """Nodes that have joined with a token, by name.
 
@@ -123,3 +144,30 @@ class NodesClient:
         from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub  # noqa: PLC0415 - seldom
 
         return self._calls.stub(TrustServiceStub)
+
+
+class FleetClient:
+    """The fleet as a whole, reached as `client.fleet`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def events(self, *, after: int = 0, follow: bool = False) -> "AsyncGenerator[FleetEvent, None]":
+        """What happened to the fleet, oldest first; with `follow` also what happens from now on, without an end.
+
+        `after` is the number of the last event that is known. A broken connection is taken up again without losing or
+        repeating an event.
+
+        >>> async for event in client.fleet.events():
+        ...     print(event.at, event.sentence)
+        """
+        from muster.client.services.event_streams import events_of  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.fleet_pb2 import FleetEventsRequest  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.fleet_pb2_grpc import FleetServiceStub  # noqa: PLC0415 - seldom
+        from muster.wire.stories import fleet_event_from_wire  # noqa: PLC0415 - seldom
+
+        stub: Any = self._calls.stub(FleetServiceStub)
+        request = FleetEventsRequest(after=after, follow=follow)
+        async with aclosing(events_of(self._calls, stub.Events, request, fleet_event_from_wire)) as told:
+            async for event in told:
+                yield event

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from muster.client.sync.bundles import SyncBundlesClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.logins import SyncLoginsClient
-    from muster.client.sync.nodes import SyncNodesClient
+    from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient
     from muster.client.sync.projects import SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
     from muster.client.sync.tokens import SyncJoinTokensClient, SyncTokensClient
@@ -43,6 +43,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.nodes import SyncNodesClient
 
         return SyncNodesClient(self._own.nodes, self._loop)
+
+    @cached_property
+    def fleet(self) -> "SyncFleetClient":
+        """The fleet as a whole: what happened to it."""
+        from muster.client.sync.nodes import SyncFleetClient
+
+        return SyncFleetClient(self._own.fleet, self._loop)
 
     @cached_property
     def projects(self) -> "SyncProjectsClient":

@@ -1,11 +1,16 @@
 """The synchronous form of `muster.client.services.nodes`, made from it by `make sync`; change that one."""
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
-from muster.client.services.nodes import NodesClient
+from muster.client.services.nodes import FleetClient, NodesClient
 from muster.client.sync.loop_thread import LoopThread
+from muster.client.sync.stream import SyncStream
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
+
+if TYPE_CHECKING:
+    from muster.domain.event import FleetEvent, NodeEvent
 
 
 class SyncNodesClient:
@@ -61,6 +66,17 @@ class SyncNodesClient:
         """
         return self._loop.run(self._own.label(name, labels, removed))
 
+    def events(self, name: str, *, after: int = 0, follow: bool = False) -> "SyncStream[NodeEvent]":
+        """What happened to a node, oldest first; with `follow` also what happens from now on, without an end.
+
+        The story of a removed node can be read as well. `after` is the number of the last event that is known. A broken
+        connection is taken up again without losing or repeating an event.
+
+        >>> for event in client.nodes.events("gpu-a"):
+        ...     print(event.at, event.sentence)
+        """
+        return self._loop.stream(self._own.events(name, after=after, follow=follow))
+
     def enrolled(self) -> tuple[EnrolledNode, ...]:
         """Nodes that have joined with a token, by name.
 
@@ -81,3 +97,22 @@ class SyncNodesClient:
         >>> port = client.nodes.agents_port()
         """
         return self._loop.run(self._own.agents_port())
+
+
+class SyncFleetClient:
+    """The fleet as a whole, reached as `client.fleet`."""
+
+    def __init__(self, own: FleetClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def events(self, *, after: int = 0, follow: bool = False) -> "SyncStream[FleetEvent]":
+        """What happened to the fleet, oldest first; with `follow` also what happens from now on, without an end.
+
+        `after` is the number of the last event that is known. A broken connection is taken up again without losing or
+        repeating an event.
+
+        >>> for event in client.fleet.events():
+        ...     print(event.at, event.sentence)
+        """
+        return self._loop.stream(self._own.events(after=after, follow=follow))

@@ -297,6 +297,112 @@ class LabelNodeResponse(_message.Message):
 Global___LabelNodeResponse: _TypeAlias = LabelNodeResponse  # noqa: Y015
 
 @_typing.final
+class NodeEventsRequest(_message.Message):
+    """Asks what happened to a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    FOLLOW_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """Its name."""
+    after: _builtins.int
+    """Only events with a higher number than this one."""
+    limit: _builtins.int
+    """At most so many, and the stream then ends; 0: all."""
+    follow: _builtins.bool
+    """Go on with what happens from now on."""
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        after: _builtins.int = ...,
+        limit: _builtins.int = ...,
+        follow: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "follow", b"follow", "limit", b"limit", "node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeEventsRequest: _TypeAlias = NodeEventsRequest  # noqa: Y015
+
+@_typing.final
+class NodeEvents(_message.Message):
+    """Some events of a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeEvent]:
+        """Oldest first."""
+
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___NodeEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeEvents: _TypeAlias = NodeEvents  # noqa: Y015
+
+@_typing.final
+class NodeEvent(_message.Message):
+    """Something happened to a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its place among all events of nodes and of the fleet; grows, and has gaps."""
+    node: _builtins.str
+    """The name of the node."""
+    kind: _builtins.str
+    """A NodeEventKind of muster/domain/event.py."""
+    text: _builtins.str
+    """Why, where there is more to say than the kind does."""
+    by: _builtins.str
+    """The account that asked for it; empty where nobody did, and for callers who do not see all projects."""
+    cause: _builtins.str
+    """The call, the message of an agent or the deadline that made it happen."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When, by the coordinator's clock."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        node: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        text: _builtins.str = ...,
+        by: _builtins.str = ...,
+        cause: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "cause", b"cause", "kind", b"kind", "node", b"node", "number", b"number", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeEvent: _TypeAlias = NodeEvent  # noqa: Y015
+
+@_typing.final
 class Cordon(_message.Message):
     """Nothing new is placed on a node."""
 

@@ -65,6 +65,11 @@ class NodeServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.FromString,
                 _registered_method=True)
+        self.Events = channel.unary_stream(
+                '/muster.rpc.v1.NodeService/Events',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.NodeEventsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.NodeEvents.FromString,
+                _registered_method=True)
 
 
 class NodeServiceServicer(object):
@@ -114,6 +119,14 @@ class NodeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Events(self, request, context):
+        """What happened to a node, oldest first, a page in each message; with `follow` until the caller leaves. The story of a
+        removed node can be read as well.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_NodeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -146,6 +159,11 @@ def add_NodeServiceServicer_to_server(servicer, server):
                     servicer.Label,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.SerializeToString,
+            ),
+            'Events': grpc.unary_stream_rpc_method_handler(
+                    servicer.Events,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.NodeEventsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.NodeEvents.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -311,6 +329,33 @@ class NodeService(object):
             '/muster.rpc.v1.NodeService/Label',
             muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Events(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/muster.rpc.v1.NodeService/Events',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.NodeEventsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.NodeEvents.FromString,
             options,
             channel_credentials,
             insecure,

@@ -47,6 +47,10 @@ class NodeServiceStub:
     """Places on a node again."""
     Label: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.LabelNodeRequest, _nodes_pb2.LabelNodeResponse]
     """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
+    Events: _grpc.UnaryStreamMultiCallable[_nodes_pb2.NodeEventsRequest, _nodes_pb2.NodeEvents]
+    """What happened to a node, oldest first, a page in each message; with `follow` until the caller leaves. The story of a
+    removed node can be read as well.
+    """
 
 @_typing.type_check_only
 class NodeServiceAsyncStub(NodeServiceStub):
@@ -67,6 +71,10 @@ class NodeServiceAsyncStub(NodeServiceStub):
     """Places on a node again."""
     Label: _aio.UnaryUnaryMultiCallable[_nodes_pb2.LabelNodeRequest, _nodes_pb2.LabelNodeResponse]  # type: ignore[assignment]
     """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
+    Events: _aio.UnaryStreamMultiCallable[_nodes_pb2.NodeEventsRequest, _nodes_pb2.NodeEvents]  # type: ignore[assignment]
+    """What happened to a node, oldest first, a page in each message; with `follow` until the caller leaves. The story of a
+    removed node can be read as well.
+    """
 
 class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
     """Look at nodes, and give up those that will not come back."""
@@ -120,5 +128,15 @@ class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_nodes_pb2.LabelNodeResponse, _abc.Awaitable[_nodes_pb2.LabelNodeResponse]]:
         """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
+
+    @_abc_1.abstractmethod
+    def Events(
+        self,
+        request: _nodes_pb2.NodeEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_nodes_pb2.NodeEvents], _abc.AsyncIterator[_nodes_pb2.NodeEvents]]:
+        """What happened to a node, oldest first, a page in each message; with `follow` until the caller leaves. The story of a
+        removed node can be read as well.
+        """
 
 def add_NodeServiceServicer_to_server(servicer: NodeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -77,6 +77,14 @@ def test_the_story_of_a_node_is_stored_with_its_causes() -> None:
     assert story(w)[-1].cause == "deadline LeaseDue of a"
 
 
+def test_what_happens_to_a_node_twice_in_one_turn_is_told_twice() -> None:
+    w = World(("a", 0))
+    w.turn(CordonRequested(node=A), UncordonRequested(node=A), CordonRequested(node=A))
+
+    assert [kind for kind, _ in told(w)] == ["cordoned", "uncordoned", "cordoned"]
+    assert len({event.at for event in story(w)[1:]}) == 3
+
+
 def test_a_drain_that_moves_jobs_is_told_after_its_cordon() -> None:
     w = World(("a", 0))
     w.turn(CordonRequested(node=A, restart_jobs=True, cause=BOB))

@@ -231,7 +231,7 @@ def test_a_node_that_is_silent_is_noticed_once_and_again_when_it_is_lost() -> No
         NodeEventKind.LOST,
     ]
     assert noticed[1].text == "it has been silent for 30 s"
-    assert noticed[1].id == f"node/a/unreachable/{int((AT.timestamp() + 30) * 1000)}"
+    assert noticed[1].id == f"node/a/unreachable/{int((AT.timestamp() + 30) * 1_000_000)}"
 
 
 def test_the_ends_of_a_large_gang_are_stored_up_to_a_limit() -> None:

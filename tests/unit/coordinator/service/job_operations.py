@@ -3,7 +3,7 @@
 from typing import cast
 
 from coordinator.engine.engine import Engine
-from coordinator.service.archive import Archive, OldAttempts
+from coordinator.service.archive import Archive, StoredPast
 from coordinator.service.jobs import PACE, JobOperations
 from coordinator.service.logs import LogMerge
 from coordinator.service.submitting import SubmitDesk
@@ -23,9 +23,9 @@ class NoSecrets:
 
 
 def job_operations(
-    engine: Engine, trusted: Trusted, old: OldAttempts | None = None, pace: float = PACE
+    engine: Engine, trusted: Trusted, old: StoredPast | None = None, pace: float = PACE
 ) -> JobOperations:
     """Jobs without secrets, questions without logs; `old`: where old attempts are, if there are any."""
-    archive = Archive(logs=cast("LogMerge", None), attempts=old or OldAttempts(MemoryStore()))
+    archive = Archive(logs=cast("LogMerge", None), past=old or StoredPast(MemoryStore()))
     desk = SubmitDesk(lambda _: Permissions(), cast("Secrets", NoSecrets()))
     return JobOperations(trusted.operations, engine, desk, archive, pace)

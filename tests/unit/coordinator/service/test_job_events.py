@@ -8,8 +8,9 @@ import pytest
 from coordinator.core.events import ExecutionsReported
 from coordinator.core.records import KeepEvent
 from coordinator.engine.engine import Engine
-from coordinator.service.archive import OldAttempts
+from coordinator.service.archive import StoredPast
 from coordinator.service.jobs import JobOperations
+from coordinator.service.stories import StoryWish
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.event import JobEvent, JobEventKind
@@ -28,12 +29,12 @@ class Stored:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.engine = engine_on(self.store)
-        self.jobs = job_operations(self.engine, Trusted(), OldAttempts(self.store), pace=0)
+        self.jobs = job_operations(self.engine, Trusted(), StoredPast(self.store), pace=0)
 
 
 async def told(jobs: JobOperations, **wanted: Any) -> list[list[JobEvent]]:
     """The pages of a viewer."""
-    async with aclosing(jobs.events(of_all(Access.VIEWER), J, **wanted)) as pages:
+    async with aclosing(jobs.events(of_all(Access.VIEWER), J, StoryWish(**wanted))) as pages:
         return [list(page) async for page in pages]
 
 
@@ -93,5 +94,5 @@ async def test_who_may_not_see_the_project_is_told_nothing() -> None:
     async with working(stored.engine):
         await begin(stored.engine)
         with pytest.raises(UnknownNameError):
-            async with aclosing(stored.jobs.events(person(red=Access.ADMIN), J)) as pages:
+            async with aclosing(stored.jobs.events(person(red=Access.ADMIN), J, StoryWish())) as pages:
                 await anext(pages)

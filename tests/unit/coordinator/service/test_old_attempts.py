@@ -14,7 +14,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.limits import Limits
 from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine, Freshness
-from coordinator.service.archive import READERS, OldAttempts
+from coordinator.service.archive import READERS, StoredPast
 from coordinator.service.logs import LogMerge, LogWish
 from coordinator.signals import Signals
 from coordinator.store.logs.logs import LogStore
@@ -150,7 +150,7 @@ class HangingStore(MemoryStore):
 
 async def asked(w: World, name: str, attempt: int) -> JobView:
     """A job as somebody is told of it who sees everything."""
-    jobs = job_operations(cast("Engine", CommittedEngine(w)), Trusted(), OldAttempts(w.store))
+    jobs = job_operations(cast("Engine", CommittedEngine(w)), Trusted(), StoredPast(w.store))
     return await jobs.get(of_all(Access.VIEWER), name, attempt)
 
 
@@ -189,7 +189,7 @@ async def test_an_attempt_that_never_was_is_unknown() -> None:
 async def test_a_store_that_hangs_holds_up_only_those_who_ask_for_old_attempts_and_not_for_long() -> None:
     w, job = often(30)
     store = HangingStore()
-    old = OldAttempts(store, patience=0.01)
+    old = StoredPast(store, patience=0.01)
     jobs, ada = job_operations(cast("Engine", CommittedEngine(w)), Trusted(), old), of_all(Access.VIEWER)
     try:
         for _ in range(READERS + 1):

@@ -13,12 +13,13 @@ from coordinator.engine.engine import Engine
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.person import Person
 from coordinator.logins.settings import GroupGrant, LoginSettings
-from coordinator.service.archive import OldAttempts
+from coordinator.service.archive import StoredPast
 from coordinator.service.jobs import JobFilter, JobOperations
 from coordinator.service.known_projects import KnownProjects
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.secrets import SecretOperations
+from coordinator.service.stories import StoryWish
 from coordinator.service.submitting import Submission
 from coordinator.service.trust.accounts import AccountOperations
 from coordinator.service.trust.logins import LoginOperations
@@ -101,7 +102,7 @@ async def fleet(store: MemoryStore | None = None) -> AsyncIterator[Fleet]:
             accounts=AccountOperations(operations, trusted.registry),
             tokens=TokenOperations(operations, trusted.registry),
             secrets=SecretOperations(operations, secrets),
-            jobs=job_operations(engine, trusted, OldAttempts(store)),
+            jobs=job_operations(engine, trusted, StoredPast(store)),
             logins=LoginOperations(operations, trusted.registry, cast("LoginDesk", ConfirmedDesk())),
         )
         await made.accounts.add(ADMIN, "ci", SERVICE, {})
@@ -274,7 +275,7 @@ async def test_ended_jobs_of_a_removed_project_are_seen_and_deleted_by_those_who
         viewer, other = of_all(Access.VIEWER, "eve"), person(blue=Access.ADMIN)
         assert (await f.jobs.get(viewer, job)).id == job
         assert [view.id async for view in f.jobs.watch(viewer, job)] == [job]
-        assert {event.job async for page in f.jobs.events(viewer, job) for event in page} == {job}
+        assert {event.job async for page in f.jobs.events(viewer, job, StoryWish()) for event in page} == {job}
         assert (await f.jobs.why(viewer, job)).phase is JobPhase.STOPPED
         listed = await f.jobs.list(viewer, JobFilter(projects=frozenset({"red"})))
         assert [view.id for view in listed.jobs] == [job]

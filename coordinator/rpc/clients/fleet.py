@@ -1,0 +1,31 @@
+"""The clients' calls about the fleet as a whole, as gRPC has them."""
+
+import asyncio
+from contextlib import aclosing
+
+from coordinator.rpc.callers import Context, caller
+from coordinator.rpc.clients.jobs import READER_PATIENCE
+from coordinator.rpc.streams import offer, streaming
+from coordinator.service.stories import StoryOperations, StoryWish
+from muster.rpc.v1 import fleet_pb2 as pb
+from muster.rpc.v1 import fleet_pb2_grpc
+from muster.wire import checks
+from muster.wire.stories import fleet_event_to_wire
+
+
+class FleetService(fleet_pb2_grpc.FleetServiceServicer):
+    """Translates calls about the fleet."""
+
+    def __init__(self, stories: StoryOperations, patience: float = READER_PATIENCE) -> None:
+        self._stories = stories
+        self._patience = patience
+        self.closing = asyncio.Event()
+
+    @streaming
+    async def Events(self, request: pb.FleetEventsRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
+        """What happened to the fleet, oldest first; with `follow` until the caller leaves."""
+        after = checks.between(request.after, 0, checks.MAX_BYTES, "FleetEventsRequest.after")
+        wish = StoryWish(after=after, most=request.limit, follow=request.follow)
+        async with aclosing(self._stories.of_fleet(caller(), wish)) as pages:
+            async for events in pages:
+                await offer(context, pb.FleetEvents(events=map(fleet_event_to_wire, events)), self._patience)

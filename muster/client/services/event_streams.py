@@ -1,0 +1,34 @@
+"""Events as they come, over breaks of the connection; alike for jobs, nodes and the fleet."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from muster.client.calls import Calls, Patience
+from muster.domain.errors import UnavailableError
+from muster.domain.event import NumberedEvent
+
+EventT = TypeVar("EventT", bound=NumberedEvent)
+
+
+async def events_of(
+    calls: Calls,
+    call: Any,  # noqa: ANN401 - a call of a stub, whose two kinds mypy cannot tell apart here
+    request: Any,  # noqa: ANN401 - its request, which has `after`
+    read: Callable[[Any], EventT],
+) -> AsyncGenerator[EventT, None]:
+    """The events that a call tells; a broken connection is taken up again after the last one that was told."""
+    patience = Patience()
+    while True:
+        try:
+            async with aclosing(calls.stream(call, request)) as pages:
+                async for page in pages:
+                    patience.renew()
+                    for message in page.events:
+                        event = read(message)
+                        request.after = event.number
+                        yield event
+        except UnavailableError as error:
+            await patience.pause_or_raise(error)
+        else:
+            return
