@@ -16,6 +16,7 @@ from pathlib import Path
 
 from coordinator.clock import wall_time
 from coordinator.commands import is_command, run_command
+from coordinator.core.events import FleetChanged
 from coordinator.engine.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.fleet.files import FleetFiles
@@ -47,9 +48,11 @@ from coordinator.trust.registry import Registry
 from coordinator.trust.token_uses import write_seldom
 from coordinator.tuning import garbage, heap
 from coordinator.tuning.event_loop import CoordinatorLoop
+from muster import __version__
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
+from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.ids import JobId
 
@@ -188,6 +191,7 @@ async def _serve(
         using = tasks.create_task(write_seldom(parts.registry.keep_uses), name="uses of tokens")
         telling = tasks.create_task(journal.tell_seldom(), name="lines that were left out")
         await make_default_project(parts.engine)
+        await parts.engine.post(FleetChanged(kind=FleetEventKind.COORDINATOR_STARTED, text=f"version {__version__}"))
         async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             systemd.ready(f"serves clients at {address}")

@@ -13,10 +13,12 @@ from coordinator.backup.keys import open_keys, read_keys, read_passphrase
 from coordinator.backup.manifest import DATABASE, KEYS_PART, BackupError, BackupManifest, BackupPart, KeyKeeping
 from coordinator.backup.progress import BackupProgress
 from coordinator.backup.revoking import Revoked, Wakes, revoke_tokens, what_wakes
+from coordinator.core.records import KeepStoryEvent
 from coordinator.fleet.files import RECORD, RESTORING, FleetFiles
 from coordinator.store.directory import StateDirectory
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.trust.sql import SqlTrust
+from muster.domain.event import FleetEvent, FleetEventKind
 from muster.trust.files import sync_directory, write_private
 
 _STAYS = frozenset({"coordinator.lock", "put-aside", "lost+found"})
@@ -65,7 +67,7 @@ def restore(directory: StateDirectory, wish: RestoreWish, now: datetime, progres
         for name, content in keys.items():
             (staging / name).parent.mkdir(mode=0o700, exist_ok=True)
             write_private(staging / name, content)
-        wakes, revoked = _prepared(staged, wish, now)
+        wakes, revoked = _prepared(staged, manifest, wish, now)
         _give_to_owner_of(directory.path, staging)
         for name in _BELONGS:
             if (staging / name).exists():
@@ -81,10 +83,15 @@ def restore(directory: StateDirectory, wish: RestoreWish, now: datetime, progres
     return Restored(manifest=manifest, wakes=wakes, revoked=revoked)
 
 
-def _prepared(staged: StateDirectory, wish: RestoreWish, now: datetime) -> tuple[Wakes, Revoked | None]:
-    """Bring the database to this version, and see what it would wake."""
+def _prepared(
+    staged: StateDirectory, manifest: BackupManifest, wish: RestoreWish, now: datetime
+) -> tuple[Wakes, Revoked | None]:
+    """Bring the database to this version, note where it comes from, and see what it would wake."""
     store, trust = SqlStore.open(staged.database), SqlTrust.open(staged.database)
     try:
+        made = manifest.made_at.isoformat(timespec="seconds")
+        told = FleetEvent(kind=FleetEventKind.RESTORED, at=now, text=f"as the fleet was at {made}")
+        store.commit([KeepStoryEvent(event=told)])
         wakes = what_wakes(store.load(), trust.load_trust(), now)
         if not wish.revoke:
             return wakes, None

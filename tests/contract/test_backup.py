@@ -98,6 +98,9 @@ def test_a_restored_fleet_is_the_one_that_was_backed_up(state: StateDirectory, t
     with target.lock(), closing(LogStore(target.logs)) as logs, closing(SqlStore.open(target.database)) as store:
         FleetFiles(target).allow_start(NOW)  # with the original still there: a restore is no copy
         assert [job.id for job in store.load().jobs] == ["a"]
+        assert [(event.kind, event.text) for event in store.fleet_events(0, 9)] == [
+            ("restored", f"as the fleet was at {NOW.isoformat(timespec='seconds')}")
+        ]
         assert logs.append(A, 0, chunk(*TEN)) == len(chunk(*TEN))
         assert list(logs.read(A).records) == TEN
         assert [path.read_bytes() for path in target.bundles.iterdir()] == [b"bundle"]

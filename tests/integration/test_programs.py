@@ -132,6 +132,8 @@ async def test_jobs_go_on_when_the_coordinator_is_killed_and_started_again(tmp_p
                     await_ready(second, "coordinator serves")
                     assert [line.text async for line in log] == [b"2", b"3", b"4", b"5"]
                     assert (await client.jobs.wait(job.id)).phase is JobPhase.SUCCEEDED
+                    fleet = [event.kind async for event in client.fleet.events()]
+                    assert fleet == ["project_added", "coordinator_started", "coordinator_started"]
                     second.terminate()
                     assert second.wait(ENDS_WITHIN) == 0
             process.terminate()

@@ -94,6 +94,8 @@ async def test_the_authority_and_all_keys_change_while_a_gang_runs(tmp_path: Pat
                 assert len((await again.jobs.get(job.id)).attempts) == 1
                 done = [entry.what for entry in await again.audit.list(limit=10_000)]
                 assert {"authority.rotate", "authority.finish"} <= set(done)
+                told = [(event.kind, event.by) async for event in again.fleet.events()]
+                assert told[-2:] == [("authority_rotating", "admin"), ("authority_rotated", "admin")]
         async with (
             admin_of(fleet, fleet.authority.certificate) as again,
             joining(fleet, "a", token),  # which is of the former authority, and used up

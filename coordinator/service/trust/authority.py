@@ -20,10 +20,10 @@ class AuthorityOperations:
 
     async def rotate(self, caller: Caller) -> AuthorityStatus:
         """Begin a change of the authority."""
-        async with self._operations.begin(caller, "authority.rotate"):
-            return await self._rotations.begin()
+        async with self._operations.begin(caller, "authority.rotate") as operation:
+            return await self._rotations.begin(operation.cause)
 
     async def finish(self, caller: Caller, *, force: bool = False) -> AuthorityStatus:
         """Have the former authority count no more; with `force` although nodes that are there still need it."""
-        async with self._operations.begin(caller, "authority.finish"):
-            return await self._rotations.finish(force=force)
+        async with self._operations.begin(caller, "authority.finish") as operation:
+            return await self._rotations.finish(operation.cause, force=force)

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from datetime import datetime
 
 from coordinator.clock import wall_time
+from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.events import FleetChanged
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.trust.rotation import RotationStage
 from muster.domain.errors import ConflictError, MusterError
+from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import AuthorityStatus, KnownAuthority
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import NodeId
@@ -67,13 +70,14 @@ class Rotations:
             away=tuple(name for name in behind if name not in there),
         )
 
-    async def begin(self) -> AuthorityStatus:
+    async def begin(self, cause: EventCause) -> AuthorityStatus:
         """Have nodes learn the next authority."""
         await self.authority.rotate(wall_time())
+        await self._engine.post(FleetChanged(kind=FleetEventKind.AUTHORITY_ROTATING, cause=cause))
         log.info("the authority is being changed: nodes learn the next one")
         return await self.status()
 
-    async def finish(self, *, force: bool) -> AuthorityStatus:
+    async def finish(self, cause: EventCause, *, force: bool) -> AuthorityStatus:
         """Have the former authority count no more; raises ConflictError while a node that is there needs it."""
         status = await self.status()
         if status.stage is not RotationStage.STEADY and not force:
@@ -86,6 +90,7 @@ class Rotations:
             if status.stage == RotationStage.INTRODUCING:
                 raise ConflictError("the nodes have only just learned the next authority; ask again in a moment")
         await self.authority.finish(wall_time())
+        await self._engine.post(FleetChanged(kind=FleetEventKind.AUTHORITY_ROTATED, cause=cause))
         log.info("the former authority counts no more")
         return await self.status()
 
