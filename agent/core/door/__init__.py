@@ -1,0 +1,1 @@
+"""The language of the door, the socket between an execution and its agent, as values and bytes."""

@@ -1,0 +1,194 @@
+"""The packets of the door, the socket between an execution and its agent; docs/door.md has them byte by byte.
+
+Two kinds of programs come to the door. A *caller* wants a command in another execution of its gang. The *companion*
+starts commands in its own. Whoever connects speaks first. One message of the socket is one packet.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+DOOR_VERSION = 1
+"""What a companion or a caller says of itself first: it may be older or newer than its agent."""
+
+LARGEST_PACKET = 128 * 1024
+"""Bytes of a packet."""
+
+LARGEST_DATA = 64 * 1024
+"""Bytes of input or output in one packet."""
+
+LONGEST_REFUSAL = 4096
+"""Bytes of the sentence that tells why."""
+
+LONGEST_TICKET = 128
+"""Bytes of what tells a companion from other programs."""
+
+MOST_TEXTS = 0xFFFF
+"""Words of a command, and as many variables."""
+
+LARGEST_NUMBER = 0xFFFF_FFFF
+
+LAST_SIGNAL = 64
+
+
+class DoorError(ValueError):
+    """A packet that cannot be understood, or cannot be sent."""
+
+
+class Speaker(Enum):
+    """Each side of each kind of line; it decides what a packet may be."""
+
+    CALLER = "caller"
+    COMPANION = "companion"
+    AGENT_TO_CALLER = "agent to caller"
+    AGENT_TO_COMPANION = "agent to companion"
+
+
+class Targets(IntEnum):
+    """How a caller says in which executions its command is to run."""
+
+    ONE = 1
+    """One rank, name or address."""
+    RANKS = 2
+    """Several ranks, as in `0,2-3`."""
+    ALL = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangCommandAsked:
+    """The first packet of a caller: what to run, and where."""
+
+    targets: Targets
+    target: str
+    words: tuple[str, ...]
+    """Program and arguments; one word alone is a line for `/bin/sh`."""
+    env: tuple[str, ...] = ()
+    """Variables beside those of the execution, as NAME=VALUE."""
+    daemon: bool = False
+    """Whether the command goes on when the line is lost."""
+    has_input: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangInput:
+    """A piece of what the command reads."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangInputEnd:
+    """The end of what the command reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangSignal:
+    """A signal for the command and all that it started."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangBegun:
+    """The command runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangOutput:
+    """A piece of what the command prints."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangErrorOutput:
+    """A piece of what the command prints as errors."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangExit:
+    """How the command ended; the last packet."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangRefused:
+    """Why the command was not started, as a sentence; the last packet."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StayAsked:
+    """The first packet of a companion."""
+
+    ticket: str
+    """What its agent gave it at its start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandStarted:
+    """A command runs; its pipes or its terminal come with the packet."""
+
+    number: int
+    pid: int
+    """The number that the companion knows it by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandExited:
+    """How a command ended: its exit code, or 128 and the signal."""
+
+    number: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFailed:
+    """A command could not be started, with the kernel's number for the reason."""
+
+    number: int
+    errno: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandWanted:
+    """A command that the companion is to start."""
+
+    number: int
+    words: tuple[str, ...]
+    env: tuple[str, ...] = ()
+    """Variables beside the companion's own, as NAME=VALUE."""
+    workdir: str = ""
+    """Empty: the companion's own."""
+    terminal: bool = False
+    has_input: bool = False
+    daemon: bool = False
+    """Whether it goes on when the agent goes away."""
+    rows: int = 24
+    columns: int = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSignal:
+    """A signal for a command and the processes of its group."""
+
+    number: int
+    signal: int
+
+
+CallerPacket = GangCommandAsked | GangInput | GangInputEnd | GangSignal
+"""What a caller may send."""
+
+CallerAnswer = GangBegun | GangOutput | GangErrorOutput | GangExit | GangRefused
+"""What a caller may be sent."""
+
+CompanionPacket = StayAsked | CommandStarted | CommandExited | CommandFailed
+"""What a companion may send."""
+
+CompanionOrder = CommandWanted | CommandSignal
+"""What a companion may be sent."""
+
+Packet = CallerPacket | CallerAnswer | CompanionPacket | CompanionOrder
