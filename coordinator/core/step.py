@@ -90,8 +90,9 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
 
 
 def finish(turn: Turn) -> None:
-    """After the last event of a turn: forget what is to be forgotten, place what has room now."""
+    """After the last event of a turn: forget what is to be forgotten, note what is drained, place what has room."""
     turn.drop_doomed()
+    cordons.notice_drained(turn)
     if turn.room_changed:
         turn.queue_considered()
         turn.notes.follow_room()

@@ -100,6 +100,7 @@ class NodeEventKind(StrEnum):
     LOST = "lost"  #: it was silent for so long that what it ran counts as lost
     CORDONED = "cordoned"  #: an operator wants nothing new placed on it
     DRAINING = "draining"  #: an operator has what runs there begin anew elsewhere
+    DRAINED = "drained"  #: it is cordoned, and nothing runs there any more
     UNCORDONED = "uncordoned"  #: it takes jobs again
     INVENTORY_CHANGED = "inventory_changed"  #: it has other hardware, software or labels than before
     GPU_FAULT = "gpu_fault"  #: GPUs have problems that they did not have, so nothing is placed on them
@@ -119,6 +120,7 @@ _NODE_WORDS: Mapping[NodeEventKind, str] = {
     NodeEventKind.LOST: "node is lost",
     NodeEventKind.CORDONED: "node is cordoned",
     NodeEventKind.DRAINING: "jobs of the node begin anew elsewhere",
+    NodeEventKind.DRAINED: "nothing runs on the node any more",
     NodeEventKind.UNCORDONED: "node takes jobs again",
     NodeEventKind.INVENTORY_CHANGED: "node has changed",
     NodeEventKind.GPU_FAULT: "node has GPUs with new problems",

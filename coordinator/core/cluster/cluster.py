@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.cluster.deadlines import Deadlines
+from coordinator.core.cluster.draining import Draining
 from coordinator.core.cluster.gangs import Gangs
 from coordinator.core.cluster.job_index import JobIndex
 from coordinator.core.cluster.load import Load
@@ -42,6 +43,7 @@ class Cluster:
         self.gangs = Gangs(self.records.jobs)
         self.queue = Queue(self.records.jobs, order)
         self.load = Load(self.records, self.placeable)
+        self.draining = Draining(lambda node: bool(self.load.used(node).executions))
         self.presence = Presences(self.load.touch)
         self.deadlines = Deadlines()
 
@@ -120,6 +122,7 @@ class Cluster:
             case Node():
                 before = self.records.put(record)
                 self.load.node_changed(before, record)
+                self.draining.changed(before, record)
             case Project():
                 before = self.records.put(record)
         return before
@@ -146,6 +149,7 @@ class Cluster:
         dropped = self.records.nodes[node]
         self.records.drop(dropped)
         self.load.node_changed(dropped, None)
+        self.draining.changed(dropped, None)
         self.presence.forget(node)
         self.deadlines.forget_node(node)
 

@@ -23,13 +23,18 @@ def take(turn: Turn, event: CordonRequested | UncordonRequested) -> Answer:
             notice_node(turn, node.name, NodeEventKind.CORDONED, event.reason)
         turn.put(replace(node, cordon=_cordon(turn, node.cordon, event)))
         if event.restart_jobs:
-            notice_node(turn, node.name, NodeEventKind.DRAINING)
             _move_jobs_away(turn, event.node)
     elif node.cordon is not None:
         notice_node(turn, node.name, NodeEventKind.UNCORDONED)
         turn.put(replace(node, cordon=None))
     turn.reconsider_queue()
     return Noted()
+
+
+def notice_drained(turn: Turn) -> None:
+    """Note of cordoned nodes that nothing runs there any more, once for each cordon."""
+    for node in turn.cluster.draining.take_drained():
+        notice_node(turn, node, NodeEventKind.DRAINED)
 
 
 def _cordon(turn: Turn, before: Cordon | None, event: CordonRequested) -> Cordon:
@@ -41,5 +46,8 @@ def _cordon(turn: Turn, before: Cordon | None, event: CordonRequested) -> Cordon
 
 def _move_jobs_away(turn: Turn, node: NodeId) -> None:
     """Only what holds something there: an execution that has ended is no reason to start again."""
-    for execution in sorted(turn.cluster.load.used(node).executions):
+    executions = sorted(turn.cluster.load.used(node).executions)
+    if executions:
+        notice_node(turn, node, NodeEventKind.DRAINING)
+    for execution in executions:
         attempts.move_away(turn, turn.cluster.executions[execution])

@@ -33,7 +33,7 @@ from muster.domain.event import (
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.gangs.plan import Stage
-from muster.domain.ids import NodeId
+from muster.domain.ids import NodeId, execution_id
 from muster.domain.jobs.job import JobSpec, RuntimeKind
 from tests.builders import World, gpu, gpus, inventory, report, spec
 from tests.unit.coordinator.engines import A, connection, engine_on, working
@@ -67,6 +67,7 @@ def test_the_story_of_a_node_is_stored_with_its_causes() -> None:
     assert [(event.kind, event.text, event.by) for event in story(w)] == [
         ("joined", "", ""),
         ("cordoned", "new disk", "bob"),
+        ("drained", "", "bob"),
         ("uncordoned", "", "bob"),
         ("unreachable", "its stream ended", ""),
         ("back", "", ""),
@@ -81,15 +82,43 @@ def test_what_happens_to_a_node_twice_in_one_turn_is_told_twice() -> None:
     w = World(("a", 0))
     w.turn(CordonRequested(node=A), UncordonRequested(node=A), CordonRequested(node=A))
 
-    assert [kind for kind, _ in told(w)] == ["cordoned", "uncordoned", "cordoned"]
-    assert len({event.at for event in story(w)[1:]}) == 3
+    assert [kind for kind, _ in told(w)] == ["cordoned", "uncordoned", "cordoned", "drained"]
+    assert len({event.at for event in story(w)[1:]}) == 4
 
 
-def test_a_drain_that_moves_jobs_is_told_after_its_cordon() -> None:
+def test_a_cordoned_node_is_drained_once_nothing_runs_there_also_after_a_restart_of_the_coordinator() -> None:
     w = World(("a", 0))
-    w.turn(CordonRequested(node=A, restart_jobs=True, cause=BOB))
+    jobs = [w.running(spec(1)) for _ in range(2)]
+    w.turn(CordonRequested(node=A))
+    w.tell(jobs[0], 0, Stage.EXITED)
+    w.restart()
+    w.connect("a", reports=(report(execution_id(jobs[1], 1, 0), Stage.RUNNING),))
+    before = told(w)
+    w.tell(jobs[1], 0, Stage.EXITED)
+    w.restart()
+    w.connect("a")
 
-    assert [kind for kind, _ in told(w)] == ["cordoned", "draining"]
+    assert [kind for kind, _ in before] == ["cordoned"]
+    assert [kind for kind, _ in told(w)] == ["cordoned", "drained"]
+
+
+def test_a_drain_that_moves_jobs_is_told_when_it_begins_and_when_nothing_is_left() -> None:
+    w = World(("a", 0))
+    job = w.running(spec(1))
+    w.turn(CordonRequested(node=A, restart_jobs=True, cause=BOB))
+    w.tell(job, 0, Stage.STOPPED)
+
+    assert [kind for kind, _ in told(w)] == ["cordoned", "draining", "drained"]
+
+
+def test_a_node_that_takes_jobs_again_before_it_was_empty_is_not_drained() -> None:
+    w = World(("a", 0))
+    job = w.running(spec(1))
+    w.turn(CordonRequested(node=A))
+    w.turn(UncordonRequested(node=A))
+    w.tell(job, 0, Stage.EXITED)
+
+    assert [kind for kind, _ in told(w)] == ["cordoned", "uncordoned"]
 
 
 def test_the_story_of_a_removed_node_stays_and_goes_on_when_it_joins_again() -> None:
@@ -234,7 +263,7 @@ async def test_who_follows_a_node_or_the_fleet_is_woken_once_its_story_is_stored
         with engine.signals.listen(node_subject(A), FLEET_SUBJECT) as listener:
             await engine.apply(CordonRequested(node=A))
             woken = [await listener.wait()]
-            cordoned = store.node_events(A, 0, 9)[-1]
+            cordoned = store.node_events(A, 0, 9)[1]
             await engine.apply(ProjectAdded(name="new"))
             woken.append(await listener.wait())
 

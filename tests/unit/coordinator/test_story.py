@@ -206,12 +206,13 @@ async def test_the_journal_tells_the_life_of_a_node_with_its_causes(caplog: pyte
         await engine.apply(NodeDisconnected(node=A, session=second.number))
         await engine.apply(RemovalRequested(node=A))
 
-    lines = [line for line in caplog.records if line.getMessage().startswith("node ")]
+    lines = [line for line in caplog.records if hasattr(line, "node") and not hasattr(line, "job")]
     assert [
         tuple(str(getattr(line, name, "")) for name in ("msg", "node", "to", "why", "cause")) for line in lines
     ] == [
         ("node has joined", "a", "joined", "", "a stream 1 message 1"),
         ("node is cordoned", "a", "cordoned", "new disk", "call k3f-2 nodes.cordon by bob"),
+        ("nothing runs on the node any more", "a", "drained", "", "call k3f-2 nodes.cordon by bob"),
         ("node takes jobs again", "a", "uncordoned", "", "call k3f-2 nodes.cordon by bob"),
         ("node is unreachable", "a", "unreachable", "its stream ended", "a stream 1 ended"),
         ("node is back", "a", "back", "", "a stream 2 message 1"),

@@ -58,8 +58,12 @@ async def test_whoever_sees_some_project_reads_the_story_of_every_node_without_a
         [everything] = await read(there.stories.of_node(VIEWER, A, StoryWish()))
         [red] = await read(there.stories.of_node(person(red=Access.VIEWER), A, StoryWish()))
 
-    assert [(event.kind, event.by) for event in everything] == [("joined", ""), ("cordoned", "bob")]
-    assert [(event.kind, event.text, event.by) for event in red] == [("joined", "", ""), ("cordoned", "new disk", "")]
+    assert [(event.kind, event.by) for event in everything] == [("joined", ""), ("cordoned", "bob"), ("drained", "bob")]
+    assert [(event.kind, event.text, event.by) for event in red] == [
+        ("joined", "", ""),
+        ("cordoned", "new disk", ""),
+        ("drained", "", ""),
+    ]
 
 
 async def test_whoever_sees_no_project_reads_no_story() -> None:
@@ -116,5 +120,5 @@ async def test_a_follower_is_told_of_what_happens_and_never_of_the_end() -> None
     assert kinds == [
         [NodeEventKind.JOINED],
         [NodeEventKind.CORDONED, NodeEventKind.UNCORDONED],
-        [NodeEventKind.CORDONED],
+        [NodeEventKind.CORDONED, NodeEventKind.DRAINED],
     ]
