@@ -251,7 +251,7 @@ class InventoryWatch:
 
     async def _look(self) -> Inventory:
         offers: list[RuntimeOffer] = [await runtime.offer() for runtime in self._bench.runtimes.values()]
-        return await self._reader.read(offers, self._assigned())
+        return await self._reader.read(offers, self._assigned)
 
 
 def _site(config: NodeConfig) -> FenceSite:

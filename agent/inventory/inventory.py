@@ -8,7 +8,7 @@ import asyncio
 import json
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
@@ -47,8 +47,12 @@ class InventoryReader:
         self._state = state
         self._declared = declared
 
-    async def read(self, offers: Sequence[RuntimeOffer], assigned: AbstractSet[GpuUuid]) -> Inventory:
-        """Tell what the node has now; `assigned` are the GPUs on which executions of ours may compute."""
+    async def read(self, offers: Sequence[RuntimeOffer], assigned: Callable[[], AbstractSet[GpuUuid]]) -> Inventory:
+        """Tell what the node has now; `assigned` gives the GPUs on which executions of ours may compute.
+
+        Executions come and go while the GPUs are read, so those from before and from after are ours.
+        """
+        ours = assigned()
         reading = await self._source.read()
         found = await self._facts()
         return Inventory(
@@ -60,7 +64,7 @@ class InventoryReader:
             os=found.os,
             architecture=found.architecture,
             addresses=found.addresses,
-            gpus=judge(reading.gpus, assigned),
+            gpus=judge(reading.gpus, ours | assigned()),
             gpu_driver=reading.driver,
             cuda=reading.cuda,
             gpu_problem=reading.problem,
@@ -96,7 +100,7 @@ def _without_sizes(gpu: Gpu) -> Gpu:
 async def _print(provider: str, state: Path) -> None:
     source = open_source(provider, NodeId(platform.node()))
     try:
-        inventory = await InventoryReader(source, state, Declared()).read((), frozenset())
+        inventory = await InventoryReader(source, state, Declared()).read((), frozenset)
     finally:
         await source.close()
     sys.stdout.write(json.dumps(asdict(inventory), indent=2) + "\n")

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from agent.gpus.simulated import SimulatedSource
+from agent.gpus.source import GpuReading
 from agent.inventory.inventory import Declared, InventoryReader, changed
 from muster.domain.fleet.node import Gpu, GpuProcess, Inventory, RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
@@ -25,7 +26,7 @@ SEEN = Inventory(cpus=64, memory=512 * GIB, disk_total=1000 * GIB, disk_free=500
 
 
 async def test_a_node_tells_what_the_operating_system_knows(tmp_path: Path) -> None:
-    inventory = await InventoryReader(SimulatedSource("2xL4", NodeId("a")), tmp_path, Declared()).read((OFFER,), set())
+    inventory = await InventoryReader(SimulatedSource("2xL4", NodeId("a")), tmp_path, Declared()).read((OFFER,), set)
     assert inventory.cpus == psutil.cpu_count()
     assert inventory.memory == psutil.virtual_memory().total
     assert inventory.disk_total == psutil.disk_usage(str(tmp_path)).total
@@ -37,13 +38,37 @@ async def test_a_node_tells_what_the_operating_system_knows(tmp_path: Path) -> N
 
 async def test_what_the_operator_declares_goes_before_what_is_found(tmp_path: Path) -> None:
     declared = Declared(labels={"rack": "r1"}, cpus=3, memory=5 * GIB)
-    inventory = await InventoryReader(SimulatedSource("1xL4", NodeId("a")), tmp_path, declared).read((), set())
+    inventory = await InventoryReader(SimulatedSource("1xL4", NodeId("a")), tmp_path, declared).read((), set)
     assert (inventory.cpus, inventory.memory, inventory.labels) == (3, 5 * GIB, {"rack": "r1"})
 
 
 async def test_the_disk_is_found_before_the_state_directory_is_made(tmp_path: Path) -> None:
     reader = InventoryReader(SimulatedSource("1xL4", NodeId("a")), tmp_path / "not" / "yet", Declared())
-    assert (await reader.read((), set())).disk_total == psutil.disk_usage(str(tmp_path)).total
+    assert (await reader.read((), set)).disk_total == psutil.disk_usage(str(tmp_path)).total
+
+
+class BusyMeanwhile(SimulatedSource):
+    """GPUs on which a process computes; executions have some of them before and others after the reading."""
+
+    def __init__(self, before: set[GpuUuid], after: set[GpuUuid]) -> None:
+        super().__init__("1xL4", NodeId("a"))
+        self.assigned = before
+        self._after = after
+
+    async def read(self) -> GpuReading:
+        self.assigned = self._after
+        return GpuReading(gpus=(BUSY,))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "usable"), [(set(), {BUSY.uuid}, True), ({BUSY.uuid}, set(), True), (set(), set(), False)]
+)
+async def test_a_gpu_is_ours_if_an_execution_has_it_before_or_after_the_reading(
+    tmp_path: Path, before: set[GpuUuid], after: set[GpuUuid], usable: bool
+) -> None:
+    source = BusyMeanwhile(before, after)
+    inventory = await InventoryReader(source, tmp_path, Declared()).read((), lambda: source.assigned)
+    assert [gpu.usable for gpu in inventory.gpus] == [usable]
 
 
 @pytest.mark.parametrize(
