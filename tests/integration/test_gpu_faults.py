@@ -1,6 +1,7 @@
 """A GPU that breaks under a job: the job's failure names it."""
 
 import os
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,12 @@ async def test_a_job_whose_gpu_fell_off_the_bus_failed_by_that_though_its_progra
             "less than 1 s before it ended with exit code 7"
         )
         assert failure.log_tail == ("CUDA error",)
+
+        async with aclosing(fleet.client.nodes.events(str(failure.node), follow=True)) as story:
+            joined, fault = await anext(story), await anext(story)
+        assert [joined.kind, fault.kind] == ["joined", "gpu_fault"]
+        assert fault.text.startswith("GPU 0: ")
+        assert "GPU has fallen off the bus" in fault.text
 
 
 async def test_a_fault_of_the_programs_making_is_named_beside_its_exit_code(tmp_path: Path) -> None:

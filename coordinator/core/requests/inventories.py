@@ -1,6 +1,7 @@
 """What is new about what a node has, in words for people.
 
-How much of it is free or in use is no news, and neither are addresses: networks of containers come and go with jobs.
+How much of it is free or in use is no news. Addresses are none, as networks of containers come and go with jobs, nor
+are sizes of disks, as some file systems share theirs with others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +43,6 @@ def _changes(before: Inventory, after: Inventory) -> Iterator[str]:
             yield _change(name, fact(before), fact(after))
     if before.memory != after.memory:
         yield _change("memory", format_memory(before.memory), format_memory(after.memory))
-    if before.disk_total != after.disk_total:
-        yield _change("disk", format_memory(before.disk_total), format_memory(after.disk_total))
     if _kinds(before.gpus) != _kinds(after.gpus):
         yield (
             _change("GPUs", len(before.gpus), len(after.gpus)) if len(before.gpus) != len(after.gpus) else "other GPUs"

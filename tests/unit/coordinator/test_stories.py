@@ -170,7 +170,7 @@ def test_labels_that_an_operator_gives_are_told_with_the_account() -> None:
 
 def test_what_is_free_or_in_use_is_no_news() -> None:
     w = World(("a", 1))
-    w.change_inventory("a", disk_free=7, addresses=("10.1.1.1",))
+    w.change_inventory("a", disk_free=7, disk_total=9, addresses=("10.1.1.1",))
 
     assert told(w) == []
 
