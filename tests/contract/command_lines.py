@@ -43,7 +43,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
         "--project vision --entrypoint sh --ulimit nofile=1024 --node-label rack=7 -- true"
     ),
     Line(
-        "run --dry-run --queue-anyway --framework pytorch --image python:3 --mount /tmp:/data --project vision -- true"
+        "run --dry-run --queue-anyway --framework pytorch --dialect slurm --image python:3 --mount /tmp:/data "
+        "--project vision -- true"
     ),
     Line("projects allow vision --nothing --privileged --gain-privileges"),
     Line("submit {dir}/job.yaml --set workers=1 --queue-anyway -o yaml --follow"),
@@ -55,6 +56,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("show {job} --attempt 1 -o wide"),
     Line("why {job} -o yaml"),
     Line("events {job} --follow -o json"),
+    Line("events --node {node} -o json"),
+    Line("events --fleet"),
     Line("logs {job} -f --rank 0 --since 1h --tail 5 --attempt 1 -t --no-prefix --raw"),
     Line("logs {job} -o json"),
     Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),

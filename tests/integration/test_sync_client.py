@@ -9,13 +9,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from muster import Client, SyncClient, errors
-from muster.domain.ids import JobId
+from muster.domain.event import FleetEvent, FleetEventKind, NodeEvent, NodeEventKind
+from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView, LogLine
@@ -54,6 +56,19 @@ def test_questions_are_answered_as_they_are_with_asyncio(serve: Serve) -> None:
         assert client.nodes.list() == ()
 
     assert accepted.spec == SPEC
+
+
+def test_stories_of_nodes_and_of_the_fleet_are_read_as_they_are_with_asyncio(serve: Serve) -> None:
+    lost = NodeEvent(node=NodeId("a"), kind=NodeEventKind.LOST, at=AT, number=1)
+    back = replace(lost, kind=NodeEventKind.BACK, number=4)
+    added = FleetEvent(kind=FleetEventKind.PROJECT_ADDED, at=AT, project="vision", number=2)
+    canned = Canned(node_events=[[lost, Broken.UNAVAILABLE], [back]], fleet_events=[[added]])
+
+    with SyncClient(serve(canned)) as client:
+        assert list(client.nodes.events("a", follow=True)) == [lost, back]
+        assert list(client.fleet.events(after=1)) == [added]
+
+    assert [asked.after for asked in canned.asked] == [0, 1, 1]
 
 
 def test_errors_are_those_of_the_asynchronous_client(serve: Serve) -> None:
