@@ -62,6 +62,7 @@ class ExecutionSecrets:
         if found is None:
             return launch
         secrets = without_clashes(found, assignment.role, launch)
+        secrets = replace(secrets, masked=(*secrets.masked, *launch.secrets.masked))
         if not secrets.files:
             return replace(launch, secrets=secrets)
         container = assignment.role.runtime is RuntimeKind.DOCKER

@@ -31,6 +31,7 @@ ENVIRONMENTS: Mapping[str, Environment] = {
         packages=("jax==0.10.*", "xgboost-cpu==3.2.*", "lightgbm==4.7.*", "numpy==2.4.*"),
         modules=("jax", "xgboost", "lightgbm"),
     ),
+    "ray": Environment(packages=("ray==2.60.*",), modules=("ray",)),
     "valohai": Environment(packages=("valohai-utils==0.8.*",), modules=("valohai",)),
 }
 CACHE = Path.home() / ".cache" / "muster" / "frameworks"

@@ -1,6 +1,7 @@
 """What user code finds when it starts: its environment and the roster files."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent.core.launching.dialects.known_dialects import spoken
 from agent.core.launching.expansion import expanded
@@ -8,10 +9,11 @@ from agent.core.launching.frameworks.known_frameworks import surroundings, with_
 from agent.core.launching.frameworks.surroundings import if_short
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
+from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import Roster, config_files, host_names
 from muster.domain.jobs.frameworks.dialect import Dialect
-from muster.domain.jobs.job import PortRequest, RuntimeKind
+from muster.domain.jobs.job import PortRequest, Role, RuntimeKind
 from muster.domain.jobs.ports import ports_of
 
 CONTAINER_CONFIG = "/muster/config"
@@ -25,7 +27,7 @@ CONTAINER_HOME = "/muster/home"
 def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     """Environment and files of one execution; what the job's own `env` says wins over defaults, never over identity."""
     role = expanded(assignment, roster, site)
-    brought, told = surroundings(assignment, roster), spoken(assignment, roster, site)
+    brought, told = surroundings(assignment, roster, site), spoken(assignment, roster, site)
     address = roster.addresses[assignment.rank]
     env = {
         **role.env,
@@ -52,9 +54,18 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
         defaults=defaults,
         config_files=files,
         programs=told.programs,
-        role=role if role.expand else None,
+        role=_wrapped(role, brought.wrapper) if role.expand or brought.wrapper else None,
+        secrets=Handover(masked=brought.masked),
         host_names=names,
     )
+
+
+def _wrapped(role: Role, wrapper: tuple[str, ...]) -> Role:
+    """The role with these words before its command; behind the image's entrypoint, before one of the job."""
+    if not wrapper:
+        return role
+    command = (*wrapper, *(role.entrypoint or ()), *role.command)
+    return replace(role, entrypoint=None if role.entrypoint is None else (), command=command)
 
 
 def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mapping[str, str]:

@@ -681,7 +681,7 @@ class Framework(_message.Message):
     RENDEZVOUS_FIELD_NUMBER: _builtins.int
     RESTARTS_IN_PLACE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """`pytorch`, `tensorflow`, `jax`, `xgboost` or `lightgbm`."""
+    """`pytorch`, `tensorflow`, `jax`, `xgboost`, `lightgbm` or `ray`."""
     processes: _builtins.int
     """Processes that user code has in one execution; absent: one for each of its GPUs."""
     rendezvous: _builtins.str

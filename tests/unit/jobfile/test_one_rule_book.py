@@ -112,6 +112,15 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
         framed("tensorflow", role(env={"TF_CONFIG": "{}"})),
         "roles[0].env.TF_CONFIG: is set by framework tensorflow; take it out of env",
     ),
+    (
+        framed("ray", replace(role(CONTAINER), network=Network.BRIDGE)),
+        "network: bridge lets nobody through to ports that ray opens; use network: host",
+    ),
+    (framed("ray", role(CONTAINER, command=())), "roles[0].command: is missing: with ray the nodes"),
+    (
+        framed("ray", role(env={"RAY_ADDRESS": "local"})),
+        "roles[0].env.RAY_ADDRESS: is set by framework ray; take it out of env",
+    ),
     (job(dialects=(Dialect.SLURM, Dialect.SLURM)), 'dialects[1]: "slurm" is the dialect of dialects[0], too'),
     (
         spoken("slurm", role(env={"SLURM_NTASKS": "8"})),

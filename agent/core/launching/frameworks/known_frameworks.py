@@ -5,17 +5,23 @@ from typing import assert_never
 from agent.core.launching.frameworks.boosting import LIGHTGBM_PORT, lightgbm, xgboost
 from agent.core.launching.frameworks.jax import jax
 from agent.core.launching.frameworks.pytorch import pytorch
+from agent.core.launching.frameworks.ray import RAY_PORT, ray
 from agent.core.launching.frameworks.surroundings import Surroundings
 from agent.core.launching.frameworks.tensorflow import TENSORFLOW_PORT, tensorflow
+from agent.core.launching.site import LaunchSite
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import Roster
 from muster.domain.jobs.frameworks.framework import FrameworkName
 from muster.domain.jobs.job import PortRequest
 
-_PORTS = {FrameworkName.TENSORFLOW: TENSORFLOW_PORT, FrameworkName.LIGHTGBM: LIGHTGBM_PORT}
+_PORTS = {
+    FrameworkName.TENSORFLOW: TENSORFLOW_PORT,
+    FrameworkName.LIGHTGBM: LIGHTGBM_PORT,
+    FrameworkName.RAY: RAY_PORT,
+}
 
 
-def surroundings(who: Assignment, roster: Roster) -> Surroundings:
+def surroundings(who: Assignment, roster: Roster, site: LaunchSite) -> Surroundings:
     """What the framework of its job brings to an execution; nothing for a job without one."""
     if who.framework is None:
         return Surroundings()
@@ -26,10 +32,10 @@ def surroundings(who: Assignment, roster: Roster) -> Surroundings:
             return tensorflow(who.rank, roster)
         case FrameworkName.JAX:
             return jax(who, roster)
-        case FrameworkName.XGBOOST:
-            return xgboost(who.rank, roster)
-        case FrameworkName.LIGHTGBM:
-            return lightgbm(roster)
+        case FrameworkName.XGBOOST | FrameworkName.LIGHTGBM as name:
+            return xgboost(who.rank, roster) if name is FrameworkName.XGBOOST else lightgbm(roster)
+        case FrameworkName.RAY:
+            return ray(who, roster, site)
         case unknown:
             assert_never(unknown)
 

@@ -19,6 +19,10 @@ class Surroundings:
     """Name in the configuration directory → content."""
     programs: Mapping[str, bytes] = field(default_factory=dict)
     """Name of a program that user code finds by PATH → content."""
+    wrapper: tuple[str, ...] = ()
+    """Words that come before the command of the job."""
+    masked: tuple[bytes, ...] = field(default=(), repr=False)
+    """Values that must not show up in what it prints."""
     host_names: Mapping[str, str] = field(default_factory=dict)
     """Host name → address, beside the names of the roster."""
 

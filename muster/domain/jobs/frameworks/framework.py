@@ -18,6 +18,7 @@ class FrameworkName(StrEnum):
     JAX = "jax"  #: `jax.distributed.initialize()`
     XGBOOST = "xgboost"  #: rabit's tracker on rank 0
     LIGHTGBM = "lightgbm"  #: a list of machines
+    RAY = "ray"  #: a cluster whose head is rank 0, where the command runs
 
 
 class Rendezvous(StrEnum):

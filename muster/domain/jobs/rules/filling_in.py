@@ -26,6 +26,8 @@ def _in_repository(role: Role) -> Role:
 def _success(spec: JobSpec) -> SuccessRule | str:
     """The rule or role that decides; servers and evaluators of TensorFlow run until somebody stops them."""
     names = [role.name for role in spec.roles]
+    if spec.framework is not None and spec.framework.name is FrameworkName.RAY:
+        return SuccessRule.RANK0
     if spec.framework is not None and spec.framework.name is FrameworkName.TENSORFLOW and needs_chief(names):
         return chief_of(names)
     return SuccessRule.ALL

@@ -37,6 +37,7 @@ ALWAYS_SET: Mapping[FrameworkName, frozenset[str]] = {
         }
     ),
     FrameworkName.LIGHTGBM: frozenset({"LIGHTGBM_MACHINES"}),
+    FrameworkName.RAY: frozenset({"RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"}),
 }
 """Variables that a framework's members find each other by; a job that sets one of them would be torn apart."""
 
@@ -54,10 +55,21 @@ def framework_faults(spec: JobSpec, framework: Framework) -> Iterator[Fault]:
     if framework.name is FrameworkName.LIGHTGBM and spec.network is Network.BRIDGE:
         message = "bridge hides its own address from lightgbm, which finds itself by it in the list; use network: host"
         yield Fault(path=("network",), message=message)
+    if framework.name is FrameworkName.RAY:
+        yield from _ray(spec)
     for number, role in enumerate(spec.roles):
         for variable in sorted(role.env.keys() & ALWAYS_SET[framework.name]):
             message = f"is set by framework {framework.name}; take it out of env"
             yield Fault(path=("roles", number, "env", variable), message=message)
+
+
+def _ray(spec: JobSpec) -> Iterator[Fault]:
+    if spec.network is Network.BRIDGE:
+        yield Fault(path=("network",), message="bridge lets nobody through to ports that ray opens; use network: host")
+    for number, role in enumerate(spec.roles):
+        if not role.command:
+            message = "is missing: with ray the nodes of the cluster start before it, and an image's own is not known"
+            yield Fault(path=("roles", number, "command"), message=message)
 
 
 def _numbers(framework: Framework) -> Iterator[Fault]:
