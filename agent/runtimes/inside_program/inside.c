@@ -1,0 +1,61 @@
+/* The one program that Muster brings into executions. No libc, Linux only; `build.sh` says how it is built.
+ *
+ *     muster-inside stay DOOR     starts commands for the agent; MUSTER_TICKET tells it from other programs
+ *     muster-inside wait          does nothing until SIGTERM or SIGINT, and then ends with 0
+ *     muster-exec, muster-rsh, muster-ssh, ssh: commands in other executions of the gang
+ */
+
+#include "inside.h"
+#include "system.h"
+
+#if defined(__x86_64__)
+/* The kernel leaves the number of arguments at the top of the stack. */
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall run\n");
+#else
+__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tmov x30, #0\n\tmov x0, sp\n\tbl run\n");
+#endif
+
+void run(long *stack) __attribute__((noreturn, used));
+
+char *value_of(const char *name, char **environment) {
+    size_t size = length_of(name);
+    for (; *environment; environment++) {
+        size_t at = 0;
+        while (at < size && (*environment)[at] == name[at])
+            at++;
+        if (at == size && (*environment)[at] == '=')
+            return *environment + size + 1;
+    }
+    return 0;
+}
+
+/* The main program of an execution in which others start commands. It may be the first process of a container. */
+static int wait_here(void) {
+    const uint64_t heard = bit_of(SIGTERM) | bit_of(SIGINT) | bit_of(SIGCHLD);
+    mask_signals(heard);
+    for (;;) {
+        long found = system_call(__NR_rt_sigtimedwait, (long)&heard, 0, 0, 8, 0);
+        if (found == SIGTERM || found == SIGINT)
+            return 0;
+        while (system_call(__NR_wait4, -1, 0, WNOHANG, 0, 0) > 0)
+            ;
+    }
+}
+
+void run(long *stack) {
+    long count = *stack;
+    char **arguments = (char **)(stack + 1), **environment = arguments + count + 1;
+    const char *name = count > 0 ? arguments[0] : "";
+
+    for (const char *at = name; *at; at++)
+        if (*at == '/')
+            name = at + 1;
+    if (!same(name, "muster-inside"))
+        leave(call_gang(name, arguments + (count > 0), environment));
+    if (count == 3 && same(arguments[1], "stay"))
+        leave(stay(arguments[2], environment));
+    if (count == 2 && same(arguments[1], "wait"))
+        leave(wait_here());
+    say("muster-inside: say `stay DOOR` or `wait`\n");
+    leave(2);
+}

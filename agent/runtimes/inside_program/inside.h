@@ -1,0 +1,15 @@
+/* The parts of muster-inside. Each returns the exit code of the program. */
+
+#ifndef MUSTER_INSIDE_H
+#define MUSTER_INSIDE_H
+
+/* Starts commands for the agent at a door, for as long as the execution lasts. */
+int stay(const char *door, char **environment);
+
+/* Has a command run in another execution of the gang: muster-exec, muster-rsh and ssh. */
+int call_gang(const char *name, char **arguments, char **environment);
+
+/* The value of a variable, or 0. */
+char *value_of(const char *name, char **environment);
+
+#endif
