@@ -14,4 +14,6 @@ with torch.no_grad():
     weights = sum(float((each - each.grad).sum()) for each in model.parameters())
 line = f"rank {dist.get_rank()} of {dist.get_world_size()} local {os.environ['LOCAL_RANK']} weights {weights:.6f}"
 os.write(1, f"{line}\n".encode())  # whole lines, also where two processes share the output
+del model  # PyTorch may abort at the end where a model outlives its process group, or its peers leave before it
+dist.barrier()
 dist.destroy_process_group()
