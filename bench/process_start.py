@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 from agent.executions.layout import BELL
+from agent.runtimes.kernel.cgroups import CgroupLimits
 from agent.runtimes.process.launcher import Launcher, Supervisor
 from agent.runtimes.process.order import ProgramOrder
 from agent.runtimes.process.record import ProcessRecord, read_record
@@ -60,6 +61,9 @@ async def main() -> None:
 
 SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER."""
+
+NO_CGROUPS = CgroupLimits(memory=None, pids=1, cpu_millis=1000)
+"""The limits of supervisors that are in no cgroups."""
 
 
 class Directories:
@@ -107,7 +111,7 @@ async def one_by_one(spares: SpareSupervisors, directories: Directories, repeats
         await supervisor.release()
         starts.append(time.perf_counter() - begun)
         hear_out(bell, order)
-        spares.take_back(supervisor)
+        spares.take_back(supervisor, NO_CGROUPS)
 
     await supervised()
     for _ in range(repeats):

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from agent.executions.files import READABLE
-from agent.executions.layout import BELL, EXECUTION_RECORD, PROCESS_RECORD, ExecutionDirectory
+from agent.executions.layout import BELL, CGROUPS, EXECUTION_RECORD, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.record import PRIVATE_RECORD, ExecutionRecord, note_first
 from agent.executions.trees import remove_tree
 from agent.executions.whole_file import write_unseen
@@ -117,7 +117,7 @@ class ExecutionDirectories:
 
 def _make_files(directory: ExecutionDirectory) -> None:
     """Make the empty files that an execution will have."""
-    for path in (directory.log, directory.path / EXECUTION_RECORD, directory.path / PROCESS_RECORD):
+    for path in (directory.log, *(directory.path / name for name in (EXECUTION_RECORD, PROCESS_RECORD, CGROUPS))):
         write_unseen(path, b"", PRIVATE_RECORD)
     for name in CONFIG_FILES:
         write_unseen(directory.config / name, b"", READABLE)

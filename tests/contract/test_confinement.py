@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,7 +17,7 @@ from agent.core.launching.job_user import NOBODY, JobUser
 from agent.fencing.kill import kill
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.cgroups import Cgroups, own_cgroups
-from agent.runtimes.kernel.confinement import SCORE, Confinement, members
+from agent.runtimes.kernel.confinement import SCORE, members
 from agent.runtimes.kernel.pids import stat
 from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.process.confines import noted_groups
@@ -69,6 +69,49 @@ USERS = [
 ]
 
 
+class Trials:
+    """Executions of one node, one after the other."""
+
+    def __init__(self, directory: Path, runtime: ProcessRuntime) -> None:
+        self._directory = directory
+        self._runtime = runtime
+        self._open = ExitStack()
+        self._made: list[Trial] = []
+
+    async def next(self, role: Role) -> Trial:
+        """Another execution, prepared."""
+        assignment = assignment_for(role)
+        own = directory_for(self._directory, assignment.execution)
+        spool = self._open.enter_context(closing(LogSpool(own.log)))
+        sandbox = await self._runtime.prepare(assignment, own, spool, (), ignored)
+        self._made.append(Trial(sandbox, spool, own, launch_for(assignment)))
+        return self._made[-1]
+
+    async def close(self) -> None:
+        """Remove them all."""
+        with self._open:
+            for each in self._made:
+                await each.sandbox.remove()
+
+
+@asynccontextmanager
+async def several(
+    directory: Path,
+    cgroups: Cgroups | None,
+    user: JobUser | None = None,
+    spares: SpareSupervisors | None = None,
+) -> AsyncIterator[Trials]:
+    """A node for executions."""
+    spares = spares or SpareSupervisors(Launcher(other_users=user is not None), cgroups, wanted=0)
+    runtime = ProcessRuntime(spares=spares, job_user=user)
+    trials = Trials(directory, runtime)
+    try:
+        yield trials
+        await trials.close()
+    finally:
+        await runtime.close()
+
+
 @asynccontextmanager
 async def prepared(
     directory: Path,
@@ -77,18 +120,9 @@ async def prepared(
     user: JobUser | None = None,
     spares: SpareSupervisors | None = None,
 ) -> AsyncIterator[Trial]:
-    """An execution in a runtime of its own."""
-    spares = spares or SpareSupervisors(Launcher(other_users=user is not None), cgroups, wanted=0)
-    runtime = ProcessRuntime(spares=spares, job_user=user)
-    assignment = assignment_for(role)
-    own = directory_for(directory, assignment.execution)
-    with closing(LogSpool(own.log)) as spool:
-        try:
-            sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
-            yield Trial(sandbox, spool, own, launch_for(assignment))
-            await sandbox.remove()
-        finally:
-            await runtime.close()
+    """An execution on a node of its own."""
+    async with several(directory, cgroups, user, spares) as they:
+        yield await they.next(role)
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -110,7 +144,8 @@ async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_wit
             assert len(found) == 3
         await it.sandbox.stop(GRACE)
         await it.sandbox.remove()
-        assert _there(it) == []
+        assert noted_groups(it.directory) == ()
+    assert _still_there(record.groups) == []
 
 
 async def test_a_spare_supervisor_waits_in_the_cgroups_that_its_program_gets(tmp_path: Path, cgroups: Cgroups) -> None:
@@ -125,8 +160,53 @@ async def test_a_spare_supervisor_waits_in_the_cgroups_that_its_program_gets(tmp
         assert await it.run() == Exit(code=0)
         found = {line.rpartition(b"/")[2].decode() for line in it.printed()}
         assert {group.name for group in groups} <= found
-        await it.sandbox.remove()
-        assert _there(it) == []
+    assert _still_there(map(str, groups)) == []
+
+
+async def test_one_program_after_the_other_gets_the_same_cgroups_with_limits_of_its_own(
+    tmp_path: Path, cgroups: Cgroups
+) -> None:
+    needs(cgroups, "pids")
+    spares = SpareSupervisors(Launcher(), cgroups, wanted=1)
+    spares.refill()
+    async with several(tmp_path, cgroups, spares=spares) as they:
+        first = await they.next(Role(command=("/bin/true",), resources=Resources(cpu_millis=100)))
+        assert await first.run() == Exit(code=0)
+        groups = noted_groups(first.directory)
+        await first.sandbox.remove()
+        second = await they.next(Role(command=("/bin/true",), security=Security(pids=20)))
+        assert noted_groups(second.directory) == groups != ()
+        assert await second.run() == Exit(code=0)
+        assert _weights(second) in (["100"], ["1024"], [])
+        assert _of_each(second, "pids.max") == ["21"]
+        await first.sandbox.remove()
+        assert _still_there(groups) == list(groups)
+    assert _still_there(groups) == []
+
+
+async def test_a_program_with_a_limit_of_memory_leaves_its_cgroups_to_nobody(tmp_path: Path, cgroups: Cgroups) -> None:
+    needs(cgroups, "memory")
+    async with several(tmp_path, cgroups) as they:
+        first = await they.next(Role(command=("/bin/true",), resources=Resources(memory=MEMORY)))
+        assert await first.run() == Exit(code=0)
+        groups = noted_groups(first.directory)
+        await first.sandbox.remove()
+        assert _still_there(groups) == []
+        second = await they.next(Role(command=shell("cat /proc/self/cgroup; echo $PPID")))
+        assert await second.run() == Exit(code=0)
+        assert not set(groups) & set(noted_groups(second.directory))
+
+
+async def test_cgroups_in_which_a_program_has_made_others_are_nobody_elses(tmp_path: Path, cgroups: Cgroups) -> None:
+    spares = SpareSupervisors(Launcher(), cgroups, wanted=1)
+    spares.refill()
+    async with several(tmp_path, cgroups, spares=spares) as they:
+        first = await they.next(Role(command=("/bin/true",)))
+        groups = noted_groups(first.directory)
+        _make_below(groups[0])
+        assert await first.run() == Exit(code=0)
+        await first.sandbox.remove()
+        assert _still_there(groups) == []
 
 
 async def test_spare_supervisors_that_were_not_needed_leave_no_cgroup(cgroups: Cgroups) -> None:
@@ -151,9 +231,10 @@ async def test_an_execution_weighs_as_much_as_its_cpus_from_its_start_on(tmp_pat
 async def test_what_was_armed_and_never_started_leaves_no_cgroup(tmp_path: Path, cgroups: Cgroups) -> None:
     async with prepared(tmp_path, cgroups, Role(command=("/bin/true",))) as it:
         await it.arm()
-        assert _there(it) != []
+        groups = _there(it)
+        assert groups != []
         await it.sandbox.remove()
-        assert _there(it) == []
+        assert _still_there(groups) == []
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -250,27 +331,30 @@ async def test_a_program_does_not_inherit_that_its_agent_goes_last(
         assert it.printed() == [b"0", lowered.encode()]
 
 
-@pytest.mark.parametrize(("own", "inside"), [("-900", "0"), ("0", "0"), ("200", "200")])
-def test_a_supervisor_has_the_score_of_programs_only_while_it_starts_one(tmp_path: Path, own: str, inside: str) -> None:
-    score = tmp_path / "oom_score_adj"
-    score.write_text(own)
-    confinement = Confinement((), str(score))
-    confinement.enter()
-    assert score.read_text()[: len(inside)] == inside
-    score.write_text(inside)
-    confinement.leave()
-    assert score.read_text() == own
-
-
 def _there(trial: Trial) -> list[str]:
-    """The cgroups of an execution that were not removed."""
-    return [group for group in noted_groups(trial.directory) if Path(group).exists()]
+    """The cgroups of an execution."""
+    return _still_there(noted_groups(trial.directory))
+
+
+def _still_there(groups: Iterable[str]) -> list[str]:
+    """Cgroups out of these that were not removed."""
+    return [group for group in groups if Path(group).exists()]
 
 
 def _weights(trial: Trial) -> list[str]:
     """What the kernel weighs an execution by, in either version of cgroups."""
-    files = (Path(group, name) for group in _there(trial) for name in ("cpu.weight", "cpu.shares"))
+    return _of_each(trial, "cpu.weight", "cpu.shares")
+
+
+def _of_each(trial: Trial, *names: str) -> list[str]:
+    """The content of files of these names in its cgroups."""
+    files = (Path(group, name) for group in _there(trial) for name in names)
     return [file.read_text().strip() for file in files if file.exists()]
+
+
+def _make_below(group: str) -> None:
+    """Make a cgroup in another, as a program with the right to it may."""
+    Path(group, "below").mkdir()
 
 
 @pytest.fixture

@@ -65,8 +65,9 @@ def test_directories_that_were_made_before_have_the_same_rights_as_others(direct
         write_config(each, WITH_FILES)
         write_unseen(each.log, b"", 0o600)
     first, last = modes(made[0]), modes(made[-1])
-    by_supervisors = {"bell": stat.S_IFIFO | 0o600, "process.json": stat.S_IFREG | 0o600}  # where they are not there
-    assert first == last | by_supervisors
+    files = dict.fromkeys(("process.json", "cgroups.json"), stat.S_IFREG | 0o600)
+    of_processes = {"bell": stat.S_IFIFO | 0o600, **files}  # who needs them makes them where they are not there
+    assert first == last | of_processes
 
 
 def test_in_a_new_directory_nothing_was_started(directories: ExecutionDirectories) -> None:

@@ -26,6 +26,9 @@ SHARES_OF_A_CPU = 1024
 MILLIS_OF_A_CPU = 1000
 """The same of the first version of cgroups."""
 
+LINKS_OF_A_LEAF = 2
+"""Links of a cgroup without others below it: each of those is one more."""
+
 CGROUP_REMOVAL_LIMIT = 2.0
 CGROUP_REMOVAL_PAUSE = 0.01
 """Seconds between attempts to remove a cgroup whose processes have ended just now."""
@@ -144,11 +147,23 @@ class Cgroups:
 
         Before, its supervisor would be held up as well: a gang of small jobs would start late on a busy node.
         """
-        for group, controllers, unified in self._of(groups):
-            if weight := _weight(cpu_millis, controllers, unified=unified):
-                name, value = weight
-                with suppress(OSError):  # it may have ended, and been cleared away
-                    write(f"{group}/{name}", value.encode())
+        if cpu_millis != MILLIS_OF_A_CPU:
+            with suppress(OSError):  # it may have ended, and been cleared away
+                self._weigh(groups, cpu_millis)
+
+    def renew(self, groups: Sequence[str], limits: CgroupLimits) -> bool:
+        """Make cgroups that had these limits fit for another program; whether they are, as if they were made anew.
+
+        They are not if they had a limit of memory, if the next one might need others as well, or if there are cgroups
+        below them, which the program has made. Raises OSError.
+        """
+        if limits.memory is not None or len(groups) != len(self._found):
+            return False
+        if any(os.stat(group).st_nlink > LINKS_OF_A_LEAF for group in groups):  # noqa: PTH116 (as above)
+            return False
+        if limits.cpu_millis != MILLIS_OF_A_CPU:
+            self._weigh(groups, MILLIS_OF_A_CPU)
+        return True
 
     def remove(self, groups: Sequence[str]) -> None:
         """Remove them with all that is below them, once nothing runs in them; harmless when repeated."""
@@ -168,6 +183,12 @@ class Cgroups:
             with suppress(PermissionError):
                 process(pid).kill()
         _remove(group)
+
+    def _weigh(self, groups: Sequence[str], cpu_millis: int) -> None:
+        for group, controllers, unified in self._of(groups):
+            if "cpu" in controllers:
+                name, value = _weight(cpu_millis, unified=unified)
+                write(f"{group}/{name}", value.encode())
 
     def _of(self, groups: Sequence[str]) -> Iterator[tuple[str, frozenset[str], bool]]:
         """Each with the controllers whose limits hold in it, and whether it is of the second version."""
@@ -217,13 +238,11 @@ def _settings(limits: CgroupLimits, controllers: frozenset[str], *, unified: boo
 def _needed(limits: CgroupLimits, controllers: frozenset[str]) -> bool:
     """Whether a tree of the first version limits any of it."""
     settings = any(_settings(limits, controllers, unified=False))
-    return settings or _weight(limits.cpu_millis, controllers, unified=False) is not None
+    return settings or ("cpu" in controllers and limits.cpu_millis != MILLIS_OF_A_CPU)
 
 
-def _weight(cpu_millis: int, controllers: frozenset[str], *, unified: bool) -> tuple[str, str] | None:
-    """The file that weighs an execution, and what into it; None: it weighs as much as everything else."""
-    if "cpu" not in controllers or cpu_millis == MILLIS_OF_A_CPU:
-        return None
+def _weight(cpu_millis: int, *, unified: bool) -> tuple[str, str]:
+    """The file that weighs an execution, and what into it."""
     if unified:
         return "cpu.weight", str(max(1, min(MOST_WEIGHT, cpu_millis * WEIGHT_OF_A_CPU // MILLIS_OF_A_CPU)))
     return "cpu.shares", str(max(2, cpu_millis * SHARES_OF_A_CPU // MILLIS_OF_A_CPU))

@@ -25,6 +25,7 @@ class Confinement:
 
     A supervisor is in the program's cgroups until the end, as a child begins where its parent is, and nothing can start
     outside. It enters them early and leaves them late: while the kernel moves a process, nobody on the node can fork.
+    So it may rest in them between one program and the next.
     """
 
     def __init__(self, groups: Sequence[Sequence[str]], score: str = SCORE) -> None:
@@ -33,20 +34,29 @@ class Confinement:
         """How many of them the supervisor is in, counted from the first."""
         self._ready = False
         """Whether what starts now is confined."""
+        self._counters: tuple[str, ...] | None = None
+        """Files in which the kernel counts kills for want of memory; None: not looked for yet."""
+        self._kills_before = 0
+        """Kills of programs before this one."""
         self._score_file = score
         self._score = int(_read(score))
 
-    def holds(self, groups: Sequence[Sequence[str]]) -> bool:
-        """Whether what starts now starts in these cgroups and in no others."""
-        return self._ready and self._groups == tuple((group, home) for group, home in groups)
+    def moved(self, groups: Sequence[Sequence[str]]) -> "Confinement":
+        """Have the supervisor in these cgroups or on its way to them; it stays where it is if these are the same."""
+        if self._entered == len(self._groups) and self._groups == tuple((group, home) for group, home in groups):
+            return self
+        self.leave()
+        return Confinement(groups, self._score_file)
 
     def enter(self) -> None:
         """Confine what starts from here on; harmless when repeated. Raises OSError."""
         if self._ready:
             return
-        for group, _ in self._groups[self._entered :]:
-            write(f"{group}/{CGROUP_PROCESSES}", b"0")
-            self._entered += 1
+        if self._entered < len(self._groups):
+            for group, _ in self._groups[self._entered :]:
+                write(f"{group}/{CGROUP_PROCESSES}", b"0")
+                self._entered += 1
+            self._kills_before = self._kills()
         if self._score < PROGRAM_SCORE:
             write(self._score_file, str(PROGRAM_SCORE).encode())
         self._ready = True
@@ -58,6 +68,11 @@ class Confinement:
                 write(self._score_file, str(self._score).encode())
         self._ready = False
 
+    def rest(self) -> None:
+        """Stay in the cgroups for another program, of which nothing is known yet; harmless when repeated."""
+        self.outlive()
+        self._kills_before = self._kills()
+
     def leave(self) -> None:
         """Return to where the supervisor came from; harmless when repeated."""
         self.outlive()
@@ -67,8 +82,14 @@ class Confinement:
         self._entered = 0
 
     def out_of_memory(self) -> bool:
-        """Whether the kernel has killed anything in them because their memory was used up."""
-        return any(_oom_kills(group) for group, _ in self._groups)
+        """Whether the kernel has killed anything of this program because their memory was used up."""
+        return self._kills() > self._kills_before
+
+    def _kills(self) -> int:
+        if self._counters is None:
+            files = (f"{group}/{name}" for group, _ in self._groups for name in (MEMORY_EVENTS, OOM_CONTROL))
+            self._counters = tuple(file for file in files if os.access(file, os.R_OK))
+        return sum(map(_oom_kills, self._counters))
 
 
 def members(group: str) -> set[int]:
@@ -86,11 +107,10 @@ def kill(group: str) -> None:
         write(f"{group}/{CGROUP_KILL}", b"1")
 
 
-def _oom_kills(group: str) -> int:
-    for name in (MEMORY_EVENTS, OOM_CONTROL):
-        with suppress(OSError, ValueError):
-            lines = (line.split() for line in _read(f"{group}/{name}").splitlines())
-            return next((int(line[1]) for line in lines if line[0] == b"oom_kill"), 0)
+def _oom_kills(file: str) -> int:
+    with suppress(OSError, ValueError):
+        lines = (line.split() for line in _read(file).splitlines())
+        return next((int(line[1]) for line in lines if line[0] == b"oom_kill"), 0)
     return 0
 
 

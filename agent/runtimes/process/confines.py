@@ -13,7 +13,7 @@ from agent.runtimes.process.launcher import Supervisor
 from agent.runtimes.process.order import Groups, paths_of
 from muster.domain.gangs.plan import Assignment
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.domain.jobs.job import DEFAULT_PIDS
+from muster.domain.jobs.job import DEFAULT_PIDS, Role
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def confine(
     if missing:
         words = {"memory": "resources.memory only reserves", "pids": "security.pids does not hold"}
         spool.mark(f"{' and '.join(words[each] for each in missing)} here: this node has no cgroups with such limits")
-    limits = CgroupLimits(memory=resources.memory, pids=pids or DEFAULT_PIDS, cpu_millis=resources.cpu_millis)
+    limits = limits_of(assignment.role)
     groups = supervisor.groups
     try:
         if not groups and (groups := cgroups.make(limits)):
@@ -56,6 +56,12 @@ def confine(
         message = f"cannot make the cgroup {error.filename}: {error.strerror}"
         raise ExecutionError(FailureKind.RUNTIME, message) from error
     return groups
+
+
+def limits_of(role: Role) -> CgroupLimits:
+    """The limits that cgroups of an execution of this role have."""
+    resources, pids = role.resources, role.security.pids
+    return CgroupLimits(memory=resources.memory, pids=pids or DEFAULT_PIDS, cpu_millis=resources.cpu_millis)
 
 
 def note(directory: ExecutionDirectory, groups: tuple[str, ...]) -> None:

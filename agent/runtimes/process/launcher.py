@@ -114,12 +114,12 @@ class Supervisor:
         self._connection = connection
         self._process: Process | None = None
         self.groups: Groups = ()
-        """The cgroups that it was told to enter."""
+        """The cgroups that it was told to be in."""
         self.released = False
         """Whether the program was told to start."""
 
     def enter(self, groups: Groups) -> None:
-        """Tell it the cgroups of its program early, without waiting for it."""
+        """Tell it the cgroups of its program early, without waiting for it; without any it leaves those it is in."""
         self.groups = groups
         with suppress(OSError):  # it is gone, which shows when it is armed
             self._connection.send(groups_line(groups))
@@ -129,6 +129,7 @@ class Supervisor:
 
         Raises ConnectionError if there is no supervisor (any more), and OSError where the node refuses something.
         """
+        self.groups = order.groups
         self._process = Process(**(await self._ask(order.line()))["supervisor"])
 
     async def release(self) -> ProcessRecord:
@@ -139,8 +140,8 @@ class Supervisor:
         return ProcessRecord(supervisor=self._process, program=Process(**answer["program"]))
 
     def renew(self) -> None:
-        """Be as before the first order."""
-        self._process, self.groups, self.released = None, (), False
+        """Be as before the first order, in the same cgroups."""
+        self._process, self.released = None, False
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from agent.core.launching.job_user import JobUser
 from agent.executions.held_resources import KILL_LIMIT
-from agent.executions.layout import BELL, GRACE, PROCESS_RECORD, ExecutionDirectory
+from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.owner import free_user, let_through, open_to, own_user
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.kernel.subtree import Subtree
 from agent.runtimes.process.arming import Preparation
-from agent.runtimes.process.confines import Confined, clear_strangers, confine, noted_groups
+from agent.runtimes.process.confines import Confined, clear_strangers, confine, limits_of, noted_groups
 from agent.runtimes.process.ending import killed, terminate
 from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure
 from agent.runtimes.process.launcher import Launcher, Supervisor
@@ -271,12 +271,12 @@ class ProcessSandbox:
             await self._kill_all(self._program)
             await self._end_supervisor(self._program)
             (self._directory.path / PROCESS_RECORD).unlink(missing_ok=True)
-        for name in (BELL, GRACE):
+        for name in (BELL, GRACE, CGROUPS):
             (self._directory.path / name).unlink(missing_ok=True)
-        if self._program is None:
-            self._dismiss()  # it is in its program's cgroups until the program starts
-        await asyncio.to_thread(self._confined.cgroups.remove, self._confined.groups)
-        self._dismiss()  # now that nothing names it any more, it may be somebody else's
+        if self._passed_on():  # now that nothing names them any more, they may be somebody else's
+            self._confined = replace(self._confined, groups=())
+        else:
+            await asyncio.to_thread(self._confined.cgroups.remove, self._confined.groups)
 
     async def let_go(self) -> None:
         """Leave a program that runs to the next agent."""
@@ -310,15 +310,18 @@ class ProcessSandbox:
             async with asyncio.timeout(KILL_LIMIT):
                 await program.gone.wait()
 
-    def _dismiss(self) -> None:
-        """Let go of the supervisor, or have it do something else: not if it has known secrets, or has children left."""
+    def _passed_on(self) -> bool:
+        """Have the supervisor do something else, or let go of it; whether the cgroups are in use again.
+
+        It goes if it has known secrets, or has children left.
+        """
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is None:
-            return
-        if self._preparation is not None and self._program is not None and self._program.alone and not self._secretive:
-            self._preparation.spares.take_back(supervisor)
-        else:
+            return False
+        if self._preparation is None or not self.vacant or self._secretive:
             supervisor.close()
+            return False
+        return self._preparation.spares.take_back(supervisor, limits_of(self._preparation.role))
 
     async def _kill(self, program: FollowedProgram) -> None:
         if not program.alone:

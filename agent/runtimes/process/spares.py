@@ -1,16 +1,16 @@
 """Supervisors that wait for work, each in cgroups that its next program gets.
 
 While the kernel moves a process into a cgroup, nobody on the node can fork: at the start of a gang that is felt, in a
-quiet moment before it is not.
+quiet moment before it is not. So a supervisor whose program has left nothing stays where it is.
 "all started with all addresses, 32 executions, API: Muster / (srun + PMI2)" of `make bench ONLY=gangs` pays for this.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from agent.runtimes.kernel.cgroups import Cgroups
+from agent.runtimes.kernel.cgroups import CgroupLimits, Cgroups
 from agent.runtimes.process.launcher import Launcher, Supervisor
 from agent.runtimes.process.order import paths_of
 from muster.domain.jobs.failure import ExecutionError
@@ -52,14 +52,21 @@ class SpareSupervisors:
         """One that nothing was told yet. Raises ExecutionError."""
         return self._launcher.make()
 
-    def take_back(self, supervisor: Supervisor) -> None:
-        """Nothing is left of what it did, so it may do something else."""
+    def take_back(self, supervisor: Supervisor, limits: CgroupLimits) -> bool:
+        """Have it do something else, as nothing is left of what it did; whether its cgroups are in use again.
+
+        `limits`: those that its cgroups have.
+        """
         if not self._launcher.runs or len(self.waiting) >= KEPT_SUPERVISORS:
             supervisor.close()
-            return
+            return False
+        kept = self._freed(paths_of(supervisor.groups), limits)
+        if not kept:
+            supervisor.enter(())
         supervisor.renew()
         self.waiting.appendleft(supervisor)
         self._refill_soon()
+        return kept
 
     def refill(self) -> None:
         """Have spare ones, each in cgroups of its own, without waiting for them."""
@@ -88,6 +95,13 @@ class SpareSupervisors:
             self._refilling.cancel()
         if self._wanted:
             self._refilling = asyncio.get_running_loop().call_later(REFILL_AFTER, self.refill)
+
+    def _freed(self, groups: Sequence[str], limits: CgroupLimits) -> bool:
+        """Whether these cgroups serve for any program from here on."""
+        try:
+            return self.cgroups.renew(groups, limits)
+        except OSError:
+            return False
 
     def _remove(self, closed: Iterable[Supervisor]) -> None:
         for supervisor in closed:

@@ -70,14 +70,15 @@ def supervise(connection: socket.socket) -> None:
     confinement = Confinement(())
     for line in _lines(connection):
         if line.startswith(GROUPS_LINE):
-            confinement.leave()
-            confinement = Confinement(groups_in(line))
+            confinement = confinement.moved(groups_in(line))
             with suppress(OSError):  # the order says the same, and why it cannot be is told then
                 confinement.enter()
         elif line != GO:
             if ready is not None:
                 ready.close()
-            ready = _get_ready(ProgramOrder(**json.loads(line)), confinement, connection)
+            order = ProgramOrder(**json.loads(line))
+            confinement = confinement.moved(order.groups)
+            ready = _get_ready(order, confinement, connection)
         elif ready is not None:
             if not ready.start(connection, descendants):
                 return
@@ -93,7 +94,7 @@ class Ready:
         self._order = order
         self._log = LogFile(order.log, order.log_limit)
         self._news = News(order.directory)
-        self._confinement = confinement if confinement.holds(order.groups) else Confinement(order.groups)
+        self._confinement = confinement
         os.chdir(order.workdir)  # the program's, too
         if order.user is not None:
             from agent.runtimes.process import other_user  # noqa: PLC0415 - the launcher has loaded it where it is wanted
@@ -123,8 +124,8 @@ class Ready:
         return Copy(program, descendants, Outputs(lines), self._log, self._news, self._confinement).run()
 
     def close(self) -> None:
-        """Let go of everything."""
-        self._confinement.leave()
+        """Let go of everything but the cgroups, which the next program may get."""
+        self._confinement.rest()
         self._log.close()
         self._news.close()
 
@@ -201,9 +202,8 @@ class Copy:
             self._log.mark(words)
         self._log.finish()
         if not self._log.settle():
-            self._news.tell(
-                code=self._code, out_of_memory=self._is_out_of_memory
-            )  # which need not wait for what was lost of the output to be said
+            # The end need not wait for what was lost of the output to be said.
+            self._news.tell(code=self._code, out_of_memory=self._is_out_of_memory)
             while not self._log.settle():
                 time.sleep(NEWS_PAUSE)
         ended = {"code": self._code, "out_of_memory": self._is_out_of_memory}
