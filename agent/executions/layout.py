@@ -1,5 +1,6 @@
 """The directory of one execution on its node: what it holds, and the names of its files."""
 
+from functools import cached_property
 from pathlib import Path
 
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS
@@ -15,16 +16,41 @@ class ExecutionDirectory:
 
     def __init__(self, root: Path, execution: ExecutionId) -> None:
         self.path = root / execution
-        self.config = self.path / "config"
-        self.programs = self.config / LAUNCH_PROGRAMS
+
+    @cached_property
+    def config(self) -> Path:
+        """Roster files."""
+        return self.path / "config"
+
+    @cached_property
+    def programs(self) -> Path:
         """Made where a dialect brings programs."""
-        self.outputs = self.path / "outputs"
-        self.work = self.path / "work"
-        self.inputs = self.path / "inputs"
+        return self.config / LAUNCH_PROGRAMS
+
+    @cached_property
+    def outputs(self) -> Path:
+        """What user code wants to have kept."""
+        return self.path / "outputs"
+
+    @cached_property
+    def work(self) -> Path:
+        """The working directory of a process."""
+        return self.path / "work"
+
+    @cached_property
+    def inputs(self) -> Path:
         """Made for dialects that have such a directory; nothing is in it."""
-        self.home = self.path / "home"
+        return self.path / "inputs"
+
+    @cached_property
+    def home(self) -> Path:
         """Made by runtimes whose users need one."""
-        self.log = self.path / "log.cri"
+        return self.path / "home"
+
+    @cached_property
+    def log(self) -> Path:
+        """The log."""
+        return self.path / "log.cri"
 
 
 BELL = "bell"

@@ -103,6 +103,7 @@ class Cgroups:
         counted = any("pids" in each.controllers for each, _ in ours)
         # Beside a tree of the first version that each execution is in anyway, one without limits would only cost time.
         self._found = [(each, limiting) for each, limiting in ours if limiting or not counted]
+        self._beginnings = [(f"{each.base}/{self._prefix}", limiting, each.unified) for each, limiting in self._found]
 
     @property
     def limiting(self) -> frozenset[str]:
@@ -192,10 +193,10 @@ class Cgroups:
 
     def _of(self, groups: Sequence[str]) -> Iterator[tuple[str, frozenset[str], bool]]:
         """Each with the controllers whose limits hold in it, and whether it is of the second version."""
-        for hierarchy, controllers in self._found:
+        for beginning, controllers, unified in self._beginnings:
             for group in groups:
-                if group.startswith(f"{hierarchy.base}/{self._prefix}"):
-                    yield group, controllers, hierarchy.unified
+                if group.startswith(beginning):
+                    yield group, controllers, unified
 
 
 def own_cgroups(name: str) -> Cgroups:
