@@ -205,6 +205,14 @@ with SyncClient(sys.argv[1]) as client:
         print("interrupted", flush=True)
 """
 
+INTERRUPTS_ITSELF = """
+import _thread, sys, threading
+def interrupt():
+    sys.stdin.readline()
+    _thread.interrupt_main()
+threading.Thread(target=interrupt).start()
+"""
+
 
 @pytest.mark.parametrize("what", ["client.jobs.wait('j1')", "list(client.jobs.watch('j1'))"])
 def test_ctrl_c_ends_whatever_it_waits_for(serve: Serve, what: str) -> None:
@@ -212,13 +220,34 @@ def test_ctrl_c_ends_whatever_it_waits_for(serve: Serve, what: str) -> None:
     command = [sys.executable, "-c", SCRIPT.format(what=what), serve(canned)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == "waits\n"
-        with canned.heard:
-            assert canned.heard.wait_for(lambda: canned.asked_for(jobs_pb2.WatchRequest), LIMIT)
-        program.send_signal(signal.SIGINT)
-        said, _ = program.communicate(timeout=LIMIT)
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == "waits\n"
+            with canned.heard:
+                assert canned.heard.wait_for(lambda: canned.asked_for(jobs_pb2.WatchRequest), LIMIT)
+            program.send_signal(signal.SIGINT)
+            said, _ = program.communicate(timeout=LIMIT)
+        finally:
+            program.kill()
     assert (program.returncode, said) == (0, "interrupted\n")
+
+
+@pytest.mark.parametrize("what", ["client.jobs.wait('j1')", "list(client.jobs.watch('j1'))"])
+def test_a_ctrl_c_that_interrupts_no_wait_of_the_operating_system_is_heard_too(serve: Serve, what: str) -> None:
+    # Python took note of the signal, but the wait had not begun: as if `_thread.interrupt_main` had been called.
+    canned = Canned(jobs=[job()], watches=[[job(), Pause.FOR_EVER]])
+    command = [sys.executable, "-c", INTERRUPTS_ITSELF + SCRIPT.format(what=what), serve(canned)]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        try:
+            with canned.heard:
+                assert canned.heard.wait_for(lambda: canned.asked_for(jobs_pb2.WatchRequest), LIMIT)
+            said, _ = program.communicate("now\n", timeout=LIMIT)
+        finally:
+            program.kill()
+    assert (program.returncode, said) == (0, "waits\ninterrupted\n")
 
 
 def test_a_program_that_leaves_its_client_open_ends_without_a_word(serve: Serve) -> None:

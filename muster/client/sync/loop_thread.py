@@ -8,12 +8,13 @@ import atexit
 import os
 import threading
 from collections.abc import AsyncGenerator, Coroutine
+from concurrent.futures import wait
 from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakSet
 
 from muster.client.client import Client
-from muster.client.sync.stream import SyncStream
+from muster.client.sync.stream import LOOKS_UP_EVERY, SyncStream
 
 _END_WITHIN = 5.0
 """Seconds that the end of a program waits for the loop to end."""
@@ -51,6 +52,8 @@ class LoopThread:
             raise RuntimeError("a callback of a synchronous client cannot ask the client itself; use another thread")
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
+            while wait((future,), LOOKS_UP_EVERY).not_done:
+                pass
             return future.result()
         finally:
             future.cancel()  # of one that has ended nothing is left to cancel

@@ -1,7 +1,9 @@
 """An asynchronous iterator as an ordinary one."""
 
 import asyncio
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
@@ -10,6 +12,10 @@ from typing import Generic, Self, TypeVar
 
 _AHEAD = 256
 """Items that are fetched before anybody asks for them: one by one they would each cost a change of threads."""
+
+LOOKS_UP_EVERY = 0.5
+"""Seconds after which a thread that waits looks up, as Python then sees a Ctrl-C. It does not see one that came in the
+moment between its last look and the wait of the operating system, which such a signal no longer interrupts."""
 
 _Item = TypeVar("_Item")
 
@@ -78,8 +84,7 @@ class _Fetched(Generic[_Item]):
             self._begun = True
             self._loop.call_soon_threadsafe(self._begin)
         with self._changed:
-            if not self._changed.wait_for(lambda: self._items or self._over, timeout):
-                raise TimeoutError(f"nothing came within {timeout} s")
+            self._wait(timeout)
             if self._items:
                 item = self._items.popleft()
                 if len(self._items) == _AHEAD // 2:
@@ -89,6 +94,15 @@ class _Fetched(Generic[_Item]):
         if error is not None:
             raise error
         raise StopIteration
+
+    def _wait(self, timeout: float | None) -> None:
+        """Until something is there, or nothing more comes; the lock is held."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while not (self._items or self._over):
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"nothing came within {timeout} s")
+            self._changed.wait(min(left, LOOKS_UP_EVERY))
 
     def close(self) -> None:
         with self._changed:
