@@ -48,6 +48,16 @@ class ExecutionDirectory:
         return self.path / "home"
 
     @cached_property
+    def run(self) -> Path:
+        """Made where there is a door."""
+        return self.path / "run"
+
+    @cached_property
+    def door(self) -> Path:
+        """The socket to which the companion and callers come."""
+        return self.run / "door"
+
+    @cached_property
     def log(self) -> Path:
         """The log."""
         return self.path / "log.cri"

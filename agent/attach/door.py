@@ -1,0 +1,150 @@
+"""The door of one execution: a socket in its directory, to which its companion and callers come."""
+
+import asyncio
+import hmac
+import logging
+import os
+import socket
+from contextlib import suppress
+from typing import Protocol
+
+from agent.attach.caller import Caller, GangRefusedError
+from agent.attach.companion import Companion
+from agent.attach.line import PacketLine, close_all
+from agent.core.door.coding import decoded
+from agent.core.door.packets import DoorError, GangCommandAsked, GangExit, GangRefused, Speaker, StayAsked
+from agent.executions.layout import ExecutionDirectory
+from muster.domain.ids import ExecutionId
+
+log = logging.getLogger(__name__)
+
+FIRST_PACKET_LIMIT = 5.0
+"""Seconds in which whoever comes to the door says what it is."""
+
+LAST_PACKET_LIMIT = 10.0
+"""Seconds in which a caller takes the last packet."""
+
+MOST_LINES = 128
+"""Lines of one door, whoever has them; who comes later waits until one is free."""
+
+MOST_GANG_COMMANDS = 64
+"""Commands that the callers of one execution have under way."""
+
+
+class GangCommands(Protocol):
+    """Carries out what callers ask for."""
+
+    async def run(self, execution: ExecutionId, asked: GangCommandAsked, caller: Caller) -> int:
+        """Run a command elsewhere in the gang of an execution; its exit code. Raises GangRefusedError.
+
+        It is cancelled when the caller goes away, and leaves running what is to outlive its caller.
+        """
+        ...
+
+
+class Door:
+    """Serves one execution. A companion shows the ticket that it was started with."""
+
+    def __init__(self, directory: ExecutionDirectory, ticket: str, commands: GangCommands) -> None:
+        self._directory = directory
+        self._execution = ExecutionId(directory.path.name)
+        self._ticket = ticket
+        self._commands = commands
+        self._listener: socket.socket | None = None
+        self._free = asyncio.Semaphore(MOST_LINES)
+        self._running = 0
+        self.companion = Companion()
+
+    def open(self) -> None:
+        """Be there for whoever comes; takes the place of a door that an earlier agent left. Raises OSError."""
+        self._directory.run.mkdir(exist_ok=True)
+        self._directory.run.chmod(0o711)
+        self._directory.door.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.setblocking(False)
+        parent = os.open(self._directory.run, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._listener.bind(f"/proc/self/fd/{parent}/{self._directory.door.name}")  # no path is too long for that
+        finally:
+            os.close(parent)
+        self._directory.door.chmod(0o666)  # whoever can get to the directory may come
+        self._listener.listen(MOST_LINES)
+
+    async def serve(self) -> None:
+        """Serve until cancelled; then every line is closed, and callers hear that the agent has gone away."""
+        assert self._listener is not None, "`open` comes first"
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.TaskGroup() as lines:
+                while True:
+                    await self._free.acquire()
+                    connection, _ = await loop.sock_accept(self._listener)
+                    lines.create_task(self._serve(PacketLine(connection)), name=f"line to {self._execution}")
+        finally:
+            self._listener.close()
+
+    async def _serve(self, line: PacketLine) -> None:
+        try:
+            await self._talk(line)
+        except DoorError as error:
+            log.warning("line at the door ended", extra={"execution": self._execution, "cause": str(error)})
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(LAST_PACKET_LIMIT):
+                    await line.say(GangRefused(text=f"the agent does not understand this program: {error}"))
+        except (OSError, TimeoutError):
+            pass  # whoever it was is gone, or says nothing
+        finally:
+            line.close()
+            self._free.release()
+
+    async def _talk(self, line: PacketLine) -> None:
+        async with asyncio.timeout(FIRST_PACKET_LIMIT):
+            raw, descriptors = await line.hear_raw()
+        close_all(descriptors)
+        if not raw:
+            return
+        first = decoded(raw, Speaker.COMPANION if raw[:1] == b"S" else Speaker.CALLER)
+        match first:
+            case StayAsked(ticket=ticket):
+                if not hmac.compare_digest(ticket.encode(errors="replace"), self._ticket.encode()):
+                    raise DoorError("a companion shows a ticket that is not of this execution")
+                await self.companion.serve(line)
+            case GangCommandAsked():
+                await self._answer(line, first)
+            case _:
+                raise DoorError("the first packet asks for nothing")
+
+    async def _answer(self, line: PacketLine, asked: GangCommandAsked) -> None:
+        """Have a caller's command run, and tell how it ended."""
+        answer: GangExit | GangRefused
+        if self._running >= MOST_GANG_COMMANDS:
+            answer = GangRefused(text=f"{MOST_GANG_COMMANDS} commands of this execution run already")
+        else:
+            self._running += 1
+            try:
+                answer = await self._outcome(Caller(line), asked)
+            finally:
+                self._running -= 1
+        async with asyncio.timeout(LAST_PACKET_LIMIT):
+            await line.say(answer)
+
+    async def _outcome(self, caller: Caller, asked: GangCommandAsked) -> GangExit | GangRefused:
+        listening = asyncio.create_task(caller.listen(), name=f"caller of {self._execution}")
+        leaving = asyncio.create_task(caller.gone(), name=f"end of a caller of {self._execution}")
+        running = asyncio.create_task(
+            self._commands.run(self._execution, asked, caller), name=f"gang command of {self._execution}"
+        )
+        try:
+            await asyncio.wait((listening, leaving, running), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                if listening.done():
+                    listening.result()  # a packet that cannot be understood is the caller's fault
+                raise ConnectionResetError("the caller has gone away")
+            return GangExit(code=running.result() & 0xFF)
+        except GangRefusedError as error:
+            return GangRefused(text=str(error))
+        finally:
+            tasks = (listening, leaving, running)
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
