@@ -2,9 +2,11 @@
 
 import os
 
-from muster.lean.absent import leave_out
+from muster.lean.absent import AGENTS_DO_WITHOUT, leave_out
+from muster.lean.typing_names import leave_typing_extensions_out
 
-leave_out("ssl")  # what does want it (the Docker runtime) takes this back
+leave_typing_extensions_out()
+leave_out(*AGENTS_DO_WITHOUT)  # what does want them (the Docker runtime) takes this back
 
 # gRPC looks at it when it is loaded. An agent has one connection and says little at a time: one thread that waits for
 # it and takes what comes does with a third less of wake-ups than several that hand it on to each other, as is the rule

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from agent.executions.ports import PortLedger
 from agent.fencing.killer import Killer
-from agent.fencing.peers import Shown
 from agent.gpus.open import open_source
 from agent.identity.enrolment import Enrolment
+from agent.identity.peers import Shown
 from agent.inventory.hardware import data_address, facts
 from agent.inventory.inventory import Declared
 from agent.link import Coordinator
@@ -36,7 +36,7 @@ from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import RuntimeKind
-from muster.lean.absent import take_back
+from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
 from muster.rpc.channel import NOTHING, Credentials
 from muster.trust.files import read_secret
 
@@ -254,7 +254,7 @@ def _runtimes(
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
         # Docker's client takes a quarter of an agent's memory, which nodes without Docker do not have to spare for it.
-        take_back(["ssl"])  # agent/__main__.py does without it, Docker's client does not
+        take_back(AGENTS_DO_WITHOUT)  # Docker's client does not
         from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415 - as said above
 
         private = tuple(filter(None, (settings.state, programs.secrets)))

@@ -9,6 +9,7 @@ import sys
 import threading
 
 from muster.lean.absent import leave_out, take_back
+from muster.lean.typing_names import leave_typing_extensions_out
 
 _YOUNG = 50_000
 """Objects that are made before anybody looks for garbage among them; modules make thousands, and none of them is."""
@@ -73,6 +74,7 @@ def settle() -> None:
     shutil, which Typer asks for the width of the terminal, would load what compresses archives.
     """
     gc.set_threshold(_YOUNG)
+    leave_typing_extensions_out()
     absent = leave_out(*_DONE_WITHOUT)
     try:
         import asyncio  # noqa: F401 - loaded while it is kept from its costly parts

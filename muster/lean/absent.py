@@ -8,6 +8,9 @@ tenth of the memory of an agent that has nothing to do.
 import sys
 from collections.abc import Iterable
 
+AGENTS_DO_WITHOUT = ("ssl", "bz2", "lzma")
+"""What asyncio and shutil load where it is there."""
+
 
 def leave_out(*names: str) -> tuple[str, ...]:
     """Have modules count as not installed from here on; those that were not loaded before, which are told."""
